@@ -184,20 +184,6 @@ async def test_only_those_that_are_over_are_found_closed(client: Client) -> None
         assert closed == [over.id, "wo-nobody", 'wo-"quoted"']
 
 
-async def test_a_work_order_that_waits_needs_no_board_to_be_there_yet(client: Client) -> None:
-    """A board that starts later finds the work orders that wait already."""
-    async with floor_of(client) as floor:
-        await floor.create("early")
-
-        async def is_found() -> bool:
-            query = f'TaskQueue="{floor.doubles.task_queue}" AND SeptetStage="triaged"'
-            return (await client.count_workflows(query)).count == 1
-
-        await wait_until(is_found)
-        await floor.serve()
-        await wait_until(lambda: _is(floor.names() == ["early"]))
-
-
 async def test_one_that_comes_after_others_waits_for_them(client: Client) -> None:
     """A work order requests no seat until the work orders before it have ended; then it begins without a command."""
     async with floor_of(client) as floor:

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from fakes.activities import Doubles
+from fakes.around import Call, around
 from fakes.mcp_lines import VERSION, WITH_TASKS
 from fakes.repositories import make_origin
 from fakes.running import worker_of
@@ -18,9 +19,6 @@ from fakes.waiting import wait_until
 from temporalio.client import (
     Client,
     DescribeWorkflowInput,
-    Interceptor,
-    OutboundInterceptor,
-    WorkflowExecutionDescription,
 )
 from temporalio.service import RPCError
 from temporalio.worker import Worker
@@ -138,31 +136,6 @@ async def test_budgets_and_costs_say_soon_that_no_worker_answers(client: Client,
     ]
 
 
-class Meanwhile(Interceptor):
-    """An interceptor that runs a callback after a describe fails, and before the client gets the error."""
-
-    def __init__(self, happens: Callable[[], Awaitable[None]]) -> None:
-        self._happens = happens
-
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
-        """Return an interceptor that runs the callback."""
-        return _Describing(next, self._happens)
-
-
-class _Describing(OutboundInterceptor):
-    def __init__(self, following: OutboundInterceptor, happens: Callable[[], Awaitable[None]]) -> None:
-        super().__init__(following)
-        self._happens = happens
-
-    async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the SDK's name
-        """Describe the workflow; run the callback if that fails."""
-        try:
-            return await super().describe_workflow(input)
-        except RPCError:
-            await self._happens()
-            raise
-
-
 async def test_two_requests_with_one_key_at_once_are_one_work_order(
     client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
@@ -195,9 +168,15 @@ async def test_two_requests_with_one_key_at_once_are_one_work_order(
                 await start(first)
                 await wait_until(issue_is_found)
 
-        config = client.config()
-        config["interceptors"] = [Meanwhile(start_first)]
-        async with api(Client(**config), doubles.task_queue, tmp_path) as second:
+        async def describe(really: Call, workflow: DescribeWorkflowInput) -> Any:
+            try:
+                return await really(workflow)
+            except RPCError:
+                await start_first()
+                raise
+
+        seen = around(client, describe_workflow=describe)
+        async with api(seen, doubles.task_queue, tmp_path) as second:
             await start(second)
         await start(first)
         assert len(ids) == 3

@@ -1,7 +1,6 @@
 """The workers of all hosts know a forge's spent limit: at most one request meets the limit."""
 
 import asyncio
-import threading
 import time
 import uuid
 
@@ -11,9 +10,9 @@ from temporalio.client import Client, WorkflowExecutionStatus
 
 from septet.contracts.budget import AccountState, Grant, QuotaPause, ReserveCall, SettleCall
 from septet.errors import ForgeUnavailableError
-from septet.forges.http.pauses import PAUSES, ForgePauses
+from septet.forges.http.pauses import ForgePauses
 from workers.watching.accounts import AccountNotReachedError, FleetAccounts
-from workers.watching.forge_pauses import SharedForgePauses, sharing_forge_pauses
+from workers.watching.forge_pauses import SharedForgePauses
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -100,20 +99,4 @@ async def test_the_loop_of_a_worker_never_waits_for_itself() -> None:
     """A request to a forge on the worker's own loop does not query the server."""
     accounts = Silent()
     ForgePauses(fleet=SharedForgePauses(accounts, asyncio.get_running_loop())).check(API, "key", "an issue")
-    assert accounts.asked == 0
-
-
-async def test_a_worker_that_has_ended_shares_no_more() -> None:
-    """Threads that still run after their worker's end query no server."""
-    accounts = Silent()
-    async with sharing_forge_pauses(accounts):
-        shared = PAUSES.fleet
-        assert shared is not None
-    assert PAUSES.fleet is None
-    loop = asyncio.new_event_loop()
-    loop.close()
-    ended = SharedForgePauses(accounts, loop)
-    thread = threading.Thread(target=lambda: ended.until("budget"))
-    thread.start()
-    await asyncio.to_thread(thread.join)
     assert accounts.asked == 0

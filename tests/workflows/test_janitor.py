@@ -6,9 +6,11 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
+from fakes.around import Call, around
 from fakes.repositories import Origin, make_origin
 from fakes.running import replayed, result_of
 from fakes.step_lab import settings_of
@@ -17,8 +19,6 @@ from temporalio import activity
 from temporalio.client import (
     Client,
     CreateScheduleInput,
-    Interceptor,
-    OutboundInterceptor,
     ScheduleHandle,
     ScheduleState,
     ScheduleUpdate,
@@ -160,34 +160,18 @@ async def test_the_schedule_of_a_host_is_made_once(client: Client, host: Parts, 
     await handle.delete()
 
 
-class _Creations(OutboundInterceptor):
-    """Records each schedule that a client creates."""
-
-    def __init__(self, following: OutboundInterceptor, created: list[str]) -> None:
-        super().__init__(following)
-        self._created = created
-
-    async def create_schedule(self, input: CreateScheduleInput) -> ScheduleHandle:  # noqa: A002 -- the SDK's name
-        self._created.append(input.id)
-        return await super().create_schedule(input)
-
-
-class Creations(Interceptor):
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
-        return _Creations(super().intercept_client(next), self.ids)
-
-
 async def test_a_schedule_that_is_there_is_not_created_again(client: Client, host: Parts) -> None:
     """A refused creation leaves a branch of history on the server for months, and workers start often."""
-    creations = Creations()
-    config = client.config()
-    config["interceptors"] = [*config["interceptors"], creations]
+    created: list[str] = []
+
+    async def create(really: Call, schedule: CreateScheduleInput) -> Any:
+        created.append(schedule.id)
+        return await really(schedule)
+
     for _ in range(3):
-        await schedule_janitor(Client(**config), host.host.settings, host.host.id, host.host.task_queue)
-    assert creations.ids == [schedule_id(host.host.id)]
+        seen = around(client, create_schedule=create)
+        await schedule_janitor(seen, host.host.settings, host.host.id, host.host.task_queue)
+    assert created == [schedule_id(host.host.id)]
     await client.get_schedule_handle(schedule_id(host.host.id)).delete()
 
 

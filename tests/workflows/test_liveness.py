@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from fakes.around import Call, around
 from fakes.step_lab import settings_of
 from fakes.waiting import wait_until
 from temporalio import activity, workflow
-from temporalio.client import Client, Interceptor, OutboundInterceptor, SignalWorkflowInput, WorkflowHandle
+from temporalio.client import Client, SignalWorkflowInput, WorkflowHandle
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
@@ -152,33 +153,20 @@ async def test_a_work_order_that_has_moved_is_told_of_its_second_host_too(heard:
             await wait_until(lambda: [watch.remembers], lambda remembers: remembers == [0])
 
 
-class _FullHistory(OutboundInterceptor):
-    async def signal_workflow(self, input: SignalWorkflowInput) -> None:  # noqa: A002 -- the SDK's name
-        """Refuse the signal as a server does at a work order's limit of signals."""
-        if input.id.endswith("-full"):
-            raise RPCError(
-                "exceeded workflow execution limit for signal events", RPCStatusCode.INVALID_ARGUMENT, b""
-            )
-        await super().signal_workflow(input)
-
-
-class FullHistories(Interceptor):
-    """Refuses signals to work orders whose ids end with `-full`."""
-
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
-        """Return an interceptor that refuses these signals."""
-        return _FullHistory(next)
-
-
 async def test_one_that_can_be_told_no_more_keeps_the_others_from_nothing(heard: Client, tmp_path: Path) -> None:
     """A refused signal, as of a full history, does not stop the signals to the work orders listed after it."""
     queue = f"liveness-{uuid.uuid4().hex[:8]}"
     host = host_at(tmp_path / "a", queue)
-    config = heard.config()
-    config["interceptors"] = [FullHistories()]
+
+    async def signal(really: Call, signal: SignalWorkflowInput) -> None:
+        if signal.id.endswith("-full"):
+            message = "exceeded workflow execution limit for signal events"
+            raise RPCError(message, RPCStatusCode.INVALID_ARGUMENT, b"")
+        await really(signal)
+
     async with Worker(heard, task_queue=queue, workflows=[ToldOrder]), alive(heard, host):
         first, full, last = [await order_on(heard, "lost", queue, ending=each) for each in ("", "-full", "")]
-        async with looking([HostsWatch(Client(**config), host)]):
+        async with looking([HostsWatch(around(heard, signal_workflow=signal), host)]):
             for each in (first, last):
                 await wait_until(lambda: each.query(ToldOrder.words), lambda words: words == ["lost is silent"])  # noqa: B023 -- used in this round only
         await end(first, full, last)

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 from fakes.activities import Doubles
-from fakes.running import failure_of, result_of, until, watched
+from fakes.running import failure_of, result_of, watched
 from fakes.waiting import wait_until
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
@@ -25,7 +25,6 @@ from clients.operations.operations import Operations
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, Target
-from septet.contracts.names import Stage
 from septet.contracts.task import Task
 from septet.state import StateDir
 from workflows.pull_request.pull_request import PullRequestWorkflow
@@ -54,20 +53,6 @@ async def test_a_merge_makes_the_task_done(client: Client, doubles: Doubles) -> 
     assert [(move.came_from, move.to, move.why) for move in history] == [
         ("review", "done", "the pull request is merged")
     ]
-
-
-async def test_a_close_without_a_merge_blocks_the_task(client: Client, doubles: Doubles) -> None:
-    """The task names the close and the remedy; after a nudge the watch finds the reopened pull request's merge."""
-    async with watched(client, doubles) as watch:
-        doubles.pull_requests[URL] = "closed"
-        task = await until(watch, lambda task: task.stage is Stage.BLOCKED)
-        assert task.error is not None
-        assert task.error.type == "PullRequestClosed"
-        assert task.error.remedy.endswith("start another work order.")
-        doubles.pull_requests[URL] = "merged"
-        await watch.signal(PullRequestWorkflow.nudge)
-        task = await result_of(watch)
-    assert (task.stage, task.error) == ("done", None)
 
 
 async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None:

@@ -5,15 +5,13 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from fakes.around import Call, around
 from fakes.unreached import away
 from temporalio.client import (
     CancelWorkflowInput,
     Client,
     DescribeWorkflowInput,
     FetchWorkflowHistoryEventsInput,
-    Interceptor,
-    OutboundInterceptor,
-    WorkflowExecutionDescription,
     WorkflowExecutionStatus,
 )
 from temporalio.service import RPCError, RPCStatusCode
@@ -25,36 +23,22 @@ from septet.errors import RefusedTransitionError, ServerNotReachedError
 ORDER = WorkOrderInput(repository="/app.git", title="Do it")
 
 
-class _Calls(OutboundInterceptor):
-    async def cancel_workflow(self, input: CancelWorkflowInput) -> None:  # noqa: A002 -- the SDK's name
-        """Fail as a server does when the work order has ended."""
-        del input
-        raise RPCError("workflow execution already completed", RPCStatusCode.NOT_FOUND, b"")
-
-    async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the SDK's name
-        """Describe a work order as completed if its id contains `completed`."""
-        told = await super().describe_workflow(input)
-        return replace(told, status=WorkflowExecutionStatus.COMPLETED) if "completed" in input.id else told
-
-    def fetch_workflow_history_events(self, input: FetchWorkflowHistoryEventsInput) -> Any:  # noqa: A002 -- the SDK's name
-        """Fail as a server that is away."""
-        del input
-        raise away()
-
-
-class Between(Interceptor):
-    """An interceptor that changes the answers between two calls of a client."""
-
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
-        """Return an interceptor that changes the answers."""
-        return _Calls(next)
-
-
 @pytest.fixture
 def orders(client: Client) -> WorkOrders:
-    config = client.config()
-    config["interceptors"] = [Between()]
-    return WorkOrders(Client(**config), "nobody-works-here")
+    """Work orders of a server that goes away between two calls, or whose work order ends between them."""
+
+    async def cancel(_really: Call, _workflow: CancelWorkflowInput) -> None:
+        raise RPCError("workflow execution already completed", RPCStatusCode.NOT_FOUND, b"")
+
+    async def describe(really: Call, workflow: DescribeWorkflowInput) -> Any:
+        told = await really(workflow)
+        return replace(told, status=WorkflowExecutionStatus.COMPLETED) if "completed" in workflow.id else told
+
+    def fetch(_really: Call, _workflow: FetchWorkflowHistoryEventsInput) -> None:
+        raise away()
+
+    seen = around(client, cancel_workflow=cancel, describe_workflow=describe, fetch_workflow_history_events=fetch)
+    return WorkOrders(seen, "nobody-works-here")
 
 
 @pytest.mark.asyncio(loop_scope="session")

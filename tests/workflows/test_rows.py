@@ -13,7 +13,7 @@ from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestWatch
 from septet.contracts.task import Task
-from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError
+from septet.errors import AlreadyRunningError, InvalidInputError
 from workflows.wire.search_attributes import start_attributes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -105,13 +105,6 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
         f"Continue it: septet retry {order_id}",
     )
     assert sum((await rows.counts(project)).stages.values()) == 1
-
-
-@pytest.mark.parametrize("after", ["no place", "ä"])
-async def test_a_place_in_no_list_is_refused(orders: WorkOrders, after: str) -> None:
-    """A value other than a page's `next` is wrong input, not an error of the server."""
-    with pytest.raises(NotFoundError, match="is not the `next` of a list"):
-        await BoardRows(orders.client).rows(after=after)
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\\"])

@@ -168,14 +168,6 @@ async def test_a_host_says_that_it_delivers_cancels_where_its_server_does_not_pu
     assert DELIVERS_CANCELS not in await host_services(pushing)
 
 
-async def test_a_server_of_ours_pushes_cancels(pushing: Client) -> None:
-    """With the settings of our servers, an attempt gets a cancel without a look and without a delivery."""
-    async with waiting(pushing) as mine:
-        await mine.handle.cancel()
-        assert await mine.word() == "cancel_requested"
-        await wait_until(mine.handle.describe, lambda told: told.close_time)
-
-
 @pytest.mark.parametrize(
     ("seconds", "pause"), [(None, 2), (1, 0.25), (5, 1.25), (30, 2), (60, 30), (120, 90), (600, 570)]
 )

@@ -2,21 +2,18 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.agent_lab import Lab
+from fakes.around import Call, around
 from fakes.waiting import wait_until
 from fakes.waiting_agents import waiting_agents
 from temporalio.client import (
     Client,
     DescribeWorkflowInput,
-    Interceptor,
-    OutboundInterceptor,
-    WorkflowExecutionDescription,
     WorkflowHandle,
 )
 
@@ -28,24 +25,6 @@ from septet.agents.turns.warm import warm_orders
 from workers.recovery.strays import BusyOrders, end_strays
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-@dataclass
-class Meanwhile(Interceptor):
-    """Runs a callback before the server describes a workflow."""
-
-    happens: Callable[[], Awaitable[None]]
-
-    def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:  # noqa: A002 -- the SDK's name
-        """Return an interceptor that runs the callback."""
-        happens = self.happens
-
-        class Asking(OutboundInterceptor):
-            async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:  # noqa: A002 -- the SDK's name
-                await happens()
-                return await super().describe_workflow(input)
-
-        return Asking(next)
 
 
 def turn_in(lane: str, lab: Lab, order_id: str, run_id: str | None = None) -> TurnRequest:
@@ -77,9 +56,11 @@ async def test_who_has_the_lane_by_now_is_left_alone(client: Client, tmp_path: P
             second.append(asyncio.create_task(lab.run_turn(turn_in(lane, lab, "wo-2"))))
             await lab.said_anew("system/init")
 
-        config = client.config()
-        config["interceptors"] = [Meanwhile(pass_on)]
-        await end_strays(Client(**config), host, BusyOrders(runs))
+        async def describe(really: Call, workflow: DescribeWorkflowInput) -> Any:
+            await pass_on()
+            return await really(workflow)
+
+        await end_strays(around(client, describe_workflow=describe), host, BusyOrders(runs))
         (tmp_path / "wo-2").touch()
         turn = await second[0]
         assert (turn.outcome.text, turn.agent_starts) == ("done", 1)

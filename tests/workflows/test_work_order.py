@@ -16,7 +16,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from septet.contracts.budget import BudgetWait
-from septet.contracts.facts import FileChange, Rescue, Usage
+from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
@@ -274,25 +274,6 @@ async def test_the_story_is_told_in_the_current_details(client: Client, doubles:
     assert "classify_issue" in text
     assert "/bug" in text
     assert "Pull request: file:///origin.git/pull/1" in text
-
-
-async def test_the_table_of_the_current_details_is_narrow_and_its_cells_keep_apart(
-    client: Client, doubles: Doubles
-) -> None:
-    """Four columns fit half a window of the web UI; each cell ends with a gap, because the UI adds none."""
-    changes = tuple(FileChange(path=f"src/{name}.py", operation="modify") for name in "abcd")
-    usage = Usage(input_tokens=50, output_tokens=10, cache_read_tokens=1000)
-    doubles.steps[Step.IMPLEMENT_PLAN] = [lambda call: done(call, files_changed=changes, usage=usage)]
-    async with work_order(client, doubles) as handle:
-        await result_of(handle)
-        metadata = await handle.query("__temporal_workflow_metadata")
-    table = [line for line in metadata.current_details.splitlines() if line.startswith("|")]
-    rows = [[cell.strip(" ") for cell in line.strip("|").split("|")] for line in table]
-    assert {len(row) for row in rows} == {4}
-    assert all(cell.endswith("\u00a0") for row in rows for cell in row if cell and cell != "---")
-    (changed,) = [row for row in rows if row[0].startswith("✓\u00a0implement_plan")]
-    assert "4\u00a0files" in changed[2]
-    assert "1,060\u00a0tokens" in changed[2]  # with the cache, as in all other counts
 
 
 @pytest.mark.parametrize(("sandbox", "told"), [("none", "without a sandbox."), ("bwrap", "")])

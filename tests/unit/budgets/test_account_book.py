@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import (
-    MOST_WAITING,
     AccountState,
     Caps,
     Hold,
@@ -122,37 +121,6 @@ def test_a_step_has_a_limit_of_its_own() -> None:
     assert account.reserve(reserve("c", step="create_commit"), NOON).granted
     account.set_limit(LimitCall(limit="2usd", step=STEP), raises=True)
     assert account.reserve(reserve("b"), NOON).caps == Caps(usd=2.0)
-
-
-def test_a_daily_limit_of_a_step_begins_anew_at_midnight() -> None:
-    """Work orders that wait for a step's daily limit are called at midnight and get a grant."""
-    account = book("50usd")
-    limited = reserve("a").model_copy(update={"step_limit": parse_limit("3usd/day")})
-    assert account.reserve(limited, NOON).caps == Caps(usd=3.0)
-    account.settle(settle("a", 3.0), NOON)
-    wait = account.reserve(reserve("b"), NOON).wait
-    assert wait is not None
-    assert (wait.until, "It resets at midnight UTC." in wait.remedy) == ("2026-03-10T00:00:00.000Z", True)
-    assert account.take_callers(NOON) == []
-    assert account.day_ends_in(NOON) == timedelta(hours=12)
-    midnight = NOON + timedelta(hours=12)
-    assert account.take_callers(midnight) == ["wo-1"]
-    assert account.reserve(reserve("b"), midnight).caps == Caps(usd=3.0)
-    assert account.view.by_step[STEP].usd == 3.0
-    assert account.view.today_by_step == {}
-
-
-def test_who_is_refused_is_not_called_before_there_may_be_room() -> None:
-    """A work order that waits for a step's limit is called when that limit is raised, not before."""
-    account = book("50usd")
-    account.reserve(reserve("a").model_copy(update={"step_limit": parse_limit("3usd")}), NOON)
-    account.settle(settle("a", 3.0), NOON)
-    assert not account.reserve(reserve("b"), NOON).granted
-    again = AccountBook(AccountState.model_validate_json(account.state.model_dump_json()))
-    for each in (account, again):
-        assert (each.take_callers(NOON), each.calls_again) == ([], False)
-        each.set_limit(LimitCall(limit="2usd", step=STEP), raises=True)
-        assert each.take_callers(NOON) == ["wo-1"]
 
 
 def test_who_waits_for_what_others_hold_is_called_as_they_end() -> None:
@@ -330,36 +298,6 @@ def test_a_hold_that_an_earlier_release_noted_ends_after_a_day() -> None:
     assert account.hold_ends_in(NOON) == timedelta(days=1)
     assert account.take_callers(NOON + timedelta(days=1)) == ["wo-b"]
     assert account.view.running == 0
-
-
-def full_list() -> tuple[list[str], AccountBook]:
-    """Return a full list of waiting work orders, and the account of their used-up budget."""
-    names = [f"wo-{number}" for number in range(MOST_WAITING)]
-    spent = Spending(usd=5.0)
-    state = AccountState(
-        scope="project/o/r", limit=parse_limit("5usd"), total=spent, waiting=tuple(names), to_call=()
-    )
-    return names, AccountBook(state)
-
-
-def called(account: AccountBook) -> list[str]:
-    """Return the work orders that an account calls now, in order."""
-    names = list[str]()
-    while callers := account.take_callers(NOON):
-        names += callers
-    return names
-
-
-def test_whoever_finds_the_list_full_is_told_so_and_all_who_are_on_it_are_called() -> None:
-    """A work order beyond the full list gets no call and repeats its request; all listed ones are called."""
-    names, account = full_list()
-    assert account.reserve(reserve("first", names[0]), NOON).is_listed
-    late = account.reserve(reserve("late", "wo-late"), NOON)
-    assert (late.granted, late.is_listed) == (False, False)
-    assert late.wait is not None
-    account.set_limit(LimitCall(limit="5usd"), raises=True)
-    assert called(account) == names
-    assert account.reserve(reserve("late", "wo-late"), NOON).granted
 
 
 @given(st.integers(0, 10_000), st.integers(2, 12), st.sampled_from(["7usd", "7usd/day"]), st.booleans())

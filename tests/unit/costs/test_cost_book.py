@@ -125,16 +125,6 @@ def test_a_history_that_is_full_of_long_work_orders_is_less_than_a_payload() -> 
     assert len(history.model_dump_json()) < MOST_BYTES
 
 
-def test_who_planned_and_whether_in_a_lane_is_kept() -> None:
-    """The agent of the planning steps is the planner, and one turn in a lane makes it a pipeline's."""
-    costs = book()
-    costs.add([note(1.0, agent="codex", of_pipeline=True), note(1.0, key="2", step="create_commit")])
-    (order,) = costs.history.open
-    assert (order.agents, order.of_pipeline) == (("codex", "claude"), True)
-    costs.add([note(1.0, "wo-2", step="create_commit")])
-    assert (costs.history.open[-1].agents, costs.history.open[-1].of_pipeline) == (("claude", "claude"), False)
-
-
 @pytest.mark.parametrize("turns", [*permutations(range(3))])
 def test_a_work_order_has_the_agent_that_carries_out_its_plan(turns: tuple[int, ...]) -> None:
     """The work order's agent is the executor, in any order of the notes."""

@@ -101,19 +101,6 @@ def test_whoever_works_with_a_lock_in_hand_is_waited_for_as_long_as_work_lasts(
         pytest.fail("two have the lock")
 
 
-def test_a_lock_that_nobody_holds_can_be_removed(tmp_path: Path) -> None:
-    """A free lock's file can be removed; a held lock stays, and the next holder makes the file again."""
-    path = tmp_path / "lock"
-    assert not remove_lock(path)
-    with hold_lock(path):
-        assert not remove_lock(path)
-        assert path.exists()
-    assert remove_lock(path)
-    assert not path.exists()
-    with hold_lock(path):
-        assert lock_is_held(path)
-
-
 @contextmanager
 def taking(path: Path) -> Iterator[None]:
     """Hold a lock, and try again until it is free."""
