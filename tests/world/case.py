@@ -73,8 +73,6 @@ class Answer(Part):
     """The body as text, such as a page of HTML."""
     body: Any = None
     """The body as JSON."""
-    lie: Literal["status", "drop", "truncated", "wrong_type", "slow", "stale"] = "status"
-    seconds: float = 0
     after: bool = False
     """Whether the forge first carries out the request."""
     times: int = 1
@@ -88,7 +86,6 @@ class Issue(Part):
     title: str
     body: str = ""
     labels: tuple[str, ...] = ()
-    comments: tuple[str, ...] = ()
 
 
 class Forge(Part):
@@ -100,8 +97,6 @@ class Forge(Part):
     """The number of the work order's issue."""
     others: tuple[str, ...] = ()
     """Branches with open pull requests of other people."""
-    protected: tuple[str, ...] = ()
-    """Branches to which all pushes are refused."""
     answers: tuple[Answer, ...] = ()
 
 
@@ -163,7 +158,6 @@ class Pull(Part):
     body: Words = Words()
     title_at_most: int | None = None
     base: str | None = None
-    draft: bool | None = None
 
 
 class Expect(Part):
@@ -197,9 +191,8 @@ class Expect(Part):
     """Labels of the issue at the end."""
     kept: dict[str, str] = {}
     """Files with their whole texts in the work order's rescues."""
-    asked: tuple[str, ...] = ()
-    """Patterns of requests to the forge, such as `POST .*/pulls`."""
     not_asked: tuple[str, ...] = ()
+    """Patterns of requests to the forge, such as `POST .*/pulls`."""
     check: str = ""
     """Commands for bash in the origin that must exit with 0; their output is printed otherwise.
 
@@ -246,7 +239,6 @@ class Case(Part):
     """Commands for bash in the checkout, before the push of its one commit."""
     origin: str = ""
     """Commands for bash in the origin, after the push of the base."""
-    base: str = "main"
     plain: bool = False
     """Whether ordinary answers are plain texts, such as `/bug`, instead of JSON; two steps have no plain form."""
     every: Turn = Turn()

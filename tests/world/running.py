@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from fakes.forges.gitea import GiteaFake
 from fakes.forges.github import GitHubFake
 from fakes.forges.gitlab import GitLabFake
-from fakes.forges.serving import protect_repository, serving_forge
+from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake
 from fakes.repositories import Origin, git, git_env, make_origin
 from fakes.septet_command import PROGRAMS, Ended, Septet
@@ -87,7 +87,7 @@ class World:
         _write({**_FILES, **case.files}, origin.checkout)
         _run(case.setup, origin.checkout, env)
         origin.push({}, message="first")
-        came = Came(case, origin.bare, env, origin.sha(case.base))
+        came = Came(case, origin.bare, env, origin.sha("main"))
         _run(case.origin, folder, env)
         house = self._move_in(case, origin)
         if house is not None:
@@ -101,10 +101,10 @@ class World:
 
     def _origin_of(self, case: Case, folder: Path) -> Origin:
         if case.forge is None:
-            return make_origin(folder, f"{case.name}.git", case.base)
+            return make_origin(folder, f"{case.name}.git")
         root = self.streets[case.forge.kind].repositories
         assert root is not None
-        return make_origin(root / "o", f"{case.name}.git", case.base)
+        return make_origin(root / "o", f"{case.name}.git")
 
     def _names(self, case: Case, repository: str) -> dict[str, str]:
         return {"{origin}": repository, "{url}": self.streets[case.forge.kind].url if case.forge else ""}
@@ -115,20 +115,14 @@ class World:
             return None
         street = self.streets[case.forge.kind]
         (kind,) = (fake for fake in _FAKES if fake.name == case.forge.kind)
-        house = kind(
-            project=f"o/{case.name}", repositories=street.repositories, url=street.url,
-            protected=frozenset(case.forge.protected),
-        )  # fmt: skip
+        house = kind(project=f"o/{case.name}", repositories=street.repositories, url=street.url)
         for issue in case.forge.issues:
-            number = house.add_issue(issue.title, issue.body, issue.labels)
-            for words in issue.comments:
-                house.add_comment(number, words)
+            house.add_issue(issue.title, issue.body, issue.labels)
         names = self._names(case, "")
         for branch in case.forge.others:
             _open_pull(house, branch)
         house.faults += [_fault(answer, names) for answer in case.forge.answers]
         street.houses[house.project] = house
-        protect_repository(origin.bare, house.protected)
         return house
 
     @contextmanager
@@ -286,8 +280,8 @@ def _fault(answer: Answer, names: Mapping[str, str]) -> Fault:
         body = json.loads(fill(json.dumps(body), names))
     headers = {name: fill(value, names) for name, value in answer.headers.items()}
     return Fault(
-        lie=answer.lie, status=answer.status, headers=headers, body=body, method=answer.method, path=answer.path,
-        about=fill(answer.about, names), after=answer.after, times=answer.times, every=answer.every, seconds=answer.seconds,
+        status=answer.status, headers=headers, body=body, method=answer.method, path=answer.path,
+        about=fill(answer.about, names), after=answer.after, times=answer.times, every=answer.every,
     )  # fmt: skip
 
 

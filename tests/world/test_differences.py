@@ -24,7 +24,6 @@ branch = { name = "b", files = { "new.txt" = "new" }, has = ["new.txt"], lacks =
 pull = { title = { says = ["add"] }, body = { lacks = ["#5"] }, title_at_most = 9, base = "main" }
 labels = ["bug"]
 kept = { "new.txt" = "new" }
-asked = ["POST .*/pulls"]
 not_asked = ["DELETE"]
 check = 'test "$STATUS" = completed'
 """
@@ -37,8 +36,8 @@ _WRONG = (
     'branch = { has = ["old.txt"] }', 'branch = { lacks = ["new.txt"] }', 'branch = { changed = ["a.txt"] }',
     "branch = { commits = 2 }", 'branch = { message = ["fix"] }', "pull_requests = 0",
     'pull = { title = { says = ["remove"] } }', 'pull = { body = { lacks = ["body"] } }', "pull = { title_at_most = 2 }",
-    'pull = { base = "release-1" }', "pull = { draft = true }", 'labels = ["wish"]', 'kept = { "new.txt" = "old" }',
-    'asked = ["PUT"]', 'not_asked = ["POST"]', 'check = "exit 3"', 'base = "moved"',
+    'pull = { base = "release-1" }', 'labels = ["wish"]', 'kept = { "new.txt" = "old" }',
+    'not_asked = ["POST"]', 'check = "exit 3"', 'base = "moved"',
 )  # fmt: skip
 
 
