@@ -72,7 +72,7 @@ async def test_a_forge_without_a_key_is_refused_at_the_door(served: Septet) -> N
 
 async def _announced(septet: Septet, queue: str, address: str = "") -> None:
     """Wait until the server lists the queue's worker, soon after its start."""
-    address = address or json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["address"]
+    address = address or septet.address
     client = await Client.connect(address)
     await wait_until(lambda: announced_agents(client, queue))
 

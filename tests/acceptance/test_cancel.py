@@ -40,12 +40,6 @@ def seconds_to_its_end(served: Septet, order: str, run: Path) -> float:
     return (datetime.fromisoformat(ended) - datetime.fromisoformat(asked)).total_seconds()
 
 
-def start(served: Septet, origin: Origin, order: str) -> Path:
-    """Start a work order and return the folder of its runs."""
-    assert served("run", "--repo", origin.bare, "--title", "Stop it", "--id", order, "--json").code == 0
-    return served.state / "runs" / order
-
-
 def slow_pushes(origin: Origin, root: Path) -> Path:
     """Let pushes to the origin wait for a file, and return the file that marks the start of a push."""
     hook = origin.bare / "hooks" / "pre-receive"
@@ -64,15 +58,15 @@ def test_a_cancel_ends_agent_tools_and_push_and_nothing_follows(
 ) -> None:
     """A tool call, a tool in its own session and a push end within ten seconds of the cancel, with a rescue."""
     tool = {"background_seconds": 600, "hang": True, "edits": {"half.txt": "half done\n"}}
-    served.scenario("wo-tool", {"steps": {"classify_issue": tool}})
     pushing = slow_pushes(origin, tmp_path)
-    start(served, origin, "wo-push")
-    runs = start(served, origin, "wo-tool")
+    served.start(origin, "wo-push")
+    served.start(origin, "wo-tool", classify_issue=tool)
     until((served.state / "workspaces" / "wo-tool" / "half.txt").exists)
     until(pushing.exists)
     tasks = {task["id"]: task for task in cancelled(served, "wo-tool", "wo-push")}
     (tmp_path / "go").touch()
-    assert seconds_to_its_end(served, "wo-tool", runs / "1-classify_issue-1") < _AT_MOST_SECONDS
+    run = served.state / "runs" / "wo-tool" / "1-classify_issue-1"
+    assert seconds_to_its_end(served, "wo-tool", run) < _AT_MOST_SECONDS
     assert {task["status"] for task in tasks.values()} == {"cancelled"}
     assert all(task["rescues"] for task in tasks.values())
     assert tasks["wo-tool"]["usage"]["input_tokens"] > 0

@@ -12,13 +12,6 @@ from fakes.waiting import until
 pytestmark = pytest.mark.recovery
 
 
-def started(served: Septet, origin: Origin, order: str) -> None:
-    """Start a work order and wait until its agent implements the plan."""
-    ended = served("run", "--repo", origin.bare, "--title", "Take your time", "--id", order, "--json")
-    assert (ended.code, ended.json["task"]["status"]) == (0, "running"), ended
-    until((served.state / "runs" / order / "5-implement_plan-1" / "run.json").exists)
-
-
 def tree(folder: Path) -> dict[str, tuple[int, bytes]]:
     """Return permission bits and bytes of each entry below a folder except `.git`."""
     found = {}
@@ -59,8 +52,8 @@ def cancelled(served: Septet) -> Cancelled:
     origin.push({"README.md": "# app\n"})
     gate = served.root / "cancelled-gate"
     slow = {"wait_for": str(gate), "edits": {"half.txt": "half done\n"}}
-    order = served.scenario("wo-cancelled", {"steps": {"implement_plan": slow}})
-    started(served, origin, order)
+    order = served.start(origin, "wo-cancelled", implement_plan=slow)
+    until((served.state / "runs" / order / "5-implement_plan-1" / "run.json").exists)
     worktree = served.state / "workspaces" / order
     (worktree / "a person's note.txt").write_bytes(b"CRLF\r\n\xff")
     (worktree / "empty folder").mkdir()

@@ -6,7 +6,6 @@ import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
 from fakes.small_disk import small_disk
-from fakes.waiting import until
 
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
@@ -14,21 +13,12 @@ FULL_SECONDS = 2.5
 """Long enough for the step's end, and for several tries to report it to the server."""
 
 
-def start(septet: Septet, origin: Origin, delay_seconds: float) -> str:
-    """Start a work order and return its id when its agent implements the plan."""
-    order = septet.scenario("wo-1", {"steps": {"implement_plan": {"delay_seconds": delay_seconds}}})
-    told = septet("run", "--repo", origin.bare, "--title", "T", "--body", "B", "--id", order, "--json")
-    assert told.code == 0, told
-    streams = (septet.state / "runs" / order).glob
-    until(lambda: any(path.stat().st_size for path in streams("5-implement_plan-*/stdout.jsonl")))
-    return order
-
-
 @pytest.mark.small_disk
 def test_a_full_disk_takes_nothing_from_a_work_order(septet: Septet, origin: Origin) -> None:
     """The disk, with the server's database on it, is full as an agent ends; after the repair the work order completes."""
     with small_disk(septet.state, mib=48, inodes=20_000) as disk, septet.up():
-        order = start(septet, origin, delay_seconds=1)
+        order = septet.start(origin, "wo-1", implement_plan={"delay_seconds": 1})
+        septet.until_works(order, "5-implement_plan-1")
         disk.fill()
         time.sleep(FULL_SECONDS)
         disk.free()

@@ -1,6 +1,5 @@
 """The doors of `septet up` against a page of another site, a foreign name for this machine, and another user."""
 
-import json
 import shutil
 import stat
 import subprocess
@@ -16,7 +15,7 @@ import psutil
 import pytest
 from fakes.door_routes import DOOR_ROUTES, door_table
 from fakes.listening import QuietHandler, listening
-from fakes.page import WITHIN_MS, where
+from fakes.page import WITHIN_MS
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser
 
@@ -106,13 +105,13 @@ def _port_of(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
 
 def ui_of(served: Septet) -> httpx.Client:
     """Return a client of Temporal's web UI without the page's cookie; it needs no resolution of the page's name."""
-    address = httpx.URL(where(served)["ui"]).copy_with(host="127.0.0.1")
+    address = httpx.URL(served.addresses["ui"]).copy_with(host="127.0.0.1")
     return httpx.Client(base_url=address, trust_env=False, timeout=WITHIN_SECONDS)
 
 
 def cookies_of(served: Septet) -> dict[str, str]:
     """Return the cookie of a browser that has opened the page."""
-    port = int(where(served)["api"].rpartition(":")[2])
+    port = int(served.addresses["api"].rpartition(":")[2])
     return {cookie_name(port): looking_key(served.page.rpartition("token=")[2])}
 
 
@@ -155,7 +154,7 @@ def test_temporals_ui_changes_nothing_for_a_page_of_another_site(served: Septet)
         for headers in (
             {"Origin": "https://evil.example"},
             {"Origin": "null"},
-            {"Origin": where(served)["api"]},
+            {"Origin": served.addresses["api"]},
             {"Sec-Fetch-Site": "cross-site"},
         ):
             known = {"Cookie": _cookie(cookies_of(served)), **headers}
@@ -164,9 +163,9 @@ def test_temporals_ui_changes_nothing_for_a_page_of_another_site(served: Septet)
 
 def test_the_server_itself_answers_no_browser(served: Septet) -> None:
     """Each listening port except the UI's speaks gRPC or refuses; the UI listens on a hidden address."""
-    server = psutil.Process(json.loads((served.state / "server.json").read_text())["server_pid"])
+    server = psutil.Process(served.addresses["server_pid"])
     listening = {each.laddr for each in server.net_connections("tcp") if each.status == psutil.CONN_LISTEN}
-    told = {int(where(served)[name].rpartition(":")[2]) for name in ("ui", "api")}
+    told = {int(served.addresses[name].rpartition(":")[2]) for name in ("ui", "api")}
     assert {address.port for address in listening}.isdisjoint(told)
     answers: dict[int, int | None] = {}
     for address in listening:
@@ -179,7 +178,7 @@ def test_the_server_itself_answers_no_browser(served: Septet) -> None:
                 answers[address.port] = None
             else:
                 answers[address.port] = asked.status_code
-    assert answers[int(where(served)["address"].rpartition(":")[2])] is None
+    assert answers[int(served.addresses["address"].rpartition(":")[2])] is None
     assert 403 in answers.values(), "its HTTP API was not found"
     assert set(answers.values()) <= {None, 403, 404}
     hidden = [address.ip for address in listening if _is_hidden(address.ip)]
@@ -192,7 +191,7 @@ def test_a_page_of_another_site_starts_and_sees_nothing(
     browser: Browser, served: Septet, elsewhere: int, name: str
 ) -> None:
     """In a browser that has opened our page, a page on another port of this machine starts no work order and reads none."""
-    addresses = where(served)
+    addresses = served.addresses
     before = len(served("list", "--json").json["tasks"])
     targets = [
         f"{addresses['api']}/agent-work-orders",
@@ -219,7 +218,7 @@ def lured(browser: Browser, served: Septet, address: str) -> str:
     context = browser.new_context()
     context.set_default_timeout(WITHIN_MS)
     tab = context.new_page()
-    for opened in (served.page, where(served)["ui"]):
+    for opened in (served.page, served.addresses["ui"]):
         answer = tab.goto(opened)
         assert answer is not None
         assert answer.ok
@@ -250,7 +249,7 @@ def test_who_knows_the_pages_own_name_is_sent_its_key(browser: Browser, served: 
 @pytest.mark.needs("IPv6")
 def test_the_name_of_the_page_leads_to_us_by_every_address(served: Septet) -> None:
     """A browser tries IPv6's loopback first: another user who listened on it would get the key."""
-    addresses = where(served)
+    addresses = served.addresses
     for opened in (served.page, addresses["ui"]):
         url = httpx.URL(opened)
         answer = httpx.get(f"http://[::1]:{url.port}/", trust_env=False, timeout=WITHIN_SECONDS)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,8 +73,7 @@ def test_what_is_told_after_the_end_of_an_account_is_counted_once_and_a_retry_co
         )  # fmt: skip
         assert started.code == 0, started
         septet.scenario(ORDER, {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}})
-        ran = septet("run", "--repo", origin.bare, "--title", "Go on", "--id", ORDER, "--json")
-        assert ran.code == 0, ran
+        septet.start(origin, ORDER)
         used = septet.closed(ORDER)["usage"]["cost_usd"]
         first_run = until_ended(septet)
         ended = account()
@@ -126,7 +124,7 @@ def test_what_is_told_after_the_end_of_an_account_is_counted_once_and_a_retry_co
 @contextmanager
 def stopped_after_its_look(septet: Septet) -> Iterator["subprocess.Popen[str]"]:
     """Let a process look the account up, and stop it before it opens the account to report a use."""
-    command = [sys.executable, "-c", OPENS_BY_AN_OLD_LOOK, address_of(septet), SCOPE, SLOW.model_dump_json()]
+    command = [sys.executable, "-c", OPENS_BY_AN_OLD_LOOK, septet.address, SCOPE, SLOW.model_dump_json()]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         try:
@@ -158,10 +156,4 @@ async def tell(septet: Septet, word: SettleCall) -> None:
 
 async def accounts_of(septet: Septet) -> FleetAccounts:
     """Return the accounts through a separate client, like another worker."""
-    return FleetAccounts(await Client.connect(address_of(septet), plugins=[SeptetPlugin()]), "septet")
-
-
-def address_of(septet: Septet) -> str:
-    """Return the address of the machine's Temporal server."""
-    address: str = json.loads(Path(septet.state / "server.json").read_text(encoding="utf-8"))["address"]
-    return address
+    return FleetAccounts(await Client.connect(septet.address, plugins=[SeptetPlugin()]), "septet")

@@ -110,7 +110,6 @@ def runner(tmp_path: Path) -> Runner:
 
 def test_a_dispatch_becomes_a_pull_request(runner: Runner, served: Septet, origin: Origin) -> None:
     """The work order runs on the runner's server, hostile words arrive unchanged, and the outputs name its end."""
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     start = "#!/bin/sh\nSEPTET_STATE_DIR='{}' exec '{}' \"$@\"\n"
     program = runner.program("septet-here", start.format(served.state, PROGRAMS / "septet"))
     ended = runner.dispatch(
@@ -118,7 +117,7 @@ def test_a_dispatch_becomes_a_pull_request(runner: Runner, served: Septet, origi
         repository=str(origin.bare),
         title="Say goodbye",
         description=HOSTILE,
-        address=address,
+        address=served.address,
         septet=str(program),
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr

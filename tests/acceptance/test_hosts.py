@@ -39,7 +39,7 @@ def host(served: Septet, tmp_path: Path) -> Iterator[Host]:
 
 
 def address_of(served: Septet) -> str:
-    return str(json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"])
+    return str(served.address)
 
 
 def steps_of(septet: Septet, order_id: str) -> list[str]:

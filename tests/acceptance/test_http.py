@@ -50,7 +50,7 @@ def events(text: str) -> list[dict[str, str]]:
 
 def test_server_json_and_health_tell_where_it_is_and_how_it_is(served: Septet, api: httpx.Client) -> None:
     """`up` writes the API's address into server.json; /health needs no token and says whether Temporal answers."""
-    told = json.loads((served.state / "server.json").read_text(encoding="utf-8"))
+    told = served.addresses
     answer = httpx.get(f"{told['api']}/health", trust_env=False, timeout=WITHIN_SECONDS)
     assert answer.json() == {
         "status": "healthy",

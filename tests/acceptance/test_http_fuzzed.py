@@ -82,11 +82,6 @@ async def close_lanes(_asked: CloseLanes) -> None:
 LANES: list[Callable[..., Any]] = [read_issues, enter_lane, note_results, write_report, close_lanes]
 
 
-def start(septet: Septet, origin: Origin, order: str, scenario: dict[str, object]) -> None:
-    septet.scenario(order, {"steps": {"implement_plan": scenario}})
-    assert septet("run", "--repo", origin.bare, "--title", "Do it", "--id", order, "--json").code == 0
-
-
 def start_pipelines(septet: Septet, origin: Origin, gate: Path) -> None:
     """Start a pipeline that fails at once, and a pipeline whose planner waits."""
     assert (
@@ -107,9 +102,9 @@ async def test_nothing_that_is_sent_breaks_what_the_description_says(septet: Sep
     """With completed, running and failed work orders and pipelines, each check of schemathesis holds on each path."""
     gate = septet.root / "gate"
     with septet.up() as up:
-        start(septet, origin, "wo-done", {})
-        start(septet, origin, "wo-failed", {"refuse": "The plan contradicts itself."})
-        start(septet, origin, "wo-running", {"wait_for": str(gate)})
+        septet.start(origin, "wo-done")
+        septet.start(origin, "wo-failed", implement_plan={"refuse": "The plan contradicts itself."})
+        septet.start(origin, "wo-running", implement_plan={"wait_for": str(gate)})
         start_pipelines(septet, origin, gate)
         assert septet.closed("wo-failed")["rescues"]
         assert septet.closed("wo-done")["status"] == "completed"

@@ -1,6 +1,5 @@
 """With `--json`, stdout of each command is JSON alone, whatever git, the machine and the caller print."""
 
-import json
 import shutil
 import signal
 from pathlib import Path
@@ -100,8 +99,7 @@ def test_with_a_server_that_knows_nothing_of_it_stdout_is_one_object(
     path: tuple[str, ...], tmp_path: Path, served: Septet, origin: Origin
 ) -> None:
     """Unknown ids, and possible calls, in a repository whose git warns."""
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-    septet = _machine(tmp_path, address, on_stdout=False)
+    septet = _machine(tmp_path, served.address, on_stdout=False)
     options = {"--repo": str(origin.bare), "--within": "0"}
     known = [option for option in options_of(path) if option in options]
     argv = [word for option in known for word in (option, options[option])]

@@ -10,21 +10,11 @@ from fakes.terminal import terminal
 pytestmark = [pytest.mark.recovery, pytest.mark.timeout(120)]
 
 
-def _start(served: Septet, origin: Origin, order: str, *more: str) -> str:
-    started = served("run", "--repo", origin.bare, "--title", "T", "--id", order, *more, "--json")
-    assert started.code == 0, started
-    return order
-
-
-def _waits(served: Septet, order: str) -> None:
-    served.wait_for_order(order, lambda task: task["status"] == "waiting")
-
-
 def test_plans_are_approved_together_after_a_look(served: Septet, origin: Origin) -> None:
     """Without a terminal the command changes nothing and names the option; at a terminal it asks for a yes."""
-    orders = [_start(served, origin, f"wo-plan-{number}", "--approve-plan") for number in (1, 2)]
+    orders = [served.start(origin, f"wo-plan-{number}", "--approve-plan") for number in (1, 2)]
     for order in orders:
-        _waits(served, order)
+        served.wait_for_order(order, "waiting")
     look = served("approve", "--repo", origin.bare)
     assert look.code == 0
     assert all(order in look.out for order in orders)
@@ -35,7 +25,7 @@ def test_plans_are_approved_together_after_a_look(served: Septet, origin: Origin
         code, painted = person.end()
     assert (code, "Nothing was done." in painted) == (0, True)
     for order in orders:
-        _waits(served, order)
+        served.wait_for_order(order, "waiting")
     with terminal(served, "approve", "--repo", str(origin.bare)) as person:
         person.until("Approve these 2? [y/N]")
         person.type("y")
@@ -51,13 +41,10 @@ def test_plans_are_approved_together_after_a_look(served: Septet, origin: Origin
 
 def test_a_look_shows_those_that_are_meant(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """Each verb lists its work orders: failed, open or with a waiting plan; of a repository, an agent, an error."""
-    slow = {"steps": {"classify_issue": {"wait_for": str(tmp_path / "never")}}}
-    runs = _start(served, origin, served.scenario("wo-many-runs", slow))
-    fails = _start(
-        served, origin, served.scenario("wo-many-fails", {"steps": {"implement_plan": {"refuse": "no"}}})
-    )
-    waits = _start(served, origin, "wo-many-waits", "--approve-plan")
-    _waits(served, waits)
+    runs = served.start(origin, "wo-many-runs", classify_issue={"wait_for": str(tmp_path / "never")})
+    fails = served.start(origin, "wo-many-fails", implement_plan={"refuse": "no"})
+    waits = served.start(origin, "wo-many-waits", "--approve-plan")
+    served.wait_for_order(waits, "waiting")
     assert served.closed(fails)["status"] == "failed"
 
     def shown(*words: str) -> list[str]:
@@ -78,8 +65,8 @@ def test_a_look_shows_those_that_are_meant(served: Septet, origin: Origin, tmp_p
 
 def test_one_that_refuses_holds_no_other_up(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """One object lists the done work orders and the errors; the exit code is of the error."""
-    slow = {"steps": {"classify_issue": {"wait_for": str(tmp_path / "never")}}}
-    orders = [_start(served, origin, served.scenario(f"wo-many-{number}", slow)) for number in (1, 2)]
+    slow = {"wait_for": str(tmp_path / "never")}
+    orders = [served.start(origin, f"wo-many-{number}", classify_issue=slow) for number in (1, 2)]
     ended = served("cancel", *orders, "wo-there-is-none", "--yes", "--json")
     answer = ended.json
     assert (ended.code, answer["ok"], answer["done"]) == (3, False, True)

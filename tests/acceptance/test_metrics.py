@@ -1,4 +1,3 @@
-import json
 import signal
 
 import pytest
@@ -51,7 +50,7 @@ def test_the_wait_for_a_seat_is_measured(host: Host, origin: Origin) -> None:
 
 def test_a_taken_address_is_named_with_its_remedy(served: Septet, septet: Septet) -> None:
     """A worker that cannot serve its metrics does not start, and names the setting to change."""
-    server = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    server = served.address
     for address in (server, "no address"):
         ended = Septet(septet.root, {"SEPTET_METRICS": address})("worker", "--address", server, "--json")
         assert (ended.code, ended.error["type"]) == (1, "MetricsAddress"), ended

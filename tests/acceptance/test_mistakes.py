@@ -94,8 +94,7 @@ async def test_a_repositorys_own_agent_is_looked_for_too(served: Septet, origin:
 
 async def until_agents_are_announced(served: Septet) -> None:
     """Wait until the server lists the worker's agents, soon after the worker's start."""
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-    client = await Client.connect(address)
+    client = await Client.connect(served.address)
     await wait_until(lambda: announced_agents(client, "septet"))
 
 

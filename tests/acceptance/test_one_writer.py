@@ -131,8 +131,7 @@ def test_a_reset_ends_the_agent_that_it_finds_and_begins_at_the_checkpoint(host:
 
 def test_a_person_is_no_second_writer(served: Septet, origin: Origin) -> None:
     """While an agent works, a restore into its workspace and a retry are refused: exit code 5, and the agent's run."""
-    order = served.scenario("wo-two-writers", {"steps": {"classify_issue": {"delay_seconds": 60}}})
-    assert served("run", "--repo", origin.bare, "--title", "Be busy", "--id", order, "--json").code == 0
+    order = served.start(origin, "wo-two-writers", classify_issue={"delay_seconds": 60})
     run = served.state / "runs" / order / "1-classify_issue-1"
     until((run / "stdout.jsonl").exists)
     base = served("rescue", "list", order, "--all", "--json").json["rescues"][0]["snapshot"]

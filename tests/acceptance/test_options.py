@@ -1,6 +1,5 @@
 """Options of many commands, and options of commands that other tests run without them."""
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -117,10 +116,9 @@ def test_an_issue_of_the_local_forge_has_its_labels(septet: Septet, origin: Orig
 
 
 def test_links_of_the_page_lead_to_the_web_ui_of_the_setting(served: Septet, septet: Septet) -> None:
-    """SEPTET_TEMPORAL_UI_URL sets the address of Temporal's web UI, if no `septet up` of this machine has one."""
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    """SEPTET_TEMPORAL_UI_URL sets the served.address of Temporal's web UI, if no `septet up` of this machine has one."""
     (port,) = free_ports(1)
     settings = {"SEPTET_TEMPORAL_UI_URL": "https://temporal.example", "SEPTET_API_TOKEN": "none"}
-    with septet.serving("serve", "--port", str(port), "--address", address, **settings) as serving:
+    with septet.serving("serve", "--port", str(port), "--address", served.address, **settings) as serving:
         page = httpx.get(serving.api, trust_env=False).text
     assert "https://temporal.example/namespaces/default/workflows" in page

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from fakes.page import WITHIN_MS, where
+from fakes.page import WITHIN_MS
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser, Page, expect
@@ -31,12 +31,6 @@ def key_of(served: Septet) -> str:
     return served.page.rpartition("token=")[2]
 
 
-def held(served: Septet, origin: Origin, gate: Path, order: str) -> None:
-    """Start a work order whose agent waits within `implement_plan` for the gate."""
-    served.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
-    assert served("run", "--repo", origin.bare, "--title", "Wait for me", "--id", order, "--json").code == 0
-
-
 def test_the_board_shows_a_work_order_and_leads_to_it(page: Page, done: Task) -> None:
     """The link opens the board, and a card opens its work order with steps, plan, changes, transcript and history."""
     expect(page).to_have_url(f"{page.url.rstrip('/')}/")
@@ -56,7 +50,7 @@ def test_the_board_shows_a_work_order_and_leads_to_it(page: Page, done: Task) ->
 def test_steps_appear_without_a_reload(page: Page, served: Septet, origin: Origin, tmp_path: Path) -> None:
     """An open page shows each step, the plan, the transcript and the end of the work order as they arrive."""
     gate = tmp_path / "gate"
-    held(served, origin, gate, "wo-page-live")
+    served.start(origin, "wo-page-live", title="Wait for me", implement_plan={"wait_for": str(gate)})
     page.goto("/work-orders/wo-page-live")
     page.evaluate("window.notReloaded = true")
     expect(page.locator(".steps .now .name")).to_have_text("implement_plan", timeout=WITHIN_MS)
@@ -105,7 +99,7 @@ def test_a_policy_stops_what_is_not_the_pages_own(browser: Browser, served: Sept
 
 def test_links_name_the_work_order_in_temporals_own_ui(page: Page, served: Septet, done: Task) -> None:
     """The board's link has a query for work orders, a work order's link has its id."""
-    workflows = f"{where(served)['ui']}/namespaces/default/workflows"
+    workflows = f"{served.addresses['ui']}/namespaces/default/workflows"
     listed = page.get_by_role("link", name="Temporal UI").get_attribute("href")
     assert str(listed).startswith(f"{workflows}?query=")
     page.goto(f"/work-orders/{done['id']}")
@@ -129,7 +123,7 @@ def test_the_reference_of_the_api_is_shown_without_a_network(page: Page, served:
 @pytest.fixture
 def stranger(served: Septet) -> Iterator[httpx.Client]:
     """A client without a cookie."""
-    with httpx.Client(base_url=where(served)["api"], trust_env=False, timeout=WITHIN_SECONDS) as client:
+    with httpx.Client(base_url=served.addresses["api"], trust_env=False, timeout=WITHIN_SECONDS) as client:
         yield client
 
 
@@ -169,7 +163,7 @@ def test_the_pages_key_opens_no_api(served: Septet, stranger: httpx.Client) -> N
 
 def test_what_is_not_there_is_told_in_words(served: Septet) -> None:
     """An unknown id, a file outside the page's files and an impossible id return a 404."""
-    with httpx.Client(base_url=where(served)["api"], trust_env=False, timeout=WITHIN_SECONDS) as client:
+    with httpx.Client(base_url=served.addresses["api"], trust_env=False, timeout=WITHIN_SECONDS) as client:
         client.get("/", params={"token": key_of(served)})
         files = ("/static/door.py", "/static/..%2Fdoor.py", "/work-orders/%2E%2E/live")
         for path in ("/work-orders/wo-nobody", "/pipeline/pl-nobody", *files):

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from fakes.page import tab_of, where
+from fakes.page import tab_of
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser, Page, expect
@@ -24,8 +24,7 @@ REFUSED = "status of 4"
 
 def waits_with_its_plan(served: Septet, origin: Origin, order: str) -> str:
     """Start a work order that waits for a decision on its plan, and return its page's path."""
-    words = ("--title", "Ask me first", "--id", order, "--approve-plan", "--json")
-    assert served("run", "--repo", origin.bare, *words).code == 0
+    served.start(origin, order, "--approve-plan", title="Ask me first")
     served.wait_for_order(order, "waiting")
     return f"/work-orders/{order}"
 
@@ -62,9 +61,8 @@ def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet
     scanner.scan([AddedLine("a.py", 1, b"ghp_Rt4dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE6hU8")])  # compiles rules
     ends = ("Rt4dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE6hU8", "Mn6dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE7jV9")
     files = {f"src/{name}.py": f"TOKEN = 'ghp_{end}'\n" for name, end in zip("ab", ends, strict=True)}
-    order = served.scenario("wo-page-found", {"steps": {"create_commit": {"edits": files}}})
-    asked = ("run", "--repo", origin.bare, "--title", "Log in", "--project", "found", "--id", order)
-    assert served(*asked, "--json").code == 0
+    asked = ("wo-page-found", "--project", "found")
+    order = served.start(origin, *asked, title="Log in", create_commit={"edits": files})
     served.wait_for_order(order, lambda task: task["findings"])
     page.goto("/?project=found")  # the first eight are listed: other tests have some, too
     inbox = page.locator(".inbox li", has=page.get_by_role("link", name="Log in"))
@@ -92,8 +90,7 @@ def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, or
     order = served.scenario(
         "wo-page-budget", {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}}
     )
-    words = ("--title", "Spend it", "--id", order, "--budget", "0.03usd", "--json")
-    assert served("run", "--repo", origin.bare, *words).code == 0
+    served.start(origin, order, "--budget", "0.03usd")
     served.wait_for_order(order, lambda task: task["budget"])
     with tab_of(browser, served, allowed=(REFUSED,)) as page:
         page.goto(f"/work-orders/{order}")
@@ -132,10 +129,7 @@ def test_a_draft_and_the_focus_outlive_an_update(
     page: Page, served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
     """A person's text, cursor and open folds stay while the page around them changes."""
-    gate = tmp_path / "gate"
-    served.scenario("wo-page-draft", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
-    title = ("--title", "Wait for me", "--id", "wo-page-draft", "--json")
-    assert served("run", "--repo", origin.bare, *title).code == 0
+    served.start(origin, "wo-page-draft", implement_plan={"wait_for": str(tmp_path / "gate")})
     page.goto("/work-orders/wo-page-draft")
     expect(page.locator(".steps .now .name")).to_have_text("implement_plan")
     page.locator(".actions summary", has_text="Cancel").click()
@@ -152,8 +146,7 @@ def test_it_is_cancelled_with_a_reason_and_its_work_is_restored(
     browser: Browser, served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
     """The history has the cancel's reason; the rescue is restored to a new folder, once, and the page names the folder."""
-    served.scenario("wo-page-end", {"steps": {"implement_plan": {"wait_for": str(tmp_path / "never")}}})
-    assert served("run", "--repo", origin.bare, "--title", "End me", "--id", "wo-page-end", "--json").code == 0
+    served.start(origin, "wo-page-end", implement_plan={"wait_for": str(tmp_path / "never")})
     with tab_of(browser, served, allowed=(REFUSED,)) as page:
         page.goto("/work-orders/wo-page-end")
         expect(page.locator(".steps .now .name")).to_have_text("implement_plan")
@@ -173,8 +166,8 @@ def test_it_is_cancelled_with_a_reason_and_its_work_is_restored(
 
 def test_a_failed_one_is_retried_from_a_step_that_is_chosen(page: Page, served: Septet, origin: Origin) -> None:
     """The page shows the failed step and retries from it or an earlier step, with words for the agent."""
-    order = served.scenario("wo-page-retry", {"steps": {"implement_plan": {"refuse": "No."}}})
-    served("run", "--repo", origin.bare, "--title", "Fail once", "--id", order, "--wait", "--json")
+    order = served.start(origin, "wo-page-retry", implement_plan={"refuse": "No."})
+    served.closed(order)
     served.scenario(order, {})
     page.goto(f"/work-orders/{order}")
     expect(page.locator("#overview .badge")).to_have_text("failed")
@@ -228,8 +221,7 @@ def test_a_work_order_is_started_and_a_mistake_is_told_in_place(
 
 def test_a_pull_request_of_a_repository_on_disk_is_merged(page: Page, served: Septet, origin: Origin) -> None:
     """A click merges the pull request into its base, and the work order is done."""
-    title = ("--title", "Merge me", "--id", "wo-page-merge", "--wait", "--json")
-    assert served("run", "--repo", origin.bare, *title).code == 0
+    served.start(origin, "wo-page-merge", "--wait")
     page.goto("/work-orders/wo-page-merge")
     page.get_by_role("button", name="Merge pull request").click()
     expect(page.locator("#overview .badge")).to_have_text("done")
@@ -261,7 +253,7 @@ def test_a_pipeline_is_paused_and_its_issue_skipped(
 @pytest.mark.parametrize("sent", ["nothing", "link", "cookie", "no origin", "another origin"])
 def test_what_a_browser_hands_to_others_decides_nothing(served: Septet, sent: str) -> None:
     """The cookie, which other ports get, the link, and a page of another origin start nothing."""
-    own = where(served)["api"]
+    own = served.addresses["api"]
     key = served.page.rpartition("token=")[2]
     sent_keys = {"nothing": "", "link": key, "cookie": looking_key(key)}
     origins = {"no origin": {}, "another origin": {"Origin": "http://127.0.0.1:1"}}
@@ -274,7 +266,7 @@ def test_what_a_browser_hands_to_others_decides_nothing(served: Septet, sent: st
 
 def test_the_pages_key_decides_and_reads_nothing(served: Septet) -> None:
     """With the key and the page's own origin a decision is accepted; reads still need the token."""
-    own, key = where(served)["api"], deciding_key(served.page.rpartition("token=")[2])
+    own, key = served.addresses["api"], deciding_key(served.page.rpartition("token=")[2])
     headers = {"Origin": own, "Septet-Page-Key": key}
     with httpx.Client(base_url=own, headers=headers, trust_env=False, timeout=WITHIN_SECONDS) as client:
         assert client.get("/agent-work-orders").status_code == HTTPStatus.UNAUTHORIZED

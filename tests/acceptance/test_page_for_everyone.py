@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 from fakes.axe import violations
-from fakes.page import tab_of, where
+from fakes.page import tab_of
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
 from playwright.sync_api import Browser, Page, expect
@@ -129,7 +129,7 @@ def on_every_screen(page: Page) -> list[str]:
 
 def test_a_browser_without_the_link_gets_a_page(browser: Browser, served: Septet) -> None:
     """A browser without the link gets a page with the next step, and this page keeps axe-core's rules too."""
-    tab = browser.new_page(base_url=where(served)["api"])
+    tab = browser.new_page(base_url=served.addresses["api"])
     answer = tab.goto("/work-orders/wo-done")
     assert answer is not None
     assert answer.status == HTTPStatus.UNAUTHORIZED
@@ -199,10 +199,9 @@ def test_a_notification_tells_what_needs_a_person(browser: Browser, served: Sept
         page.goto("/")
         page.get_by_role("button", name="Notify me").click()
         expect(page.get_by_role("button", name="Notifications on")).to_have_attribute("aria-pressed", "true")
-        served.scenario("wo-page-tell", {"cost_usd": 0.01})
-        words = ("--title", "Tell me", "--id", "wo-page-tell", "--approve-plan", "--json")
+        order = served.scenario("wo-page-tell", {"cost_usd": 0.01})
         budget = ("--step", "implement_plan.budget=0.01usd")
-        assert served("run", "--repo", origin.bare, *words, *budget).code == 0
+        served.start(origin, order, "--approve-plan", *budget, title="Tell me")
         plan = "Tell me: Waiting for you to approve the plan"
         page.wait_for_function("plan => window.told.join() === plan", arg=plan)
         assert served("approve", "wo-page-tell", "--json").code == 0

@@ -1,6 +1,5 @@
 """A machine that lacks files or disk for a while: work orders wait with the reason, and each step is paid once."""
 
-import json
 from pathlib import Path
 
 import psutil
@@ -17,16 +16,13 @@ FEWEST = 8
 
 def _host(served: Septet, root: Path, **extra: str) -> Septet:
     """Return a host with its own queue on the shared server."""
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-    own = {"SEPTET_TASK_QUEUE": root.name, "TEMPORAL_ADDRESS": str(address)}
+    own = {"SEPTET_TASK_QUEUE": root.name, "TEMPORAL_ADDRESS": served.address}
     return Septet(root / "host", {**own, **extra}, shares=served)
 
 
 def _start(host: Septet, origin: Origin, order: str, gate: Path) -> None:
     """Start a work order, and wait until its agent implements; the agent ends when the gate exists."""
-    host.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
-    started = host("run", "--repo", origin.bare, "--title", "T", "--id", order, "--json")
-    assert started.code == 0, started
+    host.start(origin, order, implement_plan={"wait_for": str(gate)})
     host.until_works(order, "5-implement_plan-1")
 
 
@@ -57,11 +53,10 @@ def test_a_worker_that_may_open_no_further_file_waits(served: Septet, origin: Or
 def test_what_a_full_disk_has_failed_is_retried_together(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """After the wait, work orders fail; `retry --failed DiskFull` lists them, and with --yes retries only them."""
     host, gate = _host(served, tmp_path, SEPTET_DISK_WAIT_SECONDS="1"), tmp_path / "gate"
-    full, refuses = ["wo-full-1", "wo-full-2"], {"steps": {"implement_plan": {"refuse": "no"}}}
-    other = host.scenario("wo-other", refuses)
+    full = ["wo-full-1", "wo-full-2"]
     failed = ("retry", "--failed", "DiskFull", "--repo", str(origin.bare), "--json")
     with small_disk(host.state, mib=64, inodes=20_000) as disk, host.serving("worker"):
-        assert host("run", "--repo", origin.bare, "--title", "T", "--id", other, "--json").code == 0
+        other = host.start(origin, "wo-other", implement_plan={"refuse": "no"})
         assert host.closed(other)["status"] == "failed"
         for order in full:
             _start(host, origin, order, gate)

@@ -64,8 +64,7 @@ def test_a_move_that_is_not_allowed_is_refused(served: Septet, origin: Origin) -
 
 def test_a_plan_is_approved_as_it_was_read(served: Septet, origin: Origin) -> None:
     """With --approve-plan no step follows the plan before a person approves exactly this plan."""
-    run = ("run", "--repo", origin.bare, "--title", "Think", "--id", "wo-approved", "--approve-plan", "--json")
-    assert served(*run).code == 0
+    served.start(origin, "wo-approved", "--approve-plan")
     answer = waits_with_a_plan(served, "wo-approved")
     plan = answer["task"]["plan_sha256"]
     assert "septet approve" in answer["waiting_for"]
@@ -156,8 +155,7 @@ def test_a_changed_workflow_waits_and_is_merged_after_a_yes(served: Septet, orig
     """Each face names the changed path, nothing is pushed before the approvals, and all changes are merged."""
     workflow = ".github/workflows/ci.yml"
     files = {workflow: "on: push\n", "docs/AGENTS.md": "Be kind.\n"}
-    order = served.scenario("wo-workflow", {"steps": {"create_commit": {"edits": files}}})
-    assert served("run", "--repo", str(origin.bare), "--title", "Fix CI", "--id", order, "--json").code == 0
+    order = served.start(origin, "wo-workflow", create_commit={"edits": files})
     waits = served.wait_for_detail(order, lambda detail: detail["task"]["findings"])
     ids = [finding["id"] for finding in waits["task"]["findings"]]
     assert [finding["path"] for finding in waits["task"]["findings"]] == [workflow, "docs/AGENTS.md"]
@@ -193,9 +191,7 @@ async def test_what_looks_like_a_key_waits_for_a_person(served: Septet, origin: 
         [AddedLine("a.py", 1, tokens[0].encode())]
     )  # compiles rules
     files = {f"src/{name}.py": f"TOKEN = '{token}'\n" for name, token in zip("abcd", tokens, strict=True)}
-    order = served.scenario("wo-found", {"steps": {"create_commit": {"edits": files}}})
-    run = ("run", "--repo", str(origin.bare), "--title", "Log in", "--id", order, "--json")
-    assert served(*run).code == 0
+    order = served.start(origin, "wo-found", create_commit={"edits": files})
     waits = served.wait_for_detail(order, lambda detail: detail["task"]["findings"])
     first, second, third, fourth = waits["task"]["findings"]
     assert (first["path"], first["line"], first["rule"]) == ("src/a.py", 1, "github-pat")

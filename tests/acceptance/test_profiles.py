@@ -1,6 +1,5 @@
 """Temporal's profiles with an API key and with client certificates: accepted clients, and the errors of refused ones."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +51,7 @@ def site(served: Septet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     server = ours.sign("server")
     ours.sign("client")
     theirs.sign("client")
-    behind = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
+    behind = served.address
     with (
         serving_tls(server, upstream=behind, clients_of=ours) as mtls,
         serving_tls(server, upstream=behind, key=KEY) as keyed,

@@ -13,13 +13,12 @@ from septet.contracts.names import Step
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 IMPLEMENTS = "implement_plan-1"
-HALF = {"steps": {"implement_plan": [{"edits": {"half.txt": "half done\n"}, "hang": True}, {}]}}
+HALF = [{"edits": {"half.txt": "half done\n"}, "hang": True}, {}]
 
 
 def begun(served: Septet, origin: Origin, order: str) -> str:
     """Start a work order whose first agent of `implement_plan` writes half and hangs, and wait for this half."""
-    served.scenario(order, HALF)
-    assert served("run", "--repo", origin.bare, "--title", "Take your time", "--id", order, "--json").code == 0
+    served.start(origin, order, implement_plan=HALF)
     until((served.state / "workspaces" / order / "half.txt").exists)
     return order
 
@@ -95,8 +94,7 @@ def test_a_reset_step_begins_anew_from_its_checkpoint(served: Septet, origin: Or
 def test_other_options_of_a_step_leave_its_agent_alone(served: Septet, origin: Origin) -> None:
     """`temporal activity update-options` gives a step more time and starts no other agent."""
     gate = served.root / "options-gate"
-    served.scenario("wo-options", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
-    assert served("run", "--repo", origin.bare, "--title", "T", "--id", "wo-options", "--json").code == 0
+    served.start(origin, "wo-options", implement_plan={"wait_for": str(gate)})
     until((served.state / "runs" / "wo-options" / "5-implement_plan-1" / "run.json").exists)
     on_activity(served, "update-options", "wo-options", "--start-to-close-timeout", "9h")
     gate.touch()

@@ -1,6 +1,5 @@
 """A runner with workers, as in containers, by the real commands."""
 
-import json
 import signal
 from collections.abc import Iterator
 
@@ -12,15 +11,14 @@ from fakes.waiting import until
 
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
-SLOW = {"steps": {"implement_plan": {"delay_seconds": 6}}}
+SLOW = {"delay_seconds": 6}
 
 
 @pytest.fixture
 def team(served: Septet, septet: Septet) -> Iterator[Septet]:
     """A host with a separate queue and a runner, on the shared server."""
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     extra = {
-        "TEMPORAL_ADDRESS": address,
+        "TEMPORAL_ADDRESS": served.address,
         "SEPTET_TASK_QUEUE": septet.root.name + str(id(septet)),
         "SEPTET_RUNNER": "true",
     }
@@ -29,20 +27,12 @@ def team(served: Septet, septet: Septet) -> Iterator[Septet]:
     made.end_all()
 
 
-def begin(team: Septet, origin: Origin, order: str) -> None:
-    """Start a work order."""
-    team.scenario(order, SLOW)
-    answer = team("run", "--repo", origin.bare, "--title", "Take your time", "--id", order, "--json")
-    assert answer.code == 0, answer
-
-
 def test_workers_come_and_go_and_no_agent_is_started_twice(team: Septet, origin: Origin) -> None:
     """A killed worker's successor adopts the runner's agent, or reads its answer: no other agent starts."""
     with team.serving("runner") as runner:
         with team.serving("worker") as first:
-            begin(team, origin, "wo-runner")
-            stream = team.state / "runs" / "wo-runner" / "5-implement_plan-1" / "stdout.jsonl"
-            until(lambda: stream.exists() and stream.stat().st_size)
+            team.start(origin, "wo-runner", implement_plan=SLOW)
+            team.until_works("wo-runner", "5-implement_plan-1")
             first.process.kill()
             first.process.wait(60)
             assert runner.process.poll() is None
@@ -63,9 +53,8 @@ def _lives(process: psutil.Process) -> bool:
 def test_a_killed_runner_costs_its_agent_the_seconds_alone(team: Septet, origin: Origin) -> None:
     """The agent dies with its runner; the worker waits for the next runner, and resumes the session on it."""
     with team.serving("runner") as first, team.serving("worker"):
-        begin(team, origin, "wo-resumed")
-        stream = team.state / "runs" / "wo-resumed" / "5-implement_plan-1" / "stdout.jsonl"
-        until(lambda: stream.exists() and stream.stat().st_size)
+        team.start(origin, "wo-resumed", implement_plan=SLOW)
+        team.until_works("wo-resumed", "5-implement_plan-1")
         supervisors = psutil.Process(first.process.pid).children(recursive=True)
         first.process.send_signal(signal.SIGKILL)
         first.process.wait(60)
@@ -87,7 +76,7 @@ def test_a_runner_that_says_it_is_ready_hears_at_once_that_it_is_to_end(team: Se
 def test_a_work_order_that_waits_says_for_what(team: Septet, origin: Origin) -> None:
     """`show` names the cause of the wait, here a missing runner, and no cause once the step continues."""
     with team.serving("worker"):
-        begin(team, origin, "wo-waits-for-runner")
+        team.start(origin, "wo-waits-for-runner", implement_plan=SLOW)
         team.wait_for_detail("wo-waits-for-runner", lambda detail: "runner" in (detail["waiting_for"] or ""))
         assert "waiting for   classify_issue: " in team("show", "wo-waits-for-runner").out
         with team.started("runner"):

@@ -164,10 +164,8 @@ def test_a_killed_worker_is_taken_over_with_sealed_payloads(tmp_path: Path, orig
     """The next worker adopts a killed worker's agent, and reads task tokens and sealed inputs alike."""
     septet = sealed_machine(tmp_path / "sealed", {"SEPTET_SEAL_REQUIRED": "true"})
     go_on = tmp_path / "go on"
-    septet.scenario(ORDER, {"steps": {"implement_plan": {"wait_for": str(go_on)}}})
     with septet.up() as first:
-        begun = septet("run", "--repo", origin.bare, "--title", TITLE, "--id", ORDER, "--json")
-        assert begun.code == 0, begun
+        septet.start(origin, ORDER, title=TITLE, implement_plan={"wait_for": str(go_on)})
         septet.until_works(ORDER, "5-implement_plan-1")
         first.kill()
         with septet.up():

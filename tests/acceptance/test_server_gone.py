@@ -28,7 +28,7 @@ ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 def server_pid(septet: Septet) -> int:
     """Return the process id of the embedded server from its state directory."""
     try:
-        return int(json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["server_pid"])
+        return int(septet.addresses["server_pid"])
     except FileNotFoundError:
         return 0
 

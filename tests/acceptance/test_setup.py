@@ -18,9 +18,8 @@ def test_set_up_of_a_killed_worker_runs_again_and_no_agent_does(septet: Septet, 
     origin.push({".septet/septet.toml": settings, "install.sh": script, ".gitignore": "*.log\n"})
     records = septet.state / "runs" / "wo-set-up" / "setup"
     workspace = septet.state / "workspaces" / "wo-set-up"
-    words = ("run", "--repo", origin.bare, "--title", "Set it up", "--id", "wo-set-up", "--json")
     with septet.up() as first:
-        assert septet(*words).code == 0
+        septet.start(origin, "wo-set-up")
         until((records / "1" / "stdout.jsonl").exists)
         until((workspace / "half.txt").exists)
         first.kill()

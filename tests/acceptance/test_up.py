@@ -14,21 +14,20 @@ from septet.contracts.names import Step
 pytestmark = pytest.mark.recovery
 
 ONCE = [f"{step.number}-{step.value}-1" for step in Step]
-SLOW = {"steps": {"implement_plan": {"delay_seconds": 5}}}
 
 
-def start(septet: Septet, origin: Origin, order: str) -> None:
-    """Start a work order and wait until its slow agent works."""
-    assert septet("run", "--repo", origin.bare, "--title", "Take your time", "--id", order, "--json").code == 0
+def start(septet: Septet, origin: Origin, order: str, **script: object) -> str:
+    """Start a work order, wait until its agent implements with this script, and return its id."""
+    septet.start(origin, order, implement_plan=script)
     septet.until_works(order, "5-implement_plan-1")
+    return order
 
 
 @pytest.mark.law
 def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Septet, origin: Origin) -> None:
     """`up` that is killed during an agent's work and started again takes the step over at once and adopts the agent."""
-    order = septet.scenario("wo-killed", SLOW)
     with septet.up() as first:
-        start(septet, origin, order)
+        order = start(septet, origin, "wo-killed", delay_seconds=5)
         first.kill()
         with septet.up():
             task = septet.closed(order)
@@ -43,9 +42,8 @@ def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Sept
 def test_without_a_worker_everybody_is_told(septet: Septet, origin: Origin) -> None:
     """After a kill of `up` its server lives on: each command reports the missing worker and shows the finished steps."""
     gate = septet.state.parent / "gate"
-    order = septet.scenario("wo-left", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     with septet.up() as first:
-        start(septet, origin, order)
+        order = start(septet, origin, "wo-left", wait_for=str(gate))
         assert septet("show", order, "--json").json["waiting_for"] is None
         first.kill()
         told = "No worker runs, so no further step begins. Start one: septet up"
@@ -90,11 +88,10 @@ def test_one_state_directory_has_one_up(septet: Septet) -> None:
 def test_ctrl_c_leaves_the_agents_of_an_up_alive(septet: Septet, origin: Origin) -> None:
     """SIGINT ends server and worker and names the living agents; the next `up` continues with them."""
     gate = septet.state.parent / "gate"
-    order = septet.scenario("wo-lives", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     with septet.up() as first:
-        told = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))
+        told = septet.addresses
         assert (told["address"], told["pid"]) == (first.address, first.process.pid)
-        start(septet, origin, order)
+        order = start(septet, origin, "wo-lives", wait_for=str(gate))
         assert first.end(signal.SIGINT) == 0
         (living,) = until(lambda: [line for line in first.errors if "keeps running" in line])
         assert f"{order}, step implement_plan" in living
@@ -116,7 +113,7 @@ def test_a_terminal_that_closes_ends_up_as_ctrl_c_does(septet: Septet, *, ignore
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
     try:
         with septet.up() as running:
-            server = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["server_pid"]
+            server = septet.addresses["server_pid"]
             running.process.send_signal(signal.SIGHUP)
             if not ignored:
                 assert running.process.wait(WITHIN_SECONDS) == 0
@@ -129,9 +126,8 @@ def test_a_terminal_that_closes_ends_up_as_ctrl_c_does(septet: Septet, *, ignore
 def test_an_agent_that_ends_while_up_stops_is_not_said_to_live_on(septet: Septet, origin: Origin) -> None:
     """SIGINT names only agents that live when `up` ends, and no step that ends meanwhile."""
     gate = septet.state.parent / "gate"
-    order = septet.scenario("wo-ends", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     with septet.up() as first:
-        start(septet, origin, order)
+        start(septet, origin, "wo-ends", wait_for=str(gate))
         gate.touch()
         first.process.send_signal(signal.SIGINT)
         assert first.process.wait(WITHIN_SECONDS) == 0
@@ -142,9 +138,8 @@ def test_an_agent_that_ends_while_up_stops_is_not_said_to_live_on(septet: Septet
 def test_a_second_ctrl_c_ends_the_agents_with_a_rescue(septet: Septet, origin: Origin) -> None:
     """A second SIGINT ends the agent and keeps its work; the next `up` resumes the session."""
     gate = septet.state.parent / "gate"
-    order = septet.scenario("wo-twice", {"steps": {"implement_plan": {"wait_for": str(gate)}}})
     with septet.up() as first:
-        start(septet, origin, order)
+        order = start(septet, origin, "wo-twice", wait_for=str(gate))
         first.process.send_signal(signal.SIGINT)
         until(lambda: [line for line in first.errors if "Ctrl-C again" in line])
         first.process.send_signal(signal.SIGINT)
@@ -161,11 +156,10 @@ def test_a_second_ctrl_c_ends_the_agents_with_a_rescue(septet: Septet, origin: O
 
 def test_a_taken_port_is_refused_with_the_option_that_names_another(served: Septet, septet: Septet) -> None:
     """A taken port is a usage error whose remedy is --port."""
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-    ended = septet("up", "--port", address.rpartition(":")[2], "--json")
+    ended = septet("up", "--port", served.address.rpartition(":")[2], "--json")
     assert ended.code == 2
     assert re.search(r"add --port \d+ --ui-port \d+ --api-port \d+ to the command\.$", ended.error["remedy"])
-    holder = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["server_pid"]
+    holder = served.addresses["server_pid"]
     assert f"(process {holder})" in ended.error["message"]
 
 

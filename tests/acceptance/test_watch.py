@@ -19,18 +19,12 @@ SEPTET = Path(sys.executable).parent / "septet"
 Task = dict[str, Any]
 
 
-def held(served: Septet, origin: Origin, gate: Path, order: str) -> None:
-    """Start a work order whose agent waits within `implement_plan` for the gate."""
-    served.scenario(order, {"steps": {"implement_plan": {"wait_for": str(gate)}}})
-    assert served("run", "--repo", origin.bare, "--title", "Wait for me", "--id", order, "--json").code == 0
-
-
 def test_a_watch_tells_each_step_and_ends_with_the_work_order(
     served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
     """In a pipe it prints plain lines during the work, ends by itself, and exits with 0 for a completed work order."""
     gate = tmp_path / "gate"
-    held(served, origin, gate, "wo-watched")
+    served.start(origin, "wo-watched", title="Wait for me", implement_plan={"wait_for": str(gate)})
     with served.started("watch", "wo-watched") as process:
         assert process.stdout is not None
         lines = []
@@ -50,8 +44,7 @@ def test_a_watch_tells_each_step_and_ends_with_the_work_order(
 
 def test_a_watch_on_another_host_says_what_it_cannot_see(served: Septet, done: Task, tmp_path: Path) -> None:
     """A watch with another state directory names the host that has plan, changes and agent."""
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-    second = Septet(tmp_path / "second", {"TEMPORAL_ADDRESS": address})
+    second = Septet(tmp_path / "second", {"TEMPORAL_ADDRESS": served.address})
     host = (served.state / "host-id").read_text(encoding="ascii").strip()
     ended = second("watch", done["id"])
     assert ended.code == 0, ended
@@ -64,7 +57,7 @@ def test_a_watch_on_another_host_says_what_it_cannot_see(served: Septet, done: T
 def test_a_watch_for_programs_is_one_object_a_line(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """Each change is one JSON object with plan, changes and log entries; the last object is the closed work order."""
     gate = tmp_path / "gate"
-    held(served, origin, gate, "wo-objects")
+    served.start(origin, "wo-objects", title="Wait for me", implement_plan={"wait_for": str(gate)})
     with served.started("watch", "wo-objects", "--json") as process:
         assert process.stdout is not None
         looks = [json.loads(process.stdout.readline())]
@@ -104,7 +97,7 @@ def test_a_followed_board_shows_what_changes(served: Septet, origin: Origin, don
         assert process.stdout is not None
         first = json.loads(process.stdout.readline())
         assert any(task["id"] == done["id"] for task in first["stages"]["review"])
-        held(served, origin, gate, "wo-followed-board")
+        served.start(origin, "wo-followed-board", title="Wait for me", implement_plan={"wait_for": str(gate)})
         board = first
         while not any(task["id"] == "wo-followed-board" for task in board["stages"]["executing"]):
             board = json.loads(process.stdout.readline())

@@ -24,8 +24,7 @@ def test_a_worker_of_another_host_registers_says_that_it_is_ready_and_ends_on_si
     served: Septet, septet: Septet
 ) -> None:
     """`worker` serves a server that it did not start, and SIGTERM ends it with exit code 0."""
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-    with septet.serving("worker", "--address", address) as worker:
+    with septet.serving("worker", "--address", served.address) as worker:
         assert worker.ready["ready"] is True
         assert worker.ready["task_queue"] == "septet"
         assert worker.ready["host"] == (septet.state / "host-id").read_text(encoding="ascii").strip()
@@ -37,20 +36,18 @@ def test_register_creates_the_search_attributes_that_a_namespace_lacks(served: S
     """`worker --register` names the attributes that it created; a second call creates none."""
     served.temporal("operator", "namespace", "create", "--namespace", "shared")
     shared = Septet(septet.root, {"TEMPORAL_NAMESPACE": "shared"})
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-    ended = shared("worker", "--register", "--address", address, "--json")
+    ended = shared("worker", "--register", "--address", served.address, "--json")
     assert ended.code == 0, ended
     assert ended.json["namespace"] == "shared"
     assert set(ended.json["registered"]) == {key.name for key in ALL}
-    assert shared("worker", "--register", "--address", address, "--json").json["registered"] == []
+    assert shared("worker", "--register", "--address", served.address, "--json").json["registered"] == []
     listed = served.temporal("operator", "search-attribute", "list", "--namespace", "shared").out
     assert all(key.name in listed for key in ALL)
 
 
 def test_register_makes_the_namespace_that_a_server_lacks(served: Septet, septet: Septet, origin: Origin) -> None:
     """On a server without the namespace, as of `temporalio/server`, one command creates it, and work orders run in it."""
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-    agents = Septet(septet.root, {"TEMPORAL_NAMESPACE": "agents", "TEMPORAL_ADDRESS": address})
+    agents = Septet(septet.root, {"TEMPORAL_NAMESPACE": "agents", "TEMPORAL_ADDRESS": served.address})
     without = agents("worker", "--json")
     assert (without.code, without.json["error"]["type"]) == (1, "Preflight")
     assert "septet worker --register" in without.json["error"]["remedy"]
@@ -77,10 +74,9 @@ def test_an_error_that_ends_a_worker_is_a_line_of_its_log(septet: Septet) -> Non
 
 def test_the_health_check_of_a_container_sees_the_worker_whenever_it_asks(served: Septet, septet: Septet) -> None:
     """A versioned worker that the server knows is healthy at each check; an ended worker is not."""
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     asked = partial(subprocess.run, [sys.executable, HEALTH], env=septet.env, check=False)
     assert asked().returncode == 1
-    with septet.serving("worker", "--address", address, SEPTET_TASK_QUEUE="septet-health") as worker:
+    with septet.serving("worker", "--address", served.address, SEPTET_TASK_QUEUE="septet-health") as worker:
         until(lambda: asked().returncode == 0)
         assert [asked().returncode for _ in range(10)] == [0] * 10
         assert worker.end(signal.SIGTERM) == 0
@@ -118,7 +114,7 @@ def test_a_worker_is_alive_while_its_server_is_not_and_dead_once_its_process_sta
     assert asked("--alive") == 0  # a worker that has not reached the server yet waits for it
     with septet.up() as up:
         until(lambda: asked() == 0)
-        server = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["server_pid"]
+        server = septet.addresses["server_pid"]
         os.kill(server, signal.SIGSTOP)
         try:
             until(lambda: asked() == 1)
@@ -139,10 +135,9 @@ def test_a_worker_does_not_start_without_the_sandbox_that_is_demanded(
 ) -> None:
     """If bubblewrap fails, `bwrap` ends the worker with the cause and the remedy."""
     path = failing_bubblewrap(septet)
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
     flag = ("--sandbox", "bwrap") if told == "flag" else ()
     variable = {"SEPTET_SANDBOX": "bwrap"} if told == "variable" else {}
-    ended = Septet(septet.root, {"PATH": path, **variable})("worker", *flag, "--address", address, "--json")
+    ended = Septet(septet.root, {"PATH": path, **variable})("worker", *flag, "--address", served.address, "--json")
     assert (ended.code, ended.error["type"]) == (1, "Sandbox"), ended
     assert "cannot make a sandbox here: bwrap: no" in ended.error["message"]
     assert ended.error["remedy"]
@@ -151,12 +146,11 @@ def test_a_worker_does_not_start_without_the_sandbox_that_is_demanded(
 def test_a_worker_without_a_sandbox_says_so_in_its_log(served: Septet, septet: Septet) -> None:
     """`auto` serves although bubblewrap fails; the log and doctor say that agents run unconfined, and why."""
     path = failing_bubblewrap(septet)
-    address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-    with septet.serving("worker", "--address", address, PATH=path, SEPTET_LOG_FORMAT="json") as worker:
+    with septet.serving("worker", "--address", served.address, PATH=path, SEPTET_LOG_FORMAT="json") as worker:
         assert worker.ready["ready"] is True
         assert worker.end(signal.SIGTERM) == 0
     told = [json.loads(line) for line in worker.errors if '"unconfined"' in line]
     assert "cannot make a sandbox here: bwrap: no" in told[0]["reason"]
-    doctor = Septet(septet.root, {"PATH": path})("doctor", "--address", address, "--json")
+    doctor = Septet(septet.root, {"PATH": path})("doctor", "--address", served.address, "--json")
     check = next(check for check in doctor.json["checks"] if check["name"] == "sandbox")
     assert (check["status"], "unconfined" in check["message"]) == ("warning", True)

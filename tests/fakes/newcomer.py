@@ -1,7 +1,6 @@
 """A new user: `septet up` in one terminal, and their own repository in another."""
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,6 +56,5 @@ def newcomer_at(root: Path) -> Iterator[Newcomer]:
 
 
 async def _agents_are_announced(septet: Septet) -> None:
-    address = json.loads((septet.state / "server.json").read_text(encoding="utf-8"))["address"]
-    client = await Client.connect(address)
+    client = await Client.connect(septet.address)
     await wait_until(lambda: announced_agents(client, "septet"))

@@ -1,6 +1,5 @@
 """The page in a browser: a tab that has opened the link, and that connects only to its own server."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -8,12 +7,6 @@ from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser, Page
 
 WITHIN_MS = WITHIN_SECONDS * 1000
-
-
-def where(served: Septet) -> dict[str, str]:
-    """Return the addresses of the machine's `septet up`."""
-    told: dict[str, str] = json.loads((served.state / "server.json").read_text(encoding="utf-8"))
-    return told
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 import httpx
 import psutil
 from fakes.guest_paths import guest_paths_variable
+from fakes.repositories import Origin
 from fakes.waiting import until
 from fakes.warm_command import WarmProgram, run_septet
 
@@ -127,13 +128,30 @@ class Septet:
     @property
     def api(self) -> httpx.Client:
         """Return a client of the HTTP API of this machine or of the shared machine, with the token of its file."""
-        state = self.shares.state if self.shares else self.state
-        told = json.loads((state / "server.json").read_text(encoding="utf-8"))
-        token = (state / "api-token").read_text(encoding="ascii").strip()
+        token = (self._owner.state / "api-token").read_text(encoding="ascii").strip()
         headers = {"Authorization": f"Bearer {token}"}
         return httpx.Client(
-            base_url=told["api"], headers=headers, trust_env=False, timeout=WITHIN_SECONDS, verify=_NO_CERTIFICATES
+            base_url=self.addresses["api"],
+            headers=headers,
+            trust_env=False,
+            timeout=WITHIN_SECONDS,
+            verify=_NO_CERTIFICATES,
         )
+
+    @property
+    def addresses(self) -> dict[str, Any]:
+        """Return what `septet up` of this machine or of the shared machine has noted of its server."""
+        told: dict[str, Any] = json.loads((self._owner.state / "server.json").read_text(encoding="utf-8"))
+        return told
+
+    @property
+    def address(self) -> str:
+        """Return the address of the Temporal server of this machine or of the shared machine."""
+        return str(self.addresses["address"])
+
+    @property
+    def _owner(self) -> "Septet":
+        return self.shares or self
 
     @property
     def env(self) -> dict[str, str]:
@@ -172,10 +190,17 @@ class Septet:
         with TemporaryDirectory(prefix="septet-") as output:
             return Ended(*run_septet(argv, self.env, cwd or Path.cwd(), Path(output), WITHIN_SECONDS))
 
+    def start(self, origin: Origin, order_id: str, *more: str, title: str = "Do it", **steps: Any) -> str:
+        """Start a work order whose agents have these scripts by step, and return its id."""
+        if steps:
+            self.scenario(order_id, {"steps": steps})
+        started = self("run", "--repo", origin.bare, "--title", title, "--id", order_id, *more, "--json")
+        assert started.code == 0, started
+        return order_id
+
     def temporal(self, *args: str) -> Ended:
-        """Run Temporal's command line to its end, on the server of this state directory."""
-        address = json.loads((self.state / "server.json").read_text(encoding="utf-8"))["address"]
-        return self.run_program("temporal", *args, "--address", address)
+        """Run Temporal's command line to its end, on the server of this machine."""
+        return self.run_program("temporal", *args, "--address", self.address)
 
     @contextmanager
     def up(self, **extra: str) -> Iterator[Running]:

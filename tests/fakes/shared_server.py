@@ -25,8 +25,7 @@ class Host:
     @classmethod
     def beside(cls, served: Septet, root: Path) -> "Host":
         """Return a host with a state directory below `root`, on the server of another machine's `septet up`."""
-        address = json.loads((served.state / "server.json").read_text(encoding="utf-8"))["address"]
-        host = cls.at(address, root)
+        host = cls.at(served.address, root)
         host.septet.shares = served
         return host
 

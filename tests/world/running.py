@@ -89,7 +89,7 @@ class World:
         origin.push({}, message="first")
         came = Came(case, origin.bare, env, origin.sha("main"))
         _run(case.origin, folder, env)
-        house = self._move_in(case, origin)
+        house = self._move_in(case)
         if house is not None:
             repository = f"{self.streets[house.name].url}/{house.project}.git"
         plan = fill(json.dumps(_plan(case, origin)), self._names(case, repository))
@@ -109,7 +109,7 @@ class World:
     def _names(self, case: Case, repository: str) -> dict[str, str]:
         return {"{origin}": repository, "{url}": self.streets[case.forge.kind].url if case.forge else ""}
 
-    def _move_in(self, case: Case, origin: Origin) -> ForgeFake | None:
+    def _move_in(self, case: Case) -> ForgeFake | None:
         """Give the forge the repository, with its issues and odd answers."""
         if case.forge is None:
             return None
