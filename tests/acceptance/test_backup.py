@@ -1,6 +1,5 @@
 """Work continues from a backup that was taken while agents worked, and no finished step runs twice."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
+from fakes.shared_server import Host
 
 from septet.contracts.names import Step
 
@@ -22,13 +22,7 @@ def start(septet: Septet, origin: Origin, order: str, *steps: Step) -> str:
     waits = {step.value: {"wait_for": str(gate(septet, order, step))} for step in steps}
     septet.scenario(order, {"steps": waits})
     limits = {"heartbeat_seconds": HEARTBEAT_SECONDS}
-    given = {"repository": str(origin.bare), "title": f"Work of {order}", "timeouts": limits}
-    started = septet.temporal(
-        "workflow", "start", "--task-queue", "septet", "--type", "WorkOrder", "--workflow-id", order,
-        "--input", json.dumps(given),
-    )  # fmt: skip
-    assert started.code == 0, started
-    return order
+    return Host(septet, septet.address, "septet").start(origin, order, title=f"Work of {order}", timeouts=limits)
 
 
 def gate(septet: Septet, order: str, step: Step) -> Path:
@@ -45,11 +39,6 @@ def lose(septet: Septet) -> None:
     """Lose the machine at once: server, worker, supervisors, agents and all files."""
     septet.end_all()
     shutil.rmtree(septet.state)
-
-
-def put_back(septet: Septet, backup: Path) -> None:
-    """Copy a backup to the place of the state directory."""
-    shutil.copytree(backup, septet.state, symlinks=True)
 
 
 def make_backup(septet: Septet, name: str) -> dict[str, Any]:
@@ -77,7 +66,7 @@ def test_work_goes_on_from_a_backup_that_was_taken_while_agents_worked(septet: S
         assert (made["database"], made["changing"], made["left_out"]) == (True, [], [])
         assert set(made["work_orders"]) == {done, *held.values()}
         lose(septet)
-    put_back(septet, septet.root / "backup")
+    shutil.copytree(septet.root / "backup", septet.state, symlinks=True)
     for step, order in held.items():
         gate(septet, order, step).touch()
     with septet.up():
@@ -103,7 +92,7 @@ def test_a_database_that_is_older_than_the_disk_reads_what_agents_have_done_sinc
         septet.until_works(order, run_of(second))
         make_backup(septet, "later")
         lose(septet)
-    put_back(septet, septet.root / "later")
+    shutil.copytree(septet.root / "later", septet.state, symlinks=True)
     shutil.copyfile(septet.root / "earlier" / "temporal.db", septet.state / "temporal.db")
     gate(septet, order, second).touch()
     with septet.up():
@@ -121,7 +110,7 @@ def test_a_backup_is_taken_where_nothing_runs_any_more(septet: Septet, origin: O
         running.kill()
         make_backup(septet, "backup")
         lose(septet)
-    put_back(septet, septet.root / "backup")
+    shutil.copytree(septet.root / "backup", septet.state, symlinks=True)
     gate(septet, order, Step.IMPLEMENT_PLAN).touch()
     with septet.up():
         task = septet.closed(order)

@@ -1,6 +1,5 @@
-"""Two hosts on one server, of which one is lost within a step, for good or for a while, or is only busy."""
+"""Two hosts on one server, of which one is lost within a step, for good or for a while."""
 
-import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,9 +8,9 @@ from typing import Any
 
 import httpx
 import pytest
+from fakes import shared_server
 from fakes.repositories import Origin, git
 from fakes.septet_command import WITHIN_SECONDS, Running, Septet
-from fakes.shared_server import give_up_queue
 from fakes.waiting import until
 
 pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
@@ -31,15 +30,11 @@ def host(served: Septet, tmp_path: Path) -> Iterator[Host]:
 
     def make(name: str, **extra: str) -> Septet:
         limits = {"SEPTET_ORPHAN_LIMIT_SECONDS": str(ORPHAN_SECONDS), "SEPTET_PROBE_SECONDS": "2"}
-        queue = {"SEPTET_TASK_QUEUE": tmp_path.name, "TEMPORAL_ADDRESS": address_of(served)}
+        queue = {"SEPTET_TASK_QUEUE": tmp_path.name, "TEMPORAL_ADDRESS": served.address}
         return Septet(tmp_path / name, {**limits, **queue, **extra}, shares=served)
 
     yield make
-    give_up_queue(served, address_of(served), tmp_path.name)
-
-
-def address_of(served: Septet) -> str:
-    return str(served.address)
+    shared_server.give_up_queue(served, served.address, tmp_path.name)
 
 
 def steps_of(septet: Septet, order_id: str) -> list[str]:
@@ -47,24 +42,15 @@ def steps_of(septet: Septet, order_id: str) -> list[str]:
     return [name.split("-")[1] for name in septet.runs(order_id)]
 
 
-def start(served: Septet, septet: Septet, origin: Origin, order_id: str) -> None:
+def start(septet: Septet, origin: Origin, order_id: str) -> None:
     """Start a work order on a host's queue."""
-    order = {
-        "repository": str(origin.bare),
-        "title": "Say goodbye too",
-        "timeouts": {"heartbeat_seconds": HEARTBEAT_SECONDS},
-    }
-    queue = septet.extra["SEPTET_TASK_QUEUE"]
-    ended = served.temporal(
-        "workflow", "start", "--task-queue", queue, "--type", "WorkOrder", "--workflow-id", order_id,
-        "--input", json.dumps(order),
-    )  # fmt: skip
-    assert ended.code == 0, ended
+    host = shared_server.Host(septet, septet.address, septet.extra["SEPTET_TASK_QUEUE"])
+    host.start(origin, order_id, timeouts={"heartbeat_seconds": HEARTBEAT_SECONDS})
 
 
-def started(served: Septet, septet: Septet, origin: Origin, order_id: str) -> None:
+def started(septet: Septet, origin: Origin, order_id: str) -> None:
     """Start a work order and wait until its agent implements."""
-    start(served, septet, origin, order_id)
+    start(septet, origin, order_id)
     until(lambda: (septet.state / "runs" / order_id).is_dir() and "implement_plan" in steps_of(septet, order_id))
 
 
@@ -83,7 +69,7 @@ def test_a_host_that_is_gone_costs_one_step_and_nothing_that_was_finished(
     first, second = host("first", **kept), host("second", **kept)
     order_id = first.scenario("wo-lost", {"steps": {"implement_plan": {"hang": True}}})
     with first.serving("worker") as worker:
-        started(served, first, origin, order_id)
+        started(first, origin, order_id)
         assert steps_of(first, order_id) == [*BEFORE, "implement_plan"]
         with second.serving("worker") as other:
             lose(first, worker)
@@ -110,11 +96,11 @@ def test_a_host_that_is_drained_finishes_what_it_has_and_takes_nothing_new(
     first, second, drained = host("first"), host("second"), host("first", SEPTET_DRAIN="true")
     first.scenario("wo-held", {"steps": {"implement_plan": {"delay_seconds": 3}}})
     with first.beside("worker"):
-        started(served, first, origin, "wo-held")
+        started(first, origin, "wo-held")
     new = [f"wo-new-{number}" for number in range(4)]
     with drained.serving("worker"), second.serving("worker"):
         for order_id in new:
-            start(served, drained, origin, order_id)
+            start(drained, origin, order_id)
         tasks = [served.closed(order_id) for order_id in ("wo-held", *new)]
     assert [task["status"] for task in tasks] == ["completed"] * 5
     assert steps_of(first, "wo-held") == [*BEFORE, *AFTER]
@@ -131,7 +117,7 @@ def test_a_person_can_say_that_a_host_is_dead(served: Septet, host: Host, origin
     first, second = host("first", **kept), host("second", **kept)
     order_id = first.scenario("wo-said", {"steps": {"implement_plan": {"hang": True}}})
     with first.serving("worker") as worker:
-        started(served, first, origin, order_id)
+        started(first, origin, order_id)
         with second.serving("worker") as other:
             lose(first, worker)
             task = served.wait_for_order(order_id, "blocked")
@@ -181,7 +167,7 @@ def test_without_a_checkpoint_remote_it_waits_says_why_and_goes_on_when_the_host
     order_id = first.scenario("wo-waits", {"steps": {"implement_plan": [{"hang": True}, {}]}})
     with first.serving("worker") as worker:
         gone = worker.ready["host"]
-        started(served, first, origin, order_id)
+        started(first, origin, order_id)
         with second.serving("worker"):
             worker.kill()
             first.end_all()

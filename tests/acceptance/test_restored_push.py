@@ -1,6 +1,5 @@
 """Host and server are restored to before the work: a later push is taken over, and no step is paid twice."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
 from fakes.repositories import Origin, git, make_origin
 from fakes.septet_command import Septet
+from fakes.shared_server import Host
 from fakes.waiting import until
 
 from septet.contracts.names import Step
@@ -21,16 +21,11 @@ ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 TAKEN_OVER = [Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST]
 
 
-def start(septet: Septet, repository: str, order: str, held_at: Step) -> str:
+def start(septet: Septet, origin: Origin, repository: str, order: str, held_at: Step) -> str:
     """Start a work order whose agent waits in one step for the gate; return its id."""
     septet.scenario(order, {"steps": {held_at.value: {"wait_for": str(gate(septet))}}})
     given = {"repository": repository, "title": f"Work of {order}", "timeouts": {"heartbeat_seconds": 5}}
-    started = septet.temporal(
-        "workflow", "start", "--task-queue", "septet", "--type", "WorkOrder", "--workflow-id", order,
-        "--input", json.dumps(given),
-    )  # fmt: skip
-    assert started.code == 0, started
-    return order
+    return Host(septet, septet.address, "septet").start(origin, order, **given)
 
 
 def gate(septet: Septet) -> Path:
@@ -62,7 +57,7 @@ def test_a_work_order_goes_on_from_what_it_pushed_after_the_backup(
 ) -> None:
     """No agent starts again without a person's retry; branch, commit and pull request stay."""
     with septet.up():
-        order = start(septet, str(origin.bare), "wo-1", held_at)
+        order = start(septet, origin, str(origin.bare), "wo-1", held_at)
         septet.until_works(order, run_of(held_at))
         (before,) = back_up_and_lose(septet, [order])
     asked_for = 2 if held_at is Step.CREATE_PULL_REQUEST else 1
@@ -99,7 +94,7 @@ def test_on_a_forge_the_account_of_the_pull_request_tells_an_own_push_from_a_for
         with septet.up(**known):
             address = f"{fake.url}/{UPSTREAM}.git"
             orders = [
-                start(septet, address, order, Step.IMPLEMENT_PLAN)
+                start(septet, upstream, address, order, Step.IMPLEMENT_PLAN)
                 for order in ("wo-own", "wo-forged", "wo-shared")
             ]
             for order in orders:
