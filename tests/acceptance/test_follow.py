@@ -90,14 +90,7 @@ def serving_machine(root: Path, **more: str) -> Iterator[Followed]:
     bare.parent.mkdir(parents=True)
     git(root, "clone", "-q", "--bare", str(made.bare), str(bare))
     with serving_forge(GitHubFake(repositories=root / "hosted", protected=frozenset({"main"}))) as fake:
-        extra = {
-            "SEPTET_GITHUB_HOSTS": fake.url.removeprefix("http://"),
-            "SEPTET_GITHUB_API_URL": fake.url,
-            "SEPTET_GITHUB_TOKEN": fake.token,
-            "SEPTET_LOOK_SECONDS": "0.2",
-            **more,
-        }
-        yield Followed(Septet(root / "machine", extra), fake)
+        yield Followed(Septet(root / "machine", {**fake.settings, "SEPTET_LOOK_SECONDS": "0.2", **more}), fake)
     assert fake.deviations == []
 
 

@@ -59,20 +59,12 @@ def _host(stack: ExitStack, kind: type[ForgeFake], root: Path) -> Hosted:
 def working(served: Septet, forges: dict[str, Hosted], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     """A host whose worker knows the forges, and pushes its work for them to a fork."""
     host = Host.beside(served, tmp_path_factory.mktemp("forks"))
-    extra = {"SEPTET_FORKS": ", ".join(f"{_host_of(each)}/{UPSTREAM}={FORK}" for each in forges.values())}
-    for name, hosted in forges.items():
-        extra |= {
-            f"SEPTET_{name.upper()}_HOSTS": _host_of(hosted),
-            f"SEPTET_{name.upper()}_API_URL": hosted.fake.url + hosted.fake.api_path,
-            f"SEPTET_{name.upper()}_TOKEN": hosted.fake.token,
-        }
+    extra = {"SEPTET_FORKS": ", ".join(f"{each.fake.host}/{UPSTREAM}={FORK}" for each in forges.values())}
+    for hosted in forges.values():
+        extra |= hosted.fake.settings
     with host.worker(**extra):
         yield host
     host.end()
-
-
-def _host_of(hosted: Hosted) -> str:
-    return hosted.fake.url.removeprefix("http://")
 
 
 @pytest.mark.parametrize(

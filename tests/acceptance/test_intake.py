@@ -117,13 +117,7 @@ def serving_sites(root: Path) -> Iterator[dict[str, Site]]:
             origin.push({"README.md": "# app\n", "app.py": "print('hello')\n"})
             fake = stack.enter_context(serving_forge(kind(repositories=root / kind.name)))
             fakes.append(fake)
-            variable = f"SEPTET_{fake.name.upper()}"
-            extra |= {
-                f"{variable}_HOSTS": fake.url.removeprefix("http://"),
-                f"{variable}_API_URL": fake.url + fake.api_path,
-                f"{variable}_TOKEN": fake.token,
-                f"{variable}_WEBHOOK_SECRET": SECRETS[fake.name],
-            }
+            extra |= fake.settings | {f"SEPTET_{fake.name.upper()}_WEBHOOK_SECRET": SECRETS[fake.name]}
         septet = Septet(root / "machine", extra)
         running = stack.enter_context(septet.up())
         yield {fake.name: Site(septet, fake, running.api, metrics) for fake in fakes}

@@ -49,12 +49,8 @@ def working(
 ) -> Iterator[Host]:
     """A host whose worker knows the forges."""
     host, extra = Host.beside(served, tmp_path_factory.mktemp("outgoing")), dict[str, str]()
-    for name, (fake, _) in forges.items():
-        extra |= {
-            f"SEPTET_{name.upper()}_HOSTS": fake.url.removeprefix("http://"),
-            f"SEPTET_{name.upper()}_API_URL": fake.url + fake.api_path,
-            f"SEPTET_{name.upper()}_TOKEN": fake.token,
-        }
+    for fake, _ in forges.values():
+        extra |= fake.settings
     with host.worker(**extra):
         yield host
     host.end()

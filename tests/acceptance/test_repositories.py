@@ -68,11 +68,7 @@ def test_an_issue_on_github_becomes_a_branch_and_a_pull_request_there(
     number = github.add_issue("The export is wrong", "It should be 2.", ("bug",))
     github.add_comment(number, "Indeed: a remark that a person made.", author="ada")
     repository = f"{github.url}/o/foo.js.git"
-    with septet.up(
-        SEPTET_GITHUB_HOSTS=github.url.removeprefix("http://"),
-        SEPTET_GITHUB_API_URL=github.url,
-        SEPTET_GITHUB_TOKEN="good-token",
-    ):
+    with septet.up(**github.settings):
         ended = septet("run", "--repo", repository, "--issue", str(number), "--wait", "--json")
     assert ended.code == 0, ended
     task = ended.json["task"]

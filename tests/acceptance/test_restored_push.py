@@ -86,12 +86,7 @@ def test_on_a_forge_the_account_of_the_pull_request_tells_an_own_push_from_a_for
     upstream = make_origin(tmp_path / "o", "foo.js.git")
     upstream.push({"README.md": "# foo\n"})
     with serving_forge(GitHubFake(repositories=tmp_path)) as fake:
-        known = {
-            "SEPTET_GITHUB_HOSTS": fake.url.removeprefix("http://"),
-            "SEPTET_GITHUB_API_URL": fake.url + fake.api_path,
-            "SEPTET_GITHUB_TOKEN": fake.token,
-        }
-        with septet.up(**known):
+        with septet.up(**fake.settings):
             address = f"{fake.url}/{UPSTREAM}.git"
             orders = [
                 start(septet, upstream, address, order, Step.IMPLEMENT_PLAN)
@@ -105,7 +100,7 @@ def test_on_a_forge_the_account_of_the_pull_request_tells_an_own_push_from_a_for
         branch = str(shared["branch_name"])
         by_person = git(upstream.bare, "commit-tree", f"{branch}^{{tree}}", "-p", branch, "-m", "Go on by hand")
         git(upstream.bare, "update-ref", f"refs/heads/{branch}", by_person)
-        with septet.up(**known):
+        with septet.up(**fake.settings):
             own_after, forged_after, shared_after = (septet.closed(order) for order in orders)
         assert len(fake.pulls) == len(orders)
     assert (own_after["status"], own_after["pr_url"]) == ("completed", own["pr_url"])

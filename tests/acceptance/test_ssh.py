@@ -27,11 +27,7 @@ class Forge:
     @property
     def settings(self) -> dict[str, str]:
         """The worker's settings for the forge."""
-        return {
-            "SEPTET_GITHUB_HOSTS": HOSTS,
-            "SEPTET_GITHUB_API_URL": self.github.url,
-            "SEPTET_GITHUB_TOKEN": "good-token",
-        }
+        return {**self.github.settings, "SEPTET_GITHUB_HOSTS": HOSTS}
 
 
 @pytest.fixture

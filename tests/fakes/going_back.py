@@ -146,12 +146,7 @@ class World:
     def _host(self, name: str) -> Host:
         host = Host.beside(self.served, self.root / name)
         host.queue = self.order
-        extra = {**host.septet.extra, "SEPTET_TASK_QUEUE": self.order}
-        extra |= {
-            "SEPTET_GITHUB_HOSTS": self.fake.url.removeprefix("http://"),
-            "SEPTET_GITHUB_API_URL": self.fake.url,
-            "SEPTET_GITHUB_TOKEN": self.fake.token,
-        }
+        extra = {**host.septet.extra, **self.fake.settings, "SEPTET_TASK_QUEUE": self.order}
         if self.kind == "host lost":
             extra["SEPTET_CHECKPOINT_REMOTE"] = str(self.root / "checkpoints")
         host.septet.extra = extra

@@ -140,9 +140,7 @@ def serving_day(machine: Septet, folder: Path) -> Iterator[Day]:
     git(folder, "clone", "-q", "--bare", str(made.bare), str(bare))
     with serving_forge(GitHubFake(repositories=folder / "hosted")) as forge, _receiver() as address:
         extra = {
-            "SEPTET_GITHUB_HOSTS": forge.url.removeprefix("http://"),
-            "SEPTET_GITHUB_API_URL": forge.url,
-            "SEPTET_GITHUB_TOKEN": forge.token,
+            **forge.settings,
             "SEPTET_GITHUB_WEBHOOK_SECRET": SECRET,
             "SEPTET_LOOK_SECONDS": "0.2",
             "SEPTET_NOTIFY_URL": address,

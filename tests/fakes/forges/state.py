@@ -204,6 +204,21 @@ class ForgeFake:
     has_etags = True
     standing_words: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def host(self) -> str:
+        """Return the host with its port."""
+        return self.url.removeprefix("http://")
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Return the variables by which a worker knows the forge."""
+        variable = f"SEPTET_{self.name.upper()}"
+        return {
+            f"{variable}_HOSTS": self.host,
+            f"{variable}_API_URL": self.url + self.api_path,
+            f"{variable}_TOKEN": self.token,
+        }
+
     def at(self, path: str) -> "ForgeFake":
         """Return the fake that answers requests for a path: one address may have several repositories."""
         del path
