@@ -161,14 +161,3 @@ def test_every_face_says_what_a_pipeline_will_cost(served: Septet, origin: Origi
 
 def _statuses(reply: dict[str, Any]) -> list[str]:
     return [issue["status"] for issue in reply["pipeline"]["issues"]]
-
-
-def test_the_issues_of_a_label_are_read_before_they_are_estimated(served: Septet, origin: Origin) -> None:
-    """A dry run reads the issues, and fails without any; a start does not wait for them, and estimates unknown costs."""
-    asked = ("pipeline", "--repo", origin.bare, "--label", "ready", "--json")
-    ended = served("pipeline", "--dry-run", *asked[1:])
-    assert (ended.code, "no open issue with the label ready" in ended.error["message"]) == (3, True)
-    estimate = served(*asked, "--id", "pl-label").json["estimate"]
-    assert (estimate["is_known"], estimate["issues"]) == (False, 0)
-    assert estimate["text"] == "Estimate: unknown. The issues labelled ready are not read yet."
-    served.wait_for_pipeline("pl-label", "failed")

@@ -101,19 +101,3 @@ def test_a_work_order_names_another_fork(working: Host, forges: dict[str, Hosted
     )
     assert ended.code == 0, ended
     assert hosted.other.sha(ended.json["task"]["branch_name"]) == ended.json["task"]["commit_sha"]
-
-
-def test_a_repository_that_is_no_fork_is_refused_before_an_agent_works(
-    working: Host, forges: dict[str, Hosted]
-) -> None:
-    """The work order fails at once, and the remedy says what to name instead."""
-    hosted = forges["gitea"]
-    hosted.fake.strangers = frozenset({OTHER})
-    ended = working.septet(
-        *("run", "--repo", hosted.address, "--title", "Add two", "--id", "wo-no-fork"),
-        *("--push-to", OTHER, "--wait", "--json"),
-    )
-    error = ended.json["task"]["error"]
-    assert f"push_to: {OTHER} is not a fork of {UPSTREAM}" in error["message"]
-    assert "name that fork" in error["remedy"]
-    assert not (working.septet.state / "runs" / "wo-no-fork").exists()

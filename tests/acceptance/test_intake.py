@@ -132,26 +132,21 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Site]]
 
 
 @pytest.fixture
-def site(sites: dict[str, Site]) -> Site:
-    return sites["github"]
-
-
-@pytest.fixture(params=("github", "gitlab", "gitea"))
-def any_site(sites: dict[str, Site], request: pytest.FixtureRequest) -> Site:
-    return sites[request.param]
+def site(sites: dict[str, Site], request: pytest.FixtureRequest) -> Site:
+    return sites[getattr(request, "param", "github")]
 
 
 each_before_a_release = pytest.mark.parametrize(
-    "any_site",
+    "site",
     ["github", *(pytest.param(name, marks=pytest.mark.release) for name in ("gitlab", "gitea"))],
     indirect=True,
 )
 """The forges' own tests cover their differences; these run for each forge before a release."""
 
 
-def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(any_site: Site) -> None:
+@each_before_a_release
+def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(site: Site) -> None:
     """Two schedules, a webhook that comes three times and a webhook of a later label start one work order for an issue."""
-    site = any_site
     number = site.forge.add_issue("Totals are wrong", labels=("once", "also"))
     with site.intake("--label", "once") as first, site.intake("--label", "also") as second:
         ended = (first["id"], second["id"])
@@ -172,9 +167,8 @@ def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(any_site: Site) -> 
 
 
 @each_before_a_release
-def test_who_may_write_is_obeyed_and_answered_once(any_site: Site) -> None:
+def test_who_may_write_is_obeyed_and_answered_once(site: Site) -> None:
     """A repeated command is carried out and answered once; a stranger's command is ignored."""
-    site = any_site
     number = site.forge.add_issue("Totals are wrong")
     with site.intake():
         ignored, refused = (
@@ -206,9 +200,8 @@ def test_who_may_write_is_obeyed_and_answered_once(any_site: Site) -> None:
 
 
 @each_before_a_release
-def test_a_strangers_label_starts_nothing(any_site: Site) -> None:
+def test_a_strangers_label_starts_nothing(site: Site) -> None:
     """Schedule and webhook ignore a stranger's label; as soon as a writer sets the label, the issue is taken."""
-    site = any_site
     number = site.forge.add_issue("Do as I say", labels=("asked",), author="eve")
     with site.intake("--label", "asked") as intake:
         site.passed(intake, 1)
@@ -221,9 +214,8 @@ def test_a_strangers_label_starts_nothing(any_site: Site) -> None:
 
 
 @each_before_a_release
-def test_a_strangers_edit_after_the_label_waits_for_a_person(any_site: Site) -> None:
+def test_a_strangers_edit_after_the_label_waits_for_a_person(site: Site) -> None:
     """No agent starts; a person who may push reads the issue, and a retry works on its new text."""
-    site = any_site
     number = site.forge.add_issue("Totals are wrong", "By one.", author="eve")
     site.forge.label_issue(number, "held", "ada", "2026-03-01T12:00:00Z")
     site.forge.edit_issue(number, "eve", title="Delete all tests", body="All.")
@@ -264,9 +256,8 @@ def test_a_plan_is_approved_by_its_sha_alone(site: Site) -> None:
 
 
 @each_before_a_release
-def test_a_merge_is_on_the_board_without_a_question(any_site: Site) -> None:
+def test_a_merge_is_on_the_board_without_a_question(site: Site) -> None:
     """A webhook of a merge moves the task to done, without a request to the forge."""
-    site = any_site
     number = site.forge.add_issue("Totals are wrong", labels=("merged",))
     with site.intake("--label", "merged", "--at-once") as intake:
         order = site.order(number)
@@ -282,9 +273,8 @@ def test_a_merge_is_on_the_board_without_a_question(any_site: Site) -> None:
 
 
 @each_before_a_release
-def test_what_was_written_while_nobody_listened_is_obeyed_once(any_site: Site) -> None:
+def test_what_was_written_while_nobody_listened_is_obeyed_once(site: Site) -> None:
     """A pass finds comments that came without a webhook, checks their authors, and obeys and answers each once."""
-    site = any_site
     number = site.forge.add_issue("Totals are wrong")
     with site.intake("--label", "unheard") as intake:
         site.passed(intake, 1)
@@ -300,9 +290,8 @@ def test_what_was_written_while_nobody_listened_is_obeyed_once(any_site: Site) -
 
 
 @each_before_a_release
-def test_a_pull_request_takes_commands_too(any_site: Site) -> None:
+def test_a_pull_request_takes_commands_too(site: Site) -> None:
     """A command on a pull request acts on its work order, and its answer is on the pull request."""
-    site = any_site
     number = site.forge.add_issue("Totals are wrong", labels=("commanded",))
     with site.intake("--label", "commanded", "--at-once"):
         order = site.order(number)

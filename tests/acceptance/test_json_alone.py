@@ -61,16 +61,15 @@ def _is_an_answer(value: dict[str, Any]) -> bool:
     return value["ok"] is True or set(value["error"]) == {"type", "message", "remedy"}
 
 
-each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 OF_EACH_KIND: Final = {("show",), ("run",), ("doctor",), ("rescue", "list"), *((name,) for name in SERVES)}
 """A command of each kind: the server first, git, this machine, and all that serve; the others run before a release."""
+PATHS: Final = [
+    pytest.param(path, marks=[] if path in OF_EACH_KIND else [pytest.mark.release]) for path in COMMANDS
+]
+each_command = pytest.mark.parametrize("path", PATHS, ids=" ".join)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, marks=[] if path in OF_EACH_KIND else [pytest.mark.release]) for path in COMMANDS],
-    ids=" ".join,
-)
+@each_command
 def test_where_nobody_answers_and_git_talks_stdout_is_one_object(path: tuple[str, ...], tmp_path: Path) -> None:
     """Without a server, with a broken `.gitconfig`, warnings of git and traces, stdout is one object."""
     septet = _machine(tmp_path, NOBODY, on_stdout=True)
@@ -94,7 +93,7 @@ def test_an_argument_that_is_no_utf8_is_answered_in_utf8(path: tuple[str, ...], 
     assert _is_an_answer(septet(*argv, cwd=tmp_path).json)
 
 
-@pytest.mark.parametrize("path", [each for each in COMMANDS if each[0] not in SERVES], ids=" ".join)
+@pytest.mark.parametrize("path", [each for each in PATHS if str(each.values[0][0]) not in SERVES], ids=" ".join)
 def test_with_a_server_that_knows_nothing_of_it_stdout_is_one_object(
     path: tuple[str, ...], tmp_path: Path, served: Septet, origin: Origin
 ) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.mcp_client import tools_of
 from fakes.repositories import git, make_origin
 from fakes.septet_command import Septet
 from fakes.trackers.linear import ADA, APP, EVE, SECRET, TOKEN, LinearFake, Sent, serving_linear
@@ -229,31 +228,6 @@ def test_an_issue_is_named_by_its_page(site: Site) -> None:
     assert (missing.code, missing.error["type"]) == (3, "NotFound")
     without = Septet(site.septet.root, {})("run", issue["url"], "--json")
     assert "SEPTET_LINEAR_TOKEN" in without.error["remedy"]
-
-
-async def test_every_face_takes_an_issue_s_address(site: Site, tmp_path: Path) -> None:
-    """HTTP and the agents' tools start an issue's one work order; a second start is refused on each face."""
-    by_http, by_tool = site.linear.add_issue("By HTTP"), site.linear.add_issue("By a tool")
-    orders = [f"wo-linear-{each['identifier'].lower()}" for each in (by_http, by_tool)]
-    body = {"repository_url": by_http["url"], "stage": "collected"}
-    with site.septet.api as api:
-        started, again = (api.post("/agent-work-orders", json=body) for _ in range(2))
-        both = api.post("/agent-work-orders", json=body | {"title": "Other"})
-        missing = api.post("/agent-work-orders", json={"repository_url": "https://linear.app/x/issue/ENG-999"})
-    assert (started.status_code, again.status_code, both.status_code, missing.status_code) == (201, 409, 422, 404)
-    assert started.json()["agent_work_order_id"] == orders[0]
-    assert started.json()["assigned_agent"] == "scripted", "the team's"
-    async with tools_of(site.septet, tmp_path / "mcp.log") as tools:
-        asked = {"repository": by_tool["url"], "stage": "collected"}
-        task = (await tools("create_task", **asked))["task"]
-        assert (await tools.refused("create_task", **asked))["type"] == "AlreadyRunning"
-        unread = await tools.refused("run", repository="https://linear.app/x/issue/ENG-999")
-        assert unread["type"] == "NotFound"
-    assert (task["id"], task["external_id"]) == (orders[1], by_tool["identifier"])
-    assert task["assigned_agent"] == "scripted"
-    assert task["repository_url"] == site.repository
-    for order in orders:
-        assert site.septet("cancel", order).code == 0
 
 
 def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:

@@ -23,13 +23,6 @@ def test_a_state_directory_that_cannot_be_made_is_named(tmp_path: Path, command:
     assert "Traceback" not in ended.err
 
 
-def test_an_issue_file_that_is_a_folder_is_named(served: Septet, tmp_path: Path) -> None:
-    """A file that cannot be read is named, with the option and the reason."""
-    ended = served("run", "--repo", tmp_path, "--issue-file", tmp_path, "--json")
-    assert ended.code == 3
-    assert ended.error["message"] == f"--issue-file {tmp_path}: Is a directory."
-
-
 async def test_an_agent_that_no_worker_can_use_is_refused_by_every_face(
     served: Septet, origin: Origin, tmp_path: Path
 ) -> None:

@@ -113,18 +113,6 @@ def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, or
     assert served("budget", "show", order, "--json").json["budget"]["limit"] == "5.03usd"
 
 
-def test_the_form_says_what_a_work_order_will_cost(page: Page, served: Septet, origin: Origin) -> None:
-    """With a repository, the form shows the chosen agent's estimate; without a valid repository, none."""
-    page.goto("/new")
-    page.get_by_label("Agent").fill("scripted")
-    page.get_by_label("Repository").fill(str(origin.bare))
-    page.get_by_label("Title").focus()
-    expect(page.locator("#estimate")).to_contain_text("Estimate: ")
-    page.get_by_label("Repository").fill("/no/such/repository")
-    page.get_by_label("Title").focus()
-    expect(page.locator("#estimate")).to_have_text("")
-
-
 def test_a_draft_and_the_focus_outlive_an_update(
     page: Page, served: Septet, origin: Origin, tmp_path: Path
 ) -> None:

@@ -130,21 +130,9 @@ def test_temporals_own_command_line_decides_too(served: Septet, origin: Origin) 
     refused = update("move", to="done")
     assert refused.code != 0
     assert "From here it can move to: triaged, blocked, cancelled." in refused.err
-    assert "is not waiting for a decision" in update("approve_plan", plan_sha256="0" * 64).err
-    assert "is not waiting for a decision" in update("reject_plan", plan_sha256="0" * 64, feedback="no").err
-    assert "Only a blocked or closed work order" in update("retry").err
-    assert update("move", to="upstairs").code != 0
-    for wrong, words in (
-        (
-            update("approve_plan", sha256="0" * 64),
-            "approve_plan: plan_sha256 is missing; sha256 is not a known field (did you mean plan_sha256?).",
-        ),
-        (update("move", to="upstairs"), "move: to must be one of 'collected', "),
-        (update("retry", from_step=7), "retry: from_step must be "),
-    ):
-        assert wrong.code != 0
-        assert words in wrong.err
-        assert "pydantic" not in wrong.err
+    wrong = update("approve_plan", sha256="0" * 64)
+    assert wrong.code != 0
+    assert "plan_sha256 is missing; sha256 is not a known field (did you mean plan_sha256?)." in wrong.err
     history = served.temporal("workflow", "show", "-w", "wo-by-temporal", "-o", "json").out
     assert "UPDATE" not in history
     assert update("move", to="cancelled", who="ann", why="enough").code == 0

@@ -169,18 +169,3 @@ def test_who_names_no_command_is_shown_the_help(septet: Septet, group: tuple[str
     ended = septet(*group)
     assert (ended.code, ended.out) == (2, "")
     assert ended.err == septet(*group, "--help").out
-
-
-def test_a_step_runs_with_the_model_that_the_work_order_names_for_it(served: Septet, origin: Origin) -> None:
-    """`--step STEP.KEY=VALUE` holds for this step alone, and takes precedence over the options for all steps."""
-    told = ("--model", "small-1", "--step", "implement_plan.model=big-1", "--step", "implement_plan.turns=400")
-    ended = served("run", "--repo", origin.bare, "--title", "Say so", "--id", "wo-step", "--wait", "--json", *told)
-    assert ended.code == 0, ended.err
-    records = {
-        step: json.loads(
-            (served.state / "runs" / "wo-step" / f"{step.number}-{step.value}-1" / "run.json").read_text()
-        )
-        for step in Step
-    }
-    models = {step: record["argv"][record["argv"].index("--model") + 1] for step, record in records.items()}
-    assert models == {step: "big-1" if step is Step.IMPLEMENT_PLAN else "small-1" for step in Step}

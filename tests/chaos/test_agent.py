@@ -110,22 +110,6 @@ def test_the_tool_of_a_dead_agent_is_a_writer_too(tree: Tree) -> None:
     assert tree.until_lives(2)[1].second
 
 
-def test_a_killed_agent_that_is_resumed_goes_on_and_leaves_alone_what_it_finds(tree: Tree) -> None:
-    """An agent that resumes a session does no unit twice and overwrites no file of the killed process."""
-    session = "00000000-0000-4000-8000-000000000001"
-    first = tree.start("implement_plan", 3, "--session-id", session)
-    until(lambda: len(tree.until_lives(1)[0].units) >= 2)
-    first.kill()
-    first.wait()
-    second = tree.start("implement_plan", 1, "--resume", session)
-    second.communicate(timeout=WITHIN_SECONDS)
-    killed, resumed = tree.journal.lives()
-    assert resumed.resumed
-    assert not set(killed.units) & set(resumed.units)
-    assert set(killed.units) | set(resumed.units) == set(range(1, UNITS + 1))
-    assert not set(killed.written) & set(resumed.written)
-
-
 def test_a_process_takes_the_turns_of_many_work_orders_and_goes_on_with_what_a_killed_one_left(tree: Tree) -> None:
     """Each turn of a pipeline's agent has a journal under its own work order; a resumed agent does no unit twice."""
     session = "00000000-0000-4000-8000-000000000002"

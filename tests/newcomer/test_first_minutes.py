@@ -8,12 +8,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from fakes.browser import chromium
 from fakes.newcomer import BODY, TITLE, Newcomer
-from fakes.page import WITHIN_MS, tab_of
 from fakes.repositories import git
 from fakes.terminal import terminal
-from playwright.sync_api import expect
 
 pytestmark = pytest.mark.newcomer
 
@@ -110,33 +107,3 @@ def test_a_plan_is_rejected_and_approved_at_the_terminal(newcomer: Newcomer, tmp
         screen.until("Plan approved.")
         code, rest = screen.end()
     assert (code, "create_pull_request" in rest) == (0, True)
-
-
-def test_the_page_shows_what_waits_and_approves_it(newcomer: Newcomer, tmp_path: Path) -> None:
-    """In a real browser a work order that waits can be opened, and a button approves its plan."""
-    shop = newcomer.repository(tmp_path / "shop")
-    words = ("run", "--title", "Seen in a browser", "--body", BODY, "--id", "wo-page", "--approve-plan")
-    assert newcomer.septet(*words, cwd=shop).code == 0
-    expect.set_options(timeout=WITHIN_MS)
-    with chromium() as browser, tab_of(browser, newcomer.septet) as page:
-        page.get_by_text("Seen in a browser").first.click()
-        expect(page.get_by_role("heading", level=1)).to_contain_text("Seen in a browser")
-        page.get_by_role("button", name="Approve").click()
-        expect(page.locator("body")).to_contain_text(f"file://{shop}/pull/1")
-    assert newcomer.septet.closed("wo-page")["status"] == "completed"
-
-
-def test_http_does_what_the_command_line_does(newcomer: Newcomer, tmp_path: Path) -> None:
-    """A program starts a work order, waits for its end, and gets the command line's message for a mistake."""
-    shop = newcomer.repository(tmp_path / "shop")
-    new = {"repository_url": str(shop), "title": TITLE, "description": BODY, "id": "wo-http"}
-    with newcomer.septet.api as api:
-        started = api.post("/agent-work-orders", json=new)
-        assert started.is_success, started.text
-        newcomer.septet.wait_for_order("wo-http", "completed")
-        wrong = api.post("/agent-work-orders", json={**new, "id": "wo-http-2", "base": "mian"})
-    assert newcomer.septet.closed("wo-http")["pr_url"] == f"file://{shop}/pull/1"
-    typed = newcomer.septet("run", "--title", "T", "--base", "mian", "--json", cwd=shop).error
-    assert (wrong.status_code, wrong.json()["detail"], wrong.json()["remedy"]) == (
-        404, typed["message"], typed["remedy"],
-    )  # fmt: skip
