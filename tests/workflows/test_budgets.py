@@ -224,6 +224,24 @@ async def test_lists_tell_what_a_work_order_used_and_made_whenever_it_has_waited
         await replayed(handle, "histories/waited-after-its-branch" if waits_at is Step.IMPLEMENT_PLAN else "")
 
 
+async def test_a_budget_is_set_raised_and_listed(client: Client) -> None:
+    """A raise of an absent budget is refused, and so is a limit that cannot be read."""
+    async with fleet(client) as (_, budgets):
+        with pytest.raises(NotFoundError, match="no budget of day"):
+            await budgets.raise_limit("day", LimitCall(limit="5usd"))
+        assert (await budgets.set("day", LimitCall(limit="5usd"))).budget.limit == "5usd/day"
+        assert (await budgets.set("project/o/r", LimitCall(limit="9usd"))).budget.limit == "9usd"
+        handle = budgets.client.get_workflow_handle(f"{budgets.task_queue}-budget/day")
+        with pytest.raises(Exception, match="failed") as refused:
+            await handle.execute_update("raise_limit", {"limit": "much"})
+        assert "raise_limit: limit" in str(refused.value.__cause__)
+        scopes = await wait_until(
+            budgets.list,
+            lambda answer: {each.scope for each in answer.budgets} == {"day", "project/o/r"},
+        )
+        assert scopes.ok
+
+
 async def test_temporals_own_command_line_raises_a_budget_under_the_rules_of_the_other_faces(
     client: Client,
 ) -> None:

@@ -1,7 +1,9 @@
 """Whether any host of a queue takes new work: a busy host does, and a drained host does not."""
 
 import asyncio
+import math
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,8 +12,11 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from septet.telemetry.metrics import UNSERVED, Metric
+from septet.telemetry.recorder import Recorder
 from workers.builds.deployment import Deployment, ListedWorker
 from workers.builds.promotion import SILENT, any_opens, opens_workspaces
+from workers.watching.amount_metrics import AmountMetrics
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -70,3 +75,29 @@ async def test_what_the_server_tells_of_openings(
 ) -> None:
     """A poll counts if it is later than the last sign of a stopped worker; slots count while their worker is heard."""
     assert any_opens(polls, workers, NOW) is opens
+
+
+async def test_work_that_no_worker_takes_is_measured(client: Client) -> None:
+    """One worker reports the work that no worker takes, and reports unknown after another worker takes over."""
+    queue, values = f"queue-{uuid.uuid4().hex}", dict[str, float]()
+
+    def take(metric: Metric, value: float, labels: Mapping[str, str]) -> None:
+        if metric is UNSERVED:
+            values[labels["work"]] = value
+
+    recorder = Recorder()
+    recorder.send_to(take)
+    metrics = AmountMetrics(client, queue, recorder)
+    await metrics.look()
+    assert values == {"decisions": 1.0, "openings": 1.0}
+    async with Worker(client, task_queue=queue, workflows=[WorkOrder]):
+
+        async def measured() -> dict[str, float]:
+            await metrics.look()
+            return values
+
+        await wait_until(measured, lambda told: told["decisions"] == 0.0)
+        assert values["openings"] == 1.0
+    metrics.is_ours = lambda: False
+    await metrics.look()
+    assert all(map(math.isnan, values.values()))

@@ -70,6 +70,16 @@ async def test_a_collected_one_waits_without_activity_until_it_is_moved_on(
         ]
 
 
+async def test_one_that_waits_on_the_board_knows_the_project_of_an_address(
+    client: Client, doubles: Doubles
+) -> None:
+    """Its repository is not open yet: workflow code parses the address itself."""
+    async with work_order(client, doubles, stage="collected", repository="https://example.com/o/r.git") as handle:
+        task = await until(handle, lambda task: bool(task.id))
+        assert (task.stage, task.project) == ("collected", "o/r")
+        await handle.cancel()
+
+
 async def test_a_worker_that_ends_lets_go_of_what_waits(client: Client, doubles: Doubles) -> None:
     """A work order that leaves a worker's cache leaves no pending coroutine there."""
     async with work_order(client, doubles, stage="triaged") as handle:

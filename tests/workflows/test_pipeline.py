@@ -1,11 +1,14 @@
 """The pipeline on a real server, with doubles of its work orders' activities."""
 
+import uuid
+from typing import Any
+
 import pytest
 from fakes.pipeline_line import line_of, state_of, statuses, until_issue
 from fakes.running import failure_of, replayed, reset
 from fakes.short_pipeline import ShortPipeline
 from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from septet.contracts.lanes import Role, SessionSummary
@@ -305,6 +308,39 @@ async def test_more_issues_than_one_run_takes_are_carried_out_by_the_next_one(
         assert max(lengths) < 128 * pipeline.window_limits.issues_of_a_run
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "repository is missing"),
+        (
+            {
+                "repository": "/app",
+                "issues": [
+                    {"id": "a", "title": "A", "body": "", "depends_on": ["b"]},
+                    {"id": "b", "title": "B", "body": "", "depends_on": ["a"]},
+                ],
+            },
+            "a → b → a. Take one of these out of depends_on",
+        ),
+    ],
+)
+async def test_wrong_input_is_refused_before_anything_starts(
+    client: Client, given: dict[str, Any], said: str
+) -> None:
+    """The failure names the error in the input, and no work order starts."""
+    async with line_of(client) as line:
+        handle = await client.start_workflow(
+            "Pipeline", given, id=f"pl-{uuid.uuid4().hex[:12]}", task_queue=line.doubles.task_queue
+        )
+        with pytest.raises(WorkflowFailureError) as failure:
+            await handle.result()
+        cause = failure.value.cause
+        assert isinstance(cause, ApplicationError)
+        assert cause.type == "InvalidInput"
+        assert said in str(cause)
+        assert line.doubles.calls == []
+
+
 async def test_one_branch_takes_a_commit_for_each_solution(client: Client) -> None:
     """Each issue continues from the last successful issue, on its branch; only the first issue names the branch."""
     async with line_of(client) as line:
@@ -323,10 +359,12 @@ async def test_one_branch_takes_a_commit_for_each_solution(client: Client) -> No
 async def test_a_work_order_that_a_reset_takes_up_leaves_its_pipeline(client: Client) -> None:
     """The work order continues in its own workspace from its checkpoint, in a new session.
 
-    Its lane belongs to another work order by then. The pipeline's budget still counts for it.
+    Its lane belongs to another work order by then. Its workspace keeps the commit that the lane began at and the
+    branches that it lacks, and the pipeline's budget still counts for it.
     """
     async with line_of(client) as line:
         line.fails["a", Step.IMPLEMENT_PLAN] = 2
+        line.where = {"began_at": "a" * 40, "lacks": ("feat-b",)}
         handle = await line.start("a", "b", budget="50usd")
         assert statuses(await handle.result()) == ["failed", "completed"]
         order = f"{handle.id}-a"
@@ -339,21 +377,9 @@ async def test_a_work_order_that_a_reset_takes_up_leaves_its_pipeline(client: Cl
         assert (again.pays_from, again.pipeline_budget) == (handle.id, "50usd")
         opened = next(asked for name, asked in line.doubles.calls if name == "open_workspace")
         assert opened.restores == "after-generate_branch"
-
-
-async def test_outside_of_its_pipeline_it_still_begins_with_the_work_of_others(client: Client) -> None:
-    """Its workspace keeps the commit that its lane began at, and the branches that it lacks."""
-    async with line_of(client) as line:
-        line.fails["a", Step.IMPLEMENT_PLAN] = 2
-        line.where = {"began_at": "a" * 40, "lacks": ("feat-b",)}
-        handle = await line.start("a")
-        await handle.result()
-        order = f"{handle.id}-a"
-        await reset(client, order, await before_first(client, order, "implement_plan"))
-        await client.get_workflow_handle(order, result_type=Task).result()
-        again = line.doubles.calls_of(Step.CREATE_PULL_REQUEST)[-1].workspace
-        assert (again.place_id, again.began_at, again.lacks) == (order, "a" * 40, ("feat-b",))
-        assert again.planned_from, "what its planner left in the lane goes all the same"
+        place = line.doubles.calls_of(Step.CREATE_PULL_REQUEST)[-1].workspace
+        assert (place.place_id, place.began_at, place.lacks) == (order, "a" * 40, ("feat-b",))
+        assert place.planned_from, "what its planner left in the lane goes all the same"
 
 
 async def before_first(client: Client, order_id: str, activity_name: str) -> int:

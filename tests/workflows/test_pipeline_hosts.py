@@ -7,8 +7,9 @@ from fakes.activities import Doubles
 from fakes.pipeline_line import Line, line_of, state_of, statuses, until_issue
 from fakes.running import replayed
 from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 
+from clients.temporal.hosts import give_up
 from septet.contracts.lanes import Lane, LaneLeft, Role
 from septet.contracts.names import Step
 from septet.contracts.pipeline import PipelineCall
@@ -45,6 +46,20 @@ async def paused_with_lanes_elsewhere(line: Line) -> WorkflowHandle[Any, Pipelin
         working.set()
         await until_issue(handle, "b", IssueStatus.PLANNED)
     return handle
+
+
+async def test_one_word_on_a_dead_host_is_enough_for_all_work_orders_that_enter_its_lanes(client: Client) -> None:
+    """The pipeline remembers the lost host for work orders that enter a lane later; a host without a lane is refused."""
+    async with line_of(client) as line:
+        moves = line.moving_here()
+        handle = await paused_with_lanes_elsewhere(line)
+        assert (await give_up(client, "another")).pipelines == [handle.id]
+        with pytest.raises(WorkflowUpdateFailedError):
+            await handle.execute_update(Pipeline.host_gone, "nobody")
+        await handle.execute_update(Pipeline.resume, ANN)
+        assert statuses(await handle.result()) == ["completed"] * 3
+        lanes = {f"{handle.id}-planner", f"{handle.id}-executor-1"}
+        assert {move.workspace.place_id for move in moves} == lanes
 
 
 async def test_the_word_on_a_dead_host_outlives_who_leaves_a_lane_there_with_nothing() -> None:

@@ -13,7 +13,7 @@ from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestWatch
 from septet.contracts.task import Task
-from septet.errors import AlreadyRunningError, InvalidInputError
+from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError
 from workflows.wire.search_attributes import start_attributes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -65,6 +65,23 @@ async def test_a_work_order_is_on_the_board_as_soon_as_it_is_started(orders: Wor
         await orders.put(order(project), order_id)
 
 
+async def test_pages_hold_each_task_once(orders: WorkOrders, project: str) -> None:
+    """Three pages have seven tasks, newest first; the counts are of all pages."""
+    rows = BoardRows(orders.client)
+    ids = [await put(orders, project, stage="triaged") for _ in range(7)]
+    await wait_until(lambda: _has(rows, project, 7))
+    first = await rows.page(project, limit=3)
+    assert first.next is not None
+    second = await rows.page(project, after=first.next, limit=3)
+    third = await rows.page(project, after=second.next or "", limit=3)
+    pages = [[task.id for task in page.stages[Stage.TRIAGED]] for page in (first, second, third)]
+    assert [len(page) for page in pages] == [3, 3, 1]
+    assert [order_id for page in pages for order_id in page] == ids[::-1]
+    assert {page.counts[Stage.TRIAGED] for page in (first, second, third)} == {7}
+    assert (third.next, first.summary.total) == (None, 7)
+    assert [task.id async for task in rows.all(project)] == ids[::-1]
+
+
 async def test_the_row_of_a_task_is_its_watchs_once_there_is_one(orders: WorkOrders, project: str) -> None:
     """A task in review, done or blocked by its pull request counts once, in the stage of its watch."""
     rows = BoardRows(orders.client)
@@ -107,11 +124,31 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
     assert sum((await rows.counts(project)).stages.values()) == 1
 
 
+@pytest.mark.parametrize("after", ["no place", "ä"])
+async def test_a_place_in_no_list_is_refused(orders: WorkOrders, after: str) -> None:
+    """A value other than a page's `next` is wrong input, not an error of the server."""
+    with pytest.raises(NotFoundError, match="is not the `next` of a list"):
+        await BoardRows(orders.client).rows(after=after)
+
+
 @pytest.mark.parametrize("name", ['a"b', "a\\"])
 async def test_a_project_that_the_server_cannot_find_is_refused(orders: WorkOrders, name: str) -> None:
     """A name with a quote or a backslash is refused instead of put into a query that finds nothing."""
     with pytest.raises(InvalidInputError, match="cannot be asked for"):
         await BoardRows(orders.client).rows(name)
+
+
+async def test_a_circle_of_work_orders_is_refused(orders: WorkOrders, project: str) -> None:
+    """A work order after itself is refused, and so is the last work order of a circle; the others stay."""
+    first, second, third = (f"wo-{uuid.uuid4().hex[:8]}" for _ in range(3))
+    with pytest.raises(CircleError, match=f"{first} after {first}"):
+        await orders.put(order(project, after=[first]), first)
+    await orders.put(order(project, after=[second]), first)
+    await orders.put(order(project, after=[third, "wo-nobody"]), second)
+    with pytest.raises(CircleError, match=f"{third} after {first} after {second} after {third}"):
+        await orders.put(order(project, after=[first]), third)
+    await orders.put(order(project), third)
+    await wait_until(lambda: _has(BoardRows(orders.client), project, 3))
 
 
 async def _has(rows: BoardRows, project: str, count: int) -> bool:

@@ -16,6 +16,7 @@ from fakes.waiting import wait_until
 from temporalio import activity, workflow
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflowservice.v1 import ResetActivityRequest
 from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
@@ -147,6 +148,16 @@ async def test_what_does_not_concern_it_costs_one_heartbeat(client: Client) -> N
         await wait_until(lambda: beats(mine), lambda last: last > before)
         await wait_until(look.take, lambda asking: asking == 0)
         assert mine.heard == []
+
+
+async def test_a_reset_is_heard_at_the_next_look(client: Client) -> None:
+    """A description names no reset: the look sees a transition that no heartbeat explains."""
+    async with waiting(client) as mine:
+        look = await settled(mine)
+        request = ResetActivityRequest(namespace=client.namespace, execution=mine.execution, id="wait-1")
+        await client.workflow_service.reset_activity(request)
+        assert await look.take() == 1
+        assert await mine.word() == "reset"
 
 
 async def test_a_cancel_is_heard_at_once_where_it_is_delivered(client: Client) -> None:

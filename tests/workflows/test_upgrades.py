@@ -257,6 +257,20 @@ async def test_doctor_says_which_builds_have_workers_and_what_helps_where_the_cu
         assert (await workers_check(client, queue)).status == "ok"
 
 
+async def test_a_build_without_a_worker_is_waited_for_and_then_refused(client: Client, settings: Settings) -> None:
+    """A promotion waits for a build's first worker; its refusal names the builds with workers."""
+    doubles = Doubles(f"{settings.task_queue}-host")
+    async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
+        with pytest.raises(NotFoundError) as refused:
+            await promote(client, settings, PromotionCall(build="later", within_seconds=5))
+        assert "No worker of build later takes work orders" in refused.value.message
+        assert refused.value.remedy.endswith(f"Builds with workers: {build_id(settings)}.")
+        promoted = asyncio.create_task(promote(client, settings, PromotionCall(build="later")))
+        async with serving(client, named(settings, "later"), WorkOrder, doubles):
+            assert (await promoted).before == build_id(settings)
+            assert (await routing(client, settings)).current == "later"
+
+
 async def test_a_ramp_gives_a_build_its_part_and_ends_with_a_promotion_or_with_nothing(
     client: Client, settings: Settings
 ) -> None:

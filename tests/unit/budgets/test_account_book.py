@@ -123,6 +123,24 @@ def test_a_step_has_a_limit_of_its_own() -> None:
     assert account.reserve(reserve("b"), NOON).caps == Caps(usd=2.0)
 
 
+def test_a_daily_limit_of_a_step_begins_anew_at_midnight() -> None:
+    """Work orders that wait for a step's daily limit are called at midnight and get a grant."""
+    account = book("50usd")
+    limited = reserve("a").model_copy(update={"step_limit": parse_limit("3usd/day")})
+    assert account.reserve(limited, NOON).caps == Caps(usd=3.0)
+    account.settle(settle("a", 3.0), NOON)
+    wait = account.reserve(reserve("b"), NOON).wait
+    assert wait is not None
+    assert (wait.until, "It resets at midnight UTC." in wait.remedy) == ("2026-03-10T00:00:00.000Z", True)
+    assert account.take_callers(NOON) == []
+    assert account.day_ends_in(NOON) == timedelta(hours=12)
+    midnight = NOON + timedelta(hours=12)
+    assert account.take_callers(midnight) == ["wo-1"]
+    assert account.reserve(reserve("b"), midnight).caps == Caps(usd=3.0)
+    assert account.view.by_step[STEP].usd == 3.0
+    assert account.view.today_by_step == {}
+
+
 def test_who_waits_for_what_others_hold_is_called_as_they_end() -> None:
     """A refusal calls no work order; the end of a turn does, and so does a while without such an end."""
     account = book("10usd", "project/o/r")

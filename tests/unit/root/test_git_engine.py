@@ -54,3 +54,11 @@ def test_a_command_that_hangs_is_killed(tree: Git) -> None:
     with pytest.raises(GitError, match="took longer") as failed:
         tree.run("-c", "alias.hang=!sleep 60", "hang", timeout_seconds=0.2)
     assert "septet retry" in failed.value.remedy
+
+
+def test_without_git_the_remedy_is_to_install_it(tree: Git) -> None:
+    """The remedy for a git that cannot start is to install git."""
+    assert tree.work_tree is not None
+    with pytest.raises(GitError, match="could not be started") as failed:
+        Git(tree.git_dir, tree.work_tree / "no folder", tree.env).run("status")
+    assert "Install git" in failed.value.remedy

@@ -1,13 +1,15 @@
 """The logs of a worker, each in a separate process, since a process sets up its logs only once."""
 
 import json
+import logging
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 from temporalio.exceptions import ApplicationError
 
-from workers.observing.logs import shorten_event, withhold_words
+from workers.observing.logs import library_event, shorten_event, withhold_words
 
 _PROGRAM = """
 import logging, pathlib
@@ -37,6 +39,22 @@ def test_a_failure_that_was_told_is_one_line_with_its_cause() -> None:
     assert event["event"] == "temporal_sdk"
     assert event["message"] == f"Completing activity as failed: {ApplicationError.__name__}: the disk is full"
     assert "exception" not in event
+
+
+def test_what_the_sdks_core_says_of_an_outage_has_keys() -> None:
+    """A log line of the SDK's core has a constant event, and keys for its words and fields."""
+    core = SimpleNamespace(message="gRPC call poll retried 5 times", fields={"error": "transport", "attempt": 5})
+    record = logging.LogRecord("temporalio-sdk_core::retry", logging.WARNING, "", 0, core.message, None, None)
+    record.temporal_log = core
+    event = library_event(None, "warning", {"event": f"{core.message} {core.fields}", "_record": record})
+    assert event.pop("_record") is record
+    assert event == {
+        "event": "temporal_sdk",
+        "logger": record.name,
+        "message": core.message,
+        "error": "transport",
+        "attempt": "5",
+    }
 
 
 def test_a_defect_is_logged_with_its_traceback() -> None:
