@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import uuid
 
 import pytest
 from fakes.activities import PLAN_SHA256, Doubles, done, ended
@@ -13,21 +14,27 @@ from fakes.running import (
     result_of,
     until,
     work_order,
+    worker_of,
     works_until_cancelled,
 )
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import CancelledError
+from temporalio.worker import Worker
 
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
+from septet.contracts.board import MEMO
 from septet.contracts.decisions import MoveCall, PlanDecision, Target
-from septet.contracts.names import Step, Verdict
+from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.pull_request import PullRequestWatch, WatchingHost
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
+from workflows.pull_request.pull_request import PullRequestWorkflow
+from workflows.wire.search_attributes import start_attributes
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -260,3 +267,37 @@ async def test_steps_carry_their_priority(
         await result_of(handle)
     assert [(found.priority_key, found.fairness_key) for found in given] == [(key, "app/2")]
     assert [found.fairness_weight for found in given] == [3.0]
+
+
+def uncached(client: Client, doubles: Doubles) -> Worker:
+    """Return a worker that forgets each workflow after each of its tasks, like a worker that has just started."""
+    return worker_of(client, doubles, max_cached_workflows=0, max_concurrent_workflow_task_polls=1)
+
+
+async def test_a_watch_takes_a_move(client: Client, doubles: Doubles) -> None:
+    """A watch on a host has started no activity yet; it still takes and keeps the first move."""
+    order_id = f"wo-{uuid.uuid4().hex[:8]}"
+    url = "file:///origin.git/pull/1"
+    task = Task(id=order_id, project="o/r", status=Status.COMPLETED, stage=Stage.REVIEW, pr_url=url)
+    watcher = WatchingHost(host="host-1", control_queue="nobody-serves-this")
+    async with uncached(client, doubles):
+        watch = await client.start_workflow(
+            PullRequestWorkflow.run,
+            PullRequestWatch(task=task, forge="local", watcher=watcher),
+            id=f"{order_id}/pr",
+            task_queue=doubles.task_queue,
+            memo={MEMO: task},
+            search_attributes=start_attributes(task),
+        )
+        moved = await watch.execute_update(PullRequestWorkflow.move, MoveCall(to=Target.DONE, who="ann"))
+        assert (moved.stage, (await watch.result()).stage) == (Stage.DONE, Stage.DONE)
+
+
+async def test_a_collected_work_order_takes_a_move(client: Client, doubles: Doubles) -> None:
+    """The work order waits for a person, and has started no activity yet."""
+    async with uncached(client, doubles):
+        orders = WorkOrders(client, doubles.task_queue)
+        order = WorkOrderInput(repository="/app", title="T", stage="collected")
+        task = await orders.put(order)
+        reply = await OrderDecisions(orders).move(task.id, MoveCall(to=Target.CANCELLED, who="ann"))
+        assert (await orders.wait(reply.task.id)).status is Status.CANCELLED

@@ -1,12 +1,14 @@
-"""A new build of the workers while work orders run."""
+"""A new build of the workers while work orders run, and hosts that take new work."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from fakes.patched_work_order import PatchedWorkOrder
 from fakes.running import start
 from fakes.waiting import wait_until
 from structlog.testing import capture_logs
-from temporalio import workflow
+from temporalio import activity, workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 from temporalio.worker import Worker
@@ -28,11 +30,14 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.errors import NotFoundError, RefusedTransitionError, UsageError
 from septet.settings import Settings
+from septet.telemetry.metrics import UNSERVED, Metric
+from septet.telemetry.recorder import Recorder
 from workers.builds.build_id import build_id
-from workers.builds.deployment import Deployment, Routing
+from workers.builds.deployment import Deployment, ListedWorker, Routing
 from workers.builds.patch_ids import own_patches
-from workers.builds.promotion import PromotionCall, promote
+from workers.builds.promotion import SILENT, PromotionCall, any_opens, opens_workspaces, promote
 from workers.builds.versions import announcing_build, deployment_config
+from workers.watching.amount_metrics import AmountMetrics
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 
@@ -351,3 +356,85 @@ async def patches_under_way(client: Client, order: WorkflowHandle[Any, Task]) ->
     query = f'WorkflowId="{order.id}" AND TemporalChangeVersion IS NOT NULL'
     key = SearchAttributeKey.for_keyword_list("TemporalChangeVersion")
     return [patch async for row in client.list_workflows(query) for patch in row.typed_search_attributes[key]]
+
+
+NOW = datetime(2026, 11, 29, tzinfo=UTC)
+LONG_AGO = NOW - SILENT - timedelta(seconds=1)
+
+
+async def test_a_host_whose_slots_are_all_taken_is_not_drained(client: Client) -> None:
+    """The server lists a busy host with its slots while the host does not poll; a drained host has no slots."""
+    begins, go = asyncio.Event(), asyncio.Event()
+
+    @activity.defn(name="open_workspace")
+    async def opening() -> None:
+        begins.set()
+        await go.wait()
+
+    busy, drained = (f"queue-{uuid.uuid4().hex}" for _ in range(2))
+    async with (
+        Worker(client, task_queue=busy, activities=[opening], max_concurrent_activities=1),
+        Worker(client, task_queue=drained, workflows=[WorkOrder]),
+    ):
+        handle = await client.start_activity(
+            "open_workspace", id=busy, task_queue=busy, start_to_close_timeout=timedelta(minutes=1)
+        )
+        await begins.wait()
+        (opener,) = await wait_until(
+            lambda: Deployment(client, busy).workers(), lambda found: [each.opens for each in found] == [True]
+        )
+        (other,) = await wait_until(lambda: Deployment(client, drained).workers(), lambda listed: listed)
+        go.set()
+        await handle.result()
+        assert not other.opens
+        assert not await opens_workspaces(Deployment(client, drained))
+    assert any_opens([LONG_AGO], [opener], opener.heard_at)
+
+
+def listed(*, opens: bool, heard_at: datetime = NOW, is_stopping: bool = False) -> ListedWorker:
+    return ListedWorker("instance", "septet@host", "one", heard_at, timedelta(seconds=10), is_stopping, opens)
+
+
+@pytest.mark.parametrize(
+    ("polls", "workers", "opens"),
+    [
+        ([NOW], [], True),
+        ([LONG_AGO], [], False),
+        ([LONG_AGO], [listed(opens=True)], True),
+        ([LONG_AGO], [listed(opens=False)], False),
+        ([NOW - timedelta(seconds=20)], [listed(opens=True, is_stopping=True), listed(opens=False)], False),
+        ([NOW], [listed(opens=True, heard_at=NOW - timedelta(seconds=30)), listed(opens=False)], True),
+    ],
+    ids=["asks", "asks no more", "busy", "drained", "stopped beside a drained one", "began anew"],
+)
+async def test_what_the_server_tells_of_openings(
+    polls: list[datetime], workers: list[ListedWorker], *, opens: bool
+) -> None:
+    """A poll counts if it is later than the last sign of a stopped worker; slots count while their worker is heard."""
+    assert any_opens(polls, workers, NOW) is opens
+
+
+async def test_work_that_no_worker_takes_is_measured(client: Client) -> None:
+    """One worker reports the work that no worker takes, and reports unknown after another worker takes over."""
+    queue, values = f"queue-{uuid.uuid4().hex}", dict[str, float]()
+
+    def take(metric: Metric, value: float, labels: Mapping[str, str]) -> None:
+        if metric is UNSERVED:
+            values[labels["work"]] = value
+
+    recorder = Recorder()
+    recorder.send_to(take)
+    metrics = AmountMetrics(client, queue, recorder)
+    await metrics.look()
+    assert values == {"decisions": 1.0, "openings": 1.0}
+    async with Worker(client, task_queue=queue, workflows=[WorkOrder]):
+
+        async def measured() -> dict[str, float]:
+            await metrics.look()
+            return values
+
+        await wait_until(measured, lambda told: told["decisions"] == 0.0)
+        assert values["openings"] == 1.0
+    metrics.is_ours = lambda: False
+    await metrics.look()
+    assert all(map(math.isnan, values.values()))

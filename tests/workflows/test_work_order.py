@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,15 +13,19 @@ from fakes.activities import Doubles, done, ended
 from fakes.running import ORDER, failure_of, replayed, result_of, start, until, work_order, worker_of
 from fakes.waiting import wait_until
 from temporalio import activity
+from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, CancelledError
 
+from clients.temporal.work_orders import WorkOrders
 from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Step, Verdict
+from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
+from workflows.wire.search_attributes import PROJECT, PULL_REQUEST, REPOSITORY, start_attributes
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -309,3 +315,76 @@ async def test_work_orders_are_found_by_their_search_attributes(client: Client, 
         "SeptetAgent": "claude",
         "SeptetPullRequest": "file:///origin.git/pull/1",
     }
+
+
+WHY = "main was force-pushed: bring both together in a.txt."
+
+
+def does_not_fit(call: StepCall) -> StepResult:
+    """Answer that the implementor has to continue."""
+    facts: dict[str, Any] = {"goes_back_to": Step.IMPLEMENT_PLAN, "checkpoint": "laid"}
+    return ended(call, Verdict.UNPROVEN, WHY, **facts)
+
+
+async def _run(client: Client, doubles: Doubles, answers: Sequence[Callable[[StepCall], StepResult]]) -> Task:
+    doubles.steps = {Step.CREATE_PULL_REQUEST: answers}
+    async with work_order(client, doubles) as handle:
+        await wait_until(handle.describe, lambda described: described.close_time)
+        task: Task = await handle.query(WorkOrder.work_order)
+    return task
+
+
+async def test_the_implementors_session_does_more_and_the_commit_is_made_again(
+    client: Client, doubles: Doubles
+) -> None:
+    """The implementor continues in its own session from the checkpoint, with the reason; then the later steps run again."""
+    task = await _run(client, doubles, [does_not_fit, done])
+    assert task.status == "completed"
+    assert doubles.names()[-5:] == [
+        *("create_commit", "create_pull_request"),
+        *("implement_plan", "create_commit", "create_pull_request"),
+    ]
+    again = doubles.calls_of(Step.IMPLEMENT_PLAN)[-1]
+    assert (again.attempt, again.reasons, again.starts_from) == (1, (WHY,), "laid")
+    assert again.session_id == f"session-{Step.IMPLEMENT_PLAN}"
+    assert doubles.calls_of(Step.CREATE_COMMIT)[-1].session_id is None
+
+
+async def test_an_earlier_step_is_asked_once(client: Client, doubles: Doubles) -> None:
+    """If the work still does not fit after the second attempt, the work order fails and says why."""
+    task = await _run(client, doubles, [does_not_fit])
+    assert (task.status, task.error is not None and WHY[:-1] in task.error.message) == ("failed", True)
+    assert len(doubles.calls_of(Step.IMPLEMENT_PLAN)) == 2
+    assert len(doubles.calls_of(Step.CREATE_PULL_REQUEST)) == 2
+
+
+ACTIVITIES = 8
+
+
+async def completed(client: Client, doubles: Doubles) -> list[HistoryEvent]:
+    """Carry out a work order that its client describes, and return its events."""
+    async with worker_of(client, doubles):
+        orders = WorkOrders(client, doubles.task_queue)
+        asked = WorkOrderInput(repository="/app", title="Totals are wrong", project="app", agent="double")
+        order_id = (await orders.put(asked)).id
+        await result_of(orders.handle(order_id))
+        await client.get_workflow_handle(f"{order_id}/pr").terminate()
+        return [event async for event in orders.handle(order_id).fetch_history_events()]
+
+
+async def test_a_work_order_that_begins_at_once_has_few_events(client: Client, doubles: Doubles) -> None:
+    """A work order has at most 63 events, 48 of them of its eight activities; a timed-out workflow task counts once."""
+    kinds = Counter(str(event.WhichOneof("attributes")) for event in await completed(client, doubles))
+    assert kinds["activity_task_scheduled_event_attributes"] == ACTIVITIES
+    of_tasks = sum(count for kind, count in kinds.items() if kind.startswith("workflow_task_"))
+    assert kinds.total() - of_tasks + 3 * kinds["workflow_task_completed_event_attributes"] <= 63
+
+
+def test_no_value_is_larger_than_the_server_takes() -> None:
+    """A long address is cut: the server refuses 2 KiB, and the workflow task would fail forever."""
+    for long in ("/" * 2048, "€" * 2048):
+        found = start_attributes(Task(id="wo-1", repository_url=long, project=long, pr_url=long))
+        for key in (REPOSITORY, PROJECT, PULL_REQUEST):
+            value = found[key]
+            assert long.startswith(value)
+            assert 1990 < len(value.encode()) <= 2000

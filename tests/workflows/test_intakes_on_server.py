@@ -1,4 +1,4 @@
-"""A host learns from the intakes which repositories send webhooks."""
+"""Earlier passes and webhooks of intakes, as a host finds them on the server."""
 
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -7,12 +7,33 @@ import pytest
 from fakes.waiting import wait_until
 from temporalio.client import Client
 
+from activities.intake.intake import ended_claimants
 from clients.temporal.intakes import IntakeClient
 from septet.contracts.intake import IntakeInput
 from septet.git.engine.address import parse_address
 from workers.watching.pull_requests import WebhookNotes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+MANY = 110
+
+
+async def test_of_many_ended_passes_none_that_has_taken_an_issue_is_passed_over(client: Client) -> None:
+    """The search finds each ended pass with a claim, however many ended since, and no living or unknown pass."""
+    queue = f"nobody-{uuid.uuid4().hex}"
+    ids = [f"intake/{uuid.uuid4().hex}" for _ in range(MANY)]
+    begun = [await client.start_workflow("Intake", id=each, task_queue=queue) for each in ids]
+    *ended, living = begun
+    for each in ended:
+        await each.terminate()
+
+    async def claimants() -> set[str]:
+        return {ids[0], living.id, "intake/forgotten"}
+
+    count = f'TaskQueue="{queue}" AND ExecutionStatus="Terminated"'
+    await wait_until(lambda: client.count_workflows(count), lambda seen: seen.count == len(ended))
+    assert await ended_claimants(client, claimants) == {ids[0]}
+    await living.terminate()
 
 
 async def test_a_repository_that_sends_webhooks_is_known_for_a_day(client: Client) -> None:
