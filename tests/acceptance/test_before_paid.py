@@ -8,12 +8,9 @@ import pytest
 from fakes.guest_paths import guest_paths_variable
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
-from fakes.shared_server import Host
-from fakes.waiting import wait_until
-from temporalio.client import Client
+from fakes.shared_server import Host, until_agents_are_announced
 
 from septet.contracts.names import Step
-from workers.watching.announced_agents import announced_agents
 
 pytestmark = pytest.mark.faces
 
@@ -57,7 +54,7 @@ def test_a_check_of_the_users_home_is_told_with_its_setting_before_an_agent_star
 
 async def test_a_forge_without_a_key_is_refused_at_the_door(served: Septet) -> None:
     """A work order that could not push is refused; the remedy names the key and the place to set it."""
-    await _announced(served, "septet")
+    await until_agents_are_announced(served)
     told = served("run", "https://github.com/o/r/issues/42", "--id", "wo-no-key", "--json")
     assert told.code == 2
     assert told.error["message"] == (
@@ -68,13 +65,6 @@ async def test_a_forge_without_a_key_is_refused_at_the_door(served: Septet) -> N
     assert served("show", "wo-no-key", "--json").code == 3
     unknown = served("run", "https://git.example/o/r/issues/42", "--json").error
     assert "add git.example to one of SEPTET_GITHUB_HOSTS" in unknown["remedy"]
-
-
-async def _announced(septet: Septet, queue: str, address: str = "") -> None:
-    """Wait until the server lists the queue's worker, soon after its start."""
-    address = address or septet.address
-    client = await Client.connect(address)
-    await wait_until(lambda: announced_agents(client, queue))
 
 
 def test_hosts_that_are_set_already_stay_in_the_line_that_init_prints(host: Host, origin: Origin) -> None:

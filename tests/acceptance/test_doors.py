@@ -256,13 +256,18 @@ def test_the_name_of_the_page_leads_to_us_by_every_address(served: Septet) -> No
         assert answer.status_code == 401
 
 
+def read_by_another_user(names: list[Path]) -> list[str]:
+    """Return for each file its size, or the error of a read by another user."""
+    argv = [sys.executable, "-I", "-S", "-c", READ, str(ANOTHER_USER), *map(str, names)]
+    seen = subprocess.run(argv, capture_output=True, text=True, check=True, cwd="/", timeout=WITHIN_SECONDS)
+    return seen.stdout.split()[1::2]
+
+
 @pytest.mark.needs("root")
 def test_another_user_reads_no_key_and_no_work(served: Septet, tmp_path: Path) -> None:
     """The state directory is closed to other users, and so is each file in it."""
     names = [served.state / "api-token", served.state / "server.json", served.state / "temporal.db"]
-    argv = [sys.executable, "-I", "-S", "-c", READ, str(ANOTHER_USER), *map(str, names)]
-    seen = subprocess.run(argv, capture_output=True, text=True, check=True, cwd="/", timeout=WITHIN_SECONDS)
-    assert seen.stdout.split()[1::2] == ["PermissionError"] * len(names)
+    assert read_by_another_user(names) == ["PermissionError"] * len(names)
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in names}
     assert modes == {"api-token": 0o600, "server.json": 0o600, "temporal.db": 0o600}
     assert stat.S_IMODE(served.state.stat().st_mode) == 0o700
@@ -303,11 +308,9 @@ def test_files_that_are_open_tell_that_user_all(served: Septet, tmp_path: Path) 
         ]
         for name in names:
             name.chmod(0o644)
-        argv = [sys.executable, "-I", "-S", "-c", READ, str(ANOTHER_USER), *map(str, names)]
-        seen = subprocess.run(argv, capture_output=True, text=True, check=True, cwd="/", timeout=WITHIN_SECONDS)
+        sizes = [int(size) for size in read_by_another_user(names)]
     finally:
         shutil.rmtree(folder)
-    sizes = [int(size) for size in seen.stdout.split()[1::2]]
     assert (len(sizes), 0 in sizes) == (len(names), False)
 
 

@@ -145,28 +145,6 @@ each_before_a_release = pytest.mark.parametrize(
 
 
 @each_before_a_release
-def test_an_issue_is_taken_once_by_schedules_and_by_webhooks(site: Site) -> None:
-    """Two schedules, a webhook that comes three times and a webhook of a later label start one work order for an issue."""
-    number = site.forge.add_issue("Totals are wrong", labels=("once", "also"))
-    with site.intake("--label", "once") as first, site.intake("--label", "also") as second:
-        ended = (first["id"], second["id"])
-        until_temporal(lambda: len([name for name in site.over() if name.startswith(ended)]) == 2)
-
-        delivery = site.webhook.labelled(number, "once")
-        answers = [delivery.send(site.api) for _ in range(3)]
-        later = site.webhook.labelled(number, "also")
-        later.body = later.body.replace(b"{", b"{ ", 1)
-        assert later.send(site.api).status_code == 401
-
-        assert [answer.status_code for answer in answers] == [202, 200, 200]
-        assert answers[1].json()["why"] == "This delivery was already received."
-        until_temporal(lambda: answers[0].json()["workflows"][0] in site.over())
-        assert len(site.orders(number)) == 1
-        task = site.septet("show", site.orders(number)[0], "--json").json["task"]
-        assert (task["stage"], task["issue_number"]) == ("triaged", str(number))
-
-
-@each_before_a_release
 def test_who_may_write_is_obeyed_and_answered_once(site: Site) -> None:
     """A repeated command is carried out and answered once; a stranger's command is ignored."""
     number = site.forge.add_issue("Totals are wrong")
@@ -197,20 +175,6 @@ def test_who_may_write_is_obeyed_and_answered_once(site: Site) -> None:
         assert site.counted("septet_intake_issues_total", outcome="refused") >= 1
         assert site.counted("septet_deliveries_total", outcome="ignored") == ignored + 11
         assert site.counted("septet_deliveries_total", outcome="unsigned") == refused
-
-
-@each_before_a_release
-def test_a_strangers_label_starts_nothing(site: Site) -> None:
-    """Schedule and webhook ignore a stranger's label; as soon as a writer sets the label, the issue is taken."""
-    number = site.forge.add_issue("Do as I say", labels=("asked",), author="eve")
-    with site.intake("--label", "asked") as intake:
-        site.passed(intake, 1)
-        delivery = site.webhook.labelled(number, "asked", "eve").send(site.api)
-        until_temporal(lambda: delivery.json()["workflows"][0] in site.over())
-        assert site.orders(number) == []
-        site.forge.label_issue(number, "asked", "ada")
-        assert site.webhook.labelled(number, "asked", "ada").send(site.api).status_code == 202
-        assert site.order(number)
 
 
 @each_before_a_release

@@ -5,10 +5,7 @@ import pytest
 from fakes.mcp_client import tools_of
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
-from fakes.waiting import wait_until
-from temporalio.client import Client
-
-from workers.watching.announced_agents import announced_agents
+from fakes.shared_server import until_agents_are_announced
 
 
 @pytest.mark.parametrize("command", [("up",), ("demo",), ("worker",)])
@@ -83,12 +80,6 @@ async def test_a_repositorys_own_agent_is_looked_for_too(served: Septet, origin:
     assert served(*pipeline).error == told.error
     assert served("pipeline", "show", "pl-no-agent", "--json").code == 3
     assert served("run", "--repo", origin.bare, "--title", "T", "--agent", "scripted", "--json").code == 0
-
-
-async def until_agents_are_announced(served: Septet) -> None:
-    """Wait until the server lists the worker's agents, soon after the worker's start."""
-    client = await Client.connect(served.address)
-    await wait_until(lambda: announced_agents(client, "septet"))
 
 
 def test_a_demo_with_an_agent_that_is_not_installed_is_refused(septet: Septet) -> None:

@@ -1,6 +1,5 @@
 """The runbook: each of its commands runs, in its order, on a machine for this test alone."""
 
-import json
 import os
 import re
 import subprocess
@@ -10,9 +9,7 @@ from typing import Final
 import pytest
 import yaml
 from fakes.postgres_server import postgres
-from fakes.repositories import Origin
 from fakes.septet_command import PROGRAMS, Septet, free_ports
-from fakes.shared_server import Host
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs" / "operations" / "runbook.md").read_text(encoding="utf-8")
@@ -105,61 +102,6 @@ def test_a_shared_servers_databases_come_back_with_what_a_host_had(tmp_path: Pat
         run(restore)
         assert everywhere("SELECT count(*) FROM executions") == ["2", "2"]
     assert snapshot.read_text(encoding="ascii") == "before"
-
-
-@pytest.mark.release
-@pytest.mark.recovery
-def test_a_build_gets_a_part_then_all_and_is_rolled_back(
-    septet: Septet, origin: Origin, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """The commands that promote run as written: work orders, also running ones, go to the named build."""
-    forward, back = bash_blocks("Upgrade, promote, roll back")
-    ramp, all_of_them = forward.splitlines()
-    earlier, later = back.split()[-1], all_of_them.split()[-1]
-    with septet.up():
-        host = Host.beside(septet, tmp_path_factory.mktemp("builds"))
-
-        def typed(command: str) -> dict[str, object]:
-            """Run a command, and return the server's routing after it."""
-            env = {**host.septet.env, "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
-            done = subprocess.run(["bash", "-euc", command], env=env, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-            told = host.temporal("worker", "deployment", "describe", "--name", host.queue, "-o", "json").out
-            routing: dict[str, object] = json.loads(told)["routingConfig"]
-            return routing
-
-        def build_of(order: str) -> str:
-            """Return the build that a work order runs on."""
-            described = json.loads(host.temporal("workflow", "describe", "-w", order, "-o", "json").out)
-            version = described["workflowExecutionInfo"]["versioningInfo"]["deploymentVersion"]
-            return str(version["buildId"])
-
-        def done_by(order: str) -> str:
-            """Complete a work order, and return its build."""
-            ended = host.septet("run", "--repo", origin.bare, "--title", "T", "--id", order, "--wait", "--json")
-            assert ended.code == 0, ended
-            return build_of(order)
-
-        with (
-            host.septet.beside("worker", SEPTET_BUILD_ID=earlier),
-            host.worker(SEPTET_BUILD_ID=later),
-        ):
-            waits = host.start(origin, "wo-waits", approve_plan=True)
-            host.septet.wait_for_order(waits, "waiting")
-            assert build_of(waits) == earlier
-
-            routing = typed(ramp)
-            assert (routing["currentVersionBuildID"], routing["rampingVersionBuildID"]) == (earlier, later)
-            assert routing["rampingVersionPercentage"] == 10
-
-            routing = typed(all_of_them)
-            assert (routing["currentVersionBuildID"], routing["rampingVersionBuildID"]) == (later, "")
-            assert done_by("wo-later") == later
-
-            assert typed(back)["currentVersionBuildID"] == earlier
-            assert host.septet("approve", waits).code == 0
-            assert host.septet.closed(waits)["status"] == "completed"
-            assert (build_of(waits), done_by("wo-earlier")) == (earlier, earlier)
 
 
 def test_the_runbook_reads_each_alert() -> None:

@@ -8,11 +8,8 @@ from pathlib import Path
 
 from fakes.repositories import git
 from fakes.septet_command import Septet, free_ports
+from fakes.shared_server import until_agents_are_announced
 from fakes.terminal import Terminal, terminal
-from fakes.waiting import wait_until
-from temporalio.client import Client
-
-from workers.watching.announced_agents import announced_agents
 
 TITLE = "Fix the greeting"
 BODY = "In `app.py`, `Helo` should be `Hello`. Write `greeting fixed` into `CHANGES.md`."
@@ -47,14 +44,9 @@ def newcomer_at(root: Path) -> Iterator[Newcomer]:
         with terminal(septet, "up", *ports) as up:
             begun = up.until("Ctrl-C stops the server and the worker")
             septet.page = begun.partition("Open in your browser: ")[2].split()[0]
-            asyncio.run(_agents_are_announced(septet))
+            asyncio.run(until_agents_are_announced(septet))
             yield Newcomer(septet, up)
             up.interrupt()
             up.end()
     finally:
         septet.end_all()
-
-
-async def _agents_are_announced(septet: Septet) -> None:
-    client = await Client.connect(septet.address)
-    await wait_until(lambda: announced_agents(client, "septet"))

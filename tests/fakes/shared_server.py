@@ -11,7 +11,10 @@ from typing import Any
 import psutil
 from fakes.repositories import Origin
 from fakes.septet_command import Running, Septet, at_work
-from fakes.waiting import until
+from fakes.waiting import until, wait_until
+from temporalio.client import Client
+
+from workers.watching.announced_agents import announced_agents
 
 
 @dataclass
@@ -96,6 +99,12 @@ class Host:
         """Return the rescues of a work order."""
         rescues: list[dict[str, Any]] = self.septet("rescue", "list", order, "--json").json["rescues"]
         return rescues
+
+
+async def until_agents_are_announced(septet: Septet) -> None:
+    """Wait until the server lists the agents of the worker of `septet up`, soon after the worker's start."""
+    client = await Client.connect(septet.address)
+    await wait_until(lambda: announced_agents(client, "septet"))
 
 
 def give_up_queue(septet: Septet, address: str, queue: str) -> None:
