@@ -133,17 +133,17 @@ def test_every_face_says_what_a_pipeline_will_cost(served: Septet, origin: Origi
     served.wait_for("/costs", lambda costs: costs["total"]["turns"] == turns, project="o/lanes")
     file = tmp_path / "issues.json"
     file.write_text(json.dumps(ISSUES), encoding="utf-8")
-    asked = ("pipeline", "--repo", origin.bare, "--file", file, "--project", "o/lanes")
-    dry = served(*asked, "--dry-run", "--json").json
+    asked = ("--repo", origin.bare, "--file", file, "--project", "o/lanes")
+    dry = served("pipeline", *asked, "--dry-run", "--json").json
     assert [(issue["id"], issue["depends_on"]) for issue in dry["issues"]] == [("b", []), ("a", ["b"])]
     whole = dry["estimate"]
     assert (whole["is_known"], whole["orders"], whole["issues"], whole["by_plan"]) == (True, RECENT, 2, False)
     assert 2.0 < whole["remaining"]["usd"]["low"] < whole["remaining"]["usd"]["high"] < 2 * (1 + MANY / 10)
     assert whole["text"].startswith("Estimate for 2 issues: ")
-    assert whole["text"] in served(*asked, "--dry-run").out
+    assert whole["text"] in served("pipeline", *asked, "--dry-run").out
 
     served.scenario("pl-guess-executor-1", {"steps": {"generate_branch": {"wait_for": str(tmp_path / "gate")}}})
-    assert whole["text"] in served(*asked, "--id", "pl-guess").out
+    assert whole["text"] in served("pipeline", *asked, "--id", "pl-guess").out
     planned = served.wait_for("/pipelines/pl-guess", lambda reply: _statuses(reply) == ["executing", "planned"])
     rest = planned["estimate"]
     assert rest["text"].startswith("Estimate to finish 2 issues: ")
