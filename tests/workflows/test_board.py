@@ -195,17 +195,6 @@ async def test_one_that_comes_after_others_waits_for_them(client: Client) -> Non
         await wait_until(lambda: _is(floor.names() == ["later"]))
 
 
-async def test_a_cancelled_work_order_waits_no_more(client: Client) -> None:
-    """The board forgets a work order that is cancelled while it waits, and the work order ends as cancelled."""
-    async with floor_of(client) as floor:
-        await floor.serve(host_limit=0)
-        waiting = await floor.create("waiting")
-        await floor.until_known(1)
-        await waiting.cancel()
-        await floor.until_known(0)
-        assert (await waiting.query(WorkOrder.work_order)).status == "cancelled"
-
-
 async def test_a_board_goes_on_from_what_another_run_knew(client: Client) -> None:
     """The board remembers the best waiting work orders, and queries the server for the rest when few remain."""
     queue, told = f"queue-{uuid.uuid4().hex}", []

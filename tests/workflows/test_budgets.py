@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import time
 import uuid
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles, done, ended
 from fakes.pipeline_line import line_of, statuses
-from fakes.running import replayed, result_of, start, until, worker_of
+from fakes.running import refusal, replayed, result_of, start, until, worker_of
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
@@ -242,43 +241,33 @@ async def test_a_budget_is_set_raised_and_listed(client: Client) -> None:
         assert scopes.ok
 
 
-async def test_temporals_own_command_line_raises_a_budget_under_the_rules_of_the_other_faces(
-    client: Client,
-) -> None:
-    """An account refuses an unknown step and an unreadable amount, and accepts each spelling of a limit."""
+async def test_an_account_keeps_the_rules_of_the_clients(client: Client) -> None:
+    """An account, which Temporal's own command line calls too, refuses an unknown step and an amount in another form."""
     async with fleet(client) as (_, budgets):
-        account = f"{budgets.task_queue}-budget/order/wo-1"
-
-        async def temporal(verb: str, *arguments: str) -> tuple[int | None, str]:
-            """Return the exit code of a command for the account, and its output."""
-            process = await asyncio.create_subprocess_exec(
-                *(str(temporal_program()), "workflow", *verb.split(), "--workflow-id", account, *arguments),
-                *("--address", client.service_client.config.target_host),
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-            )
-            printed, _ = await process.communicate()
-            return process.returncode, printed.decode()
-
-        async def update(name: str, call: Mapping[str, str]) -> tuple[int | None, str]:
-            return await temporal("update execute", "--name", name, "--input", json.dumps(call))
-
-        opening = ("--type", "Account", "--input", '{"scope":"order/wo-1"}', "--task-queue", budgets.task_queue)
-        code, printed = await temporal("start", *opening)
-        assert code == 0, printed
-        code, printed = await update("set_limit", {"limit": "0.02usd"})
-        assert (code, "limit:0.02usd" in printed) == (0, True), printed
-        for name in ("set_limit", "raise_limit"):
-            code, printed = await update(name, {"limit": "0.01usd", "step": "bogus"})
-            assert (code, "'bogus' is not a step. Name one of classify_issue" in printed) == (1, True), printed
-        code, printed = await update("raise_limit", {"limit": "1usd", "expected": "much"})
-        assert (code, "raise_limit: expected must be an amount such as 5usd" in printed) == (1, True), printed
-        code, printed = await update("raise_limit", {"limit": "1usd", "expected": "0.02 USD"})
-        assert (code, "raise_limit: expected must be written as 0.02usd" in printed) == (1, True), printed
-        code, printed = await update("raise_limit", {"limit": "5usd", "expected": "0.02usd", "who": "ann"})
-        assert (code, "is_raised:true" in printed) == (0, True), printed
-        view = (await budgets.show("wo-1")).budget
-        assert (view.limit, view.step_limits) == ("5.02usd", {})
+        await budgets.set("wo-1", LimitCall(limit="0.02usd"))
+        account = client.get_workflow_handle(account_id(budgets.task_queue, ORDER))
+        for name, call, words in (
+            (
+                "set_limit",
+                {"limit": "0.01usd", "step": "bogus"},
+                "'bogus' is not a step. Name one of classify_issue",
+            ),
+            ("raise_limit", {"limit": "0.01usd", "step": "bogus"}, "'bogus' is not a step."),
+            (
+                "raise_limit",
+                {"limit": "1usd", "expected": "much"},
+                "raise_limit: expected must be an amount such as",
+            ),
+            (
+                "raise_limit",
+                {"limit": "1usd", "expected": "0.02 USD"},
+                "raise_limit: expected must be written as 0.02usd",
+            ),
+        ):
+            assert words in await refusal(account.execute_update(name, call))
+        raised = {"limit": "5usd", "expected": "0.02usd", "who": "ann"}
+        assert (await account.execute_update("raise_limit", raised))["is_raised"]
+        assert (await budgets.show("wo-1")).budget.limit == "5.02usd"
 
 
 async def test_a_list_of_budgets_begins_with_those_of_the_day_and_the_projects_and_goes_on(client: Client) -> None:

@@ -181,6 +181,8 @@ async def test_a_round_waits_for_its_budget_and_continues_when_it_is_raised(clie
 
 
 PROTECTED = KeyFinding(kind="path", id="c0ffee" * 2, path=".github/workflows/ci.yml", rule="changed")
+
+
 KEY = KeyFinding(id="decade" * 2, path="src/pay.py", line=8, rule="stripe-access-token")
 
 

@@ -23,7 +23,7 @@ from temporalio.api.workflowservice.v1 import (
     PollActivityTaskQueueRequest,
     RespondActivityTaskCompletedRequest,
 )
-from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
 from clients.temporal.decisions import OrderDecisions
@@ -108,18 +108,6 @@ async def test_the_word_on_a_host_reaches_what_does_not_show_where_it_is(client:
         assert await wait_until(partial(given_up, client, lost)) == [handle.id]
         assert (await result_of(handle)).status == "completed"
     assert (await handle.describe()).typed_search_attributes.get(HOST) is None
-
-
-async def test_a_word_on_another_host_is_refused_and_leaves_no_trace(client: Client) -> None:
-    """Only the host with the workspace can be given up."""
-    doubles = Doubles(QUEUE, open_workspace=on_a_dead_host)
-    async with worker_of(client, doubles):
-        handle = await start_on_a_dead_host(client)
-        with pytest.raises(WorkflowUpdateFailedError):
-            await handle.execute_update(WorkOrder.host_gone, "another")
-        events = [event.event_type async for event in handle.fetch_history_events()]
-        await handle.terminate()
-    assert not any("UPDATE" in repr(event) for event in events)
 
 
 async def test_a_move_that_fails_leaves_the_work_order_waiting_with_the_reason(client: Client) -> None:

@@ -5,7 +5,7 @@ import threading
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +14,7 @@ from fakes.activities import Doubles
 from fakes.running import replayed, result_of, start, watched
 from fakes.waiting import wait_until
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
-from temporalio.service import RPCError
+from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
 from clients.temporal.work_orders import WorkOrders
@@ -123,20 +122,6 @@ async def test_a_close_is_told_and_one_that_was_opened_again_is_looked_at(
         await wait_until(ask, lambda task: task.stage is Stage.BLOCKED)
         forge.state = "merged"
         await watch.signal(PullRequestWorkflow.nudge)
-        assert (await result_of(watch)).stage == "done"
-
-
-async def test_a_nudge_has_it_looked_at_now(client: Client, doubles: Doubles) -> None:
-    """After a merge a person need not wait for the next look: the workflow looks once for each nudge."""
-    queue = f"{doubles.task_queue}-host"
-    async with (
-        Worker(client, task_queue=queue, activities=doubles.activities()),
-        watched(client, doubles) as watch,
-    ):
-        await watch.signal(PullRequestWorkflow.nudge)
-        await wait_until(lambda: len(doubles.looks) == 1)
-        doubles.pull_requests[URL] = "merged"
-        await wait_until(lambda: _nudge_until_done(watch))
         assert (await result_of(watch)).stage == "done"
 
 
@@ -292,9 +277,3 @@ async def test_what_no_host_can_see_is_told(client: Client, doubles: Doubles) ->
         orders = WorkOrders(client, doubles.task_queue)
         told = await wait_until(lambda: orders.waiting_for(watched_order(watch.id)))
     assert "host host, which watched it, is gone" in told
-
-
-async def _nudge_until_done(watch: WorkflowHandle[Any, Task]) -> bool:
-    with suppress(RPCError):  # the watch has ended meanwhile
-        await watch.signal(PullRequestWorkflow.nudge)
-    return (await watch.describe()).status is WorkflowExecutionStatus.COMPLETED

@@ -23,7 +23,6 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 from temporalio.worker import Worker
 
-from clients.cli.doctor.worker_checks import workers_check
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status, Step
 from septet.contracts.steps import StepCall, StepResult
@@ -238,28 +237,6 @@ async def test_a_build_whose_worker_has_just_begun_is_asked_for_its_patches_unti
         assert not done_early
         await Deployment(client, settings.task_queue).tell_patches("later", {"plan-first"})
         assert (await promoted).waiting == ()
-
-
-async def test_doctor_says_which_builds_have_workers_and_what_helps_where_the_current_one_has_none(
-    client: Client, settings: Settings
-) -> None:
-    """The check warns without a worker, passes with the current build's worker, and otherwise gives a command."""
-    queue = settings.task_queue
-    nobody = await workers_check(client, queue)
-    assert (nobody.status, nobody.message) == ("warning", f"No worker takes work orders from queue {queue!r}.")
-    doubles = Doubles(f"{queue}-host")
-    async with asyncio.timeout(60), serving(client, named(settings, "one"), WorkOrder, doubles):
-        fine = await workers_check(client, queue)
-        assert (fine.status, fine.message[:48]) == ("ok", "The current build one has a worker, which asked ")
-        await Deployment(client, queue).make_current("two", unseen=True)
-        lost = await workers_check(client, queue)
-        assert (lost.status, lost.message) == (
-            "warning",
-            "The current build two has no worker: work orders wait. Builds with workers: one.",
-        )
-        assert lost.remedy == "`septet promote one`, or start a worker of two."
-        await promote(client, settings, PromotionCall(build="one", force=True))
-        assert (await workers_check(client, queue)).status == "ok"
 
 
 async def test_a_build_without_a_worker_is_waited_for_and_then_refused(client: Client, settings: Settings) -> None:
