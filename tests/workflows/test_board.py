@@ -64,7 +64,6 @@ class Floor:
         return done(call)
 
     async def create(self, name: str, **fields: Any) -> WorkflowHandle[Any, Task]:
-        """Put a work order on the board."""
         return await self.client.start_workflow(
             "WorkOrder",
             {**ORDER, "stage": "triaged", **fields},
@@ -82,11 +81,9 @@ class Floor:
 
     @property
     def board(self) -> WorkflowHandle[Any, Any]:
-        """The board's workflow."""
         return self.client.get_workflow_handle(board_id(self.doubles.task_queue))
 
     def end(self, name: str) -> None:
-        """Let the first step of a work order end."""
         order_id = f"{name}-{self.doubles.task_queue[-8:]}"
         self.may_end.setdefault(order_id, asyncio.Event()).set()
 

@@ -12,14 +12,13 @@ from datetime import timedelta
 from functools import partial
 from operator import eq
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
 from fakes.pipeline_line import line_of, statuses
 from fakes.running import refusal, replayed, result_of, start, until, worker_of
 from fakes.waiting import wait_until
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
 from clients.temporal.budgets import BudgetClient
@@ -105,13 +104,7 @@ async def test_a_work_order_waits_for_its_budget_and_continues_when_it_is_raised
         own = Fleet(client, doubles.task_queue, "3usd")
         doubles.steps = {step: [own.step] for step in Step}
         order_id = f"wo-{uuid.uuid4().hex[:8]}"
-        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
-            "WorkOrder",
-            {"repository": "/app", "title": "Totals are wrong", "budget": "3usd"},
-            id=order_id,
-            task_queue=doubles.task_queue,
-            result_type=Task,
-        )
+        handle = await start(client, doubles.task_queue, order_id, budget="3usd")
         task = await until(handle, lambda task: task.budget is not None)
         assert (task.status, task.stage) == (Status.WAITING, Stage.EXECUTING)
         assert not task.waits_for_a_decision
@@ -150,13 +143,7 @@ async def test_a_step_whose_budget_is_used_up_asks_no_more_until_it_is_raised(cl
             return ended(call, Verdict.UNPROVEN, "once more") if turns == 1 else done(call)
 
         doubles.steps = {Step.IMPLEMENT_PLAN: [implement]}
-        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
-            "WorkOrder",
-            {"repository": "/app", "title": "Totals are wrong"},
-            id=order_id,
-            task_queue=doubles.task_queue,
-            result_type=Task,
-        )
+        handle = await start(client, doubles.task_queue, order_id)
         await until(handle, lambda task: task.budget is not None)
         for other in range(20):  # settles of others; the account could call the work order after each of them
             await accounts.settle(scope, SettleCall(key=f"other-{other}", used=Spending()))
@@ -181,7 +168,7 @@ async def test_people_are_notified_once_of_a_budget_at_each_limit(client: Client
         doubles.open_workspace = lambda asked: doubles.workspace(asked).model_copy(update={"serves": serves})
         over = [partial(ended, verdict=Verdict.OVER_BUDGET, budget_wait=wait) for wait in waits]
         doubles.steps = {Step.BUILD_PLAN: [*over, done]}
-        handle: WorkflowHandle[Any, Any] = await start(client, doubles.task_queue)
+        handle = await start(client, doubles.task_queue)
 
         async def asked() -> tuple[BudgetWait | None, int]:
             """Return the budget that the work order waits for, and the number of its attempts of the step."""
@@ -210,10 +197,7 @@ async def test_lists_tell_what_a_work_order_used_and_made_whenever_it_has_waited
         over = partial(ended, verdict=Verdict.OVER_BUDGET, budget_wait=wait)
         used = partial(done, usage=Usage(output_tokens=7, cost_usd=0.5))
         doubles.steps = {waits_at: [over, done], Step.CREATE_PULL_REQUEST: [used]}
-        order = {"repository": "/app", "title": "Totals are wrong"}
-        handle: WorkflowHandle[Any, Any] = await client.start_workflow(
-            "WorkOrder", order, id=f"wo-{uuid.uuid4().hex[:8]}", task_queue=doubles.task_queue, result_type=Task
-        )
+        handle = await start(client, doubles.task_queue)
         await until(handle, lambda task: task.budget is not None)
         await handle.signal(WorkOrder.budget_open, "day")
         task = await result_of(handle)

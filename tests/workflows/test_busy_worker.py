@@ -36,7 +36,6 @@ class SilentRemote:
     connections: list[asyncio.StreamWriter] = field(default_factory=list)
 
     def url(self, repository: str) -> str:
-        """Return the address of a repository on this server."""
         return f"http://127.0.0.1:{self.port}/o/{repository}"
 
 

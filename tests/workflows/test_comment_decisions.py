@@ -92,7 +92,6 @@ class Commands:
         self.answer = answer.text
 
     async def obey(self, command: CommentCommand, between: Happens) -> str:
-        """Give a command, and return its answer."""
         self.between = between
         event = CommentWritten(
             forge="github", repository=REPOSITORY, number=1, comment_id=1, author="ada", body="/septet"
@@ -104,7 +103,6 @@ class Commands:
         return self.answer
 
     async def start(self, **fields: object) -> str:
-        """Start the work order of the commands, and return its id."""
         order = WorkOrderInput.model_validate({"repository": "/app", "title": "Totals are wrong", **fields})
         self.order_id = (await self.orders.put(order)).id
         return self.order_id

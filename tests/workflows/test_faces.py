@@ -51,7 +51,6 @@ class Api:
     http: httpx.AsyncClient
 
     async def questions(self, order_id: str) -> list[str]:
-        """Return the keys of the questions of a task."""
         return list((await self.task("tasks/get", order_id))["result"].get("inputRequests", ()))
 
     async def task(self, method: str, order_id: str, **params: Any) -> dict[str, Any]:
@@ -77,7 +76,6 @@ class Api:
 
 @asynccontextmanager
 async def api(client: Client, queue: str, state: Path) -> AsyncIterator[Api]:
-    """Serve the API of a queue."""
     app = api_of(Operations(WorkOrders(client, queue), StateDir(state), {}), None)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
         yield Api(http)

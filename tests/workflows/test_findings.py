@@ -143,5 +143,4 @@ async def test_lists_tell_what_it_asks_and_only_while_it_asks(client: Client, do
 
 
 async def row_of(handle: Handle) -> Task:
-    """Return the task that lists show."""
     return await task_of_row(await handle.describe())

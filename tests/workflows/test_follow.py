@@ -63,8 +63,6 @@ async def tell(watch: WorkflowHandle[Any, Any], *event_ids: str) -> None:
 
 
 async def until_round(watch: WorkflowHandle[Any, Any], state: str, number: int) -> Task:
-    """Wait until the rounds have a state and a number."""
-
     def stands(task: Task) -> bool:
         return task.rework is not None and (task.rework.state, task.rework.round) == (state, number)
 
@@ -72,7 +70,6 @@ async def until_round(watch: WorkflowHandle[Any, Any], state: str, number: int) 
 
 
 def calls_of(doubles: Doubles, name: str) -> list[StepCall]:
-    """Return the calls of an activity."""
     return [call for activity, call in doubles.calls if activity == name]
 
 
@@ -151,7 +148,6 @@ def over_budget(call: StepCall) -> StepResult:
 
 
 async def until_budget(watch: WorkflowHandle[Any, Any], wait: BudgetWait | None) -> Task:
-    """Wait until a round waits for this budget, or for none."""
     return await until(watch, lambda task: task.budget == wait)
 
 
@@ -192,7 +188,6 @@ def found(*findings: KeyFinding) -> Any:
 
 
 async def until_findings(watch: WorkflowHandle[Any, Any], *findings: KeyFinding) -> Task:
-    """Wait until a round waits with findings."""
     return await until(watch, lambda task: task.findings == findings)
 
 

@@ -38,13 +38,11 @@ async def task_queue(client: Client) -> AsyncIterator[str]:
 
 
 async def account_of(client: Client, task_queue: str) -> WorkflowHandle[Any, Any]:
-    """Return a newly opened account of a budget."""
     opened = AccountState(scope="project/app")
     return await client.start_workflow("Account", opened, id=f"account-{uuid.uuid4().hex}", task_queue=task_queue)
 
 
 def definitions() -> list[Any]:
-    """Return the definitions of all workflows."""
     return [
         workflow._Definition.must_from_class(each) for each in SeptetPlugin().configure_replayer({})["workflows"]
     ]

@@ -50,11 +50,17 @@ from workflows.work_order import WorkOrder
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 STEPS = [step.value for step in Step]
+OFTEN = {"heartbeat_seconds": 1}
 
 
-async def start_on_a_dead_host(client: Client) -> WorkflowHandle[Any, Any]:
+@activity.defn(name="probe_host")
+async def probe_host() -> None:
+    """Answer the probe."""
+
+
+async def running(client: Client, order_id: str = "", **fields: Any) -> WorkflowHandle[Any, Any]:
     """Start a work order and wait until its first step runs."""
-    handle = await start(client, QUEUE)
+    handle = await start(client, QUEUE, order_id, **fields)
     await until_step(handle)
     return handle
 
@@ -72,7 +78,6 @@ async def carry_out_one(client: Client, queue: str, step: Callable[[StepCall], S
 
 
 async def pending(handle: WorkflowHandle[Any, Any]) -> set[str]:
-    """Return the names of the activities that have not ended for the server."""
     described = await handle.describe()
     return {each.activity_type.name for each in described.raw_description.pending_activities}
 
@@ -81,7 +86,7 @@ async def test_a_step_goes_on_elsewhere_from_the_checkpoint_that_it_began_with(c
     """The workspace moves from its checkpoint; all steps run on the new host, and the step's row names the new host."""
     doubles = Doubles(QUEUE, open_workspace=on_a_dead_host, move_workspace=to_a_living_host)
     async with worker_of(client, doubles):
-        handle = await start_on_a_dead_host(client)
+        handle = await running(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
         task = await result_of(handle)
         await replayed(handle, "histories/moved")
@@ -104,7 +109,7 @@ async def test_the_word_on_a_host_reaches_what_does_not_show_where_it_is(client:
         move_workspace=to_a_living_host,
     )
     async with worker_of(client, doubles):
-        handle = await start_on_a_dead_host(client)
+        handle = await running(client)
         assert await wait_until(partial(given_up, client, lost)) == [handle.id]
         assert (await result_of(handle)).status == "completed"
     assert (await handle.describe()).typed_search_attributes.get(HOST) is None
@@ -124,7 +129,7 @@ async def test_a_move_that_fails_leaves_the_work_order_waiting_with_the_reason(c
 
     doubles = Doubles(QUEUE, open_workspace=on_a_dead_host, move_workspace=second_time)
     async with worker_of(client, doubles):
-        handle = await start_on_a_dead_host(client)
+        handle = await running(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
         task = await until(handle, lambda task: task.stage == "blocked")
         assert task.status == "waiting"
@@ -150,7 +155,7 @@ async def test_a_finalizer_goes_on_from_the_checkpoint_of_the_answer_that_was_no
     doubles = Doubles(QUEUE, open_workspace=on_a_dead_host, move_workspace=dies_with)
     doubles.finalizer = [lambda asked: done(asked.call)]
     async with worker_of(client, doubles):
-        handle = await start_on_a_dead_host(client)
+        handle = await running(client)
         await carry_out_one(client, "nobody", unparsed)
         await wait_until(lambda: pending(handle), lambda names: "finalize_json" in names)
         await handle.execute_update(WorkOrder.host_gone, "dead")
@@ -164,7 +169,7 @@ async def test_a_cancel_while_a_host_is_waited_for_ends_the_work_order(client: C
     """A work order ends on a cancel although its host is lost."""
     doubles = Doubles(QUEUE, open_workspace=lambda asked: on_a_dead_host(asked, kept=False))
     async with worker_of(client, doubles):
-        handle = await start_on_a_dead_host(client)
+        handle = await running(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
         await handle.cancel()
         await wait_until(handle.describe, lambda told: told.close_time)
@@ -177,16 +182,12 @@ async def test_a_cancel_while_a_host_is_waited_for_ends_the_work_order(client: C
 async def test_a_person_has_a_host_that_is_waited_for_asked_again_at_once(client: Client, asks: str) -> None:
     """A retry, a move to executing or a nudge probes the host at once, however rare its probes are by then."""
 
-    @activity.defn(name="probe_host")
-    async def probe_host() -> None:
-        """Answer the probe."""
-
     def asked_hourly(asked: OpenWorkspace) -> Workspace:
         rarely = {"probe_seconds": 3600.0, "control_queue": f"{QUEUE}-{asks}"}
         return on_a_dead_host(asked, kept=False).model_copy(update=rarely)
 
     async with worker_of(client, Doubles(QUEUE, open_workspace=asked_hourly)):
-        handle = await start_on_a_dead_host(client)
+        handle = await running(client)
         await handle.execute_update(WorkOrder.host_gone, "dead")
         await until(handle, lambda task: task.stage == "blocked")
         async with Worker(client, task_queue=f"{QUEUE}-{asks}", activities=[probe_host]):
@@ -202,11 +203,6 @@ async def test_a_person_has_a_host_that_is_waited_for_asked_again_at_once(client
         await replayed(handle)
 
 
-@activity.defn(name="probe_host")
-async def probe_host() -> None:
-    """Answer the probe."""
-
-
 def watched(**where: Any) -> Doubles:
     """Return doubles with a workspace on a host without a worker, which other hosts watch."""
     where = {"serves": (END_WORK, LIVENESS), "orphan_limit_seconds": 0.0, **where}
@@ -215,13 +211,6 @@ def watched(**where: Any) -> Doubles:
         return on_a_dead_host(asked).model_copy(update=where)
 
     return Doubles(QUEUE, open_workspace=opened, move_workspace=to_a_living_host)
-
-
-async def running(client: Client) -> WorkflowHandle[Any, Any]:
-    """Start a work order and wait until its first step runs."""
-    handle = await start(client, QUEUE, timeouts={"heartbeat_seconds": 1})
-    await until_step(handle)
-    return handle
 
 
 async def tell_silence(handle: WorkflowHandle[Any, Any], host: str = "dead") -> None:
@@ -235,7 +224,6 @@ async def events(handle: WorkflowHandle[Any, Any], way: str = "") -> Counter[str
 
 
 async def scheduled(handle: WorkflowHandle[Any, Any]) -> list[str]:
-    """Return the names of the activities that the work order has scheduled."""
     history = await handle.fetch_history()
     attributes = (each.activity_task_scheduled_event_attributes for each in history.events)
     return [each.activity_type.name for each in attributes if each.activity_type.name]
@@ -244,7 +232,7 @@ async def scheduled(handle: WorkflowHandle[Any, Any]) -> list[str]:
 async def test_a_step_waits_without_a_timer_and_can_be_found_by_its_host(client: Client) -> None:
     """While the step waits, its history gets no timer and no probe; its search attribute names the host."""
     async with worker_of(client, watched()):
-        handle = await running(client)
+        handle = await running(client, timeouts=OFTEN)
         described = await handle.describe()
         history = await events(handle)
         assert history["EVENT_TYPE_TIMER_STARTED"] == 0
@@ -256,7 +244,7 @@ async def test_a_step_waits_without_a_timer_and_can_be_found_by_its_host(client:
 async def test_one_whose_host_is_silent_goes_on_elsewhere(client: Client) -> None:
     """The work order probes once more, waits for as long as agents may live there, and abandons the lost activity."""
     async with worker_of(client, watched()):
-        handle = await running(client)
+        handle = await running(client, timeouts=OFTEN)
         await tell_silence(handle)
         task = await result_of(handle)
         kinds = await events(handle, "histories/told-of-silence")
@@ -270,7 +258,7 @@ async def test_one_that_goes_back_to_before_the_loss_of_its_host_leaves_that_hos
     """The retry needs no second report of the lost host: the previous run ended on another host."""
     doubles = watched()
     async with worker_of(client, doubles):
-        handle = await running(client)
+        handle = await running(client, timeouts=OFTEN)
         await tell_silence(handle)
         await result_of(handle)
         back = RetryCall(from_step=Step.CLASSIFY_ISSUE)
@@ -289,7 +277,7 @@ async def test_one_whose_host_answers_all_the_same_goes_on_there(client: Client)
         worker_of(client, watched(control_queue=control)),
         Worker(client, task_queue=control, activities=[probe_host]),
     ):
-        handle = await running(client)
+        handle = await running(client, timeouts=OFTEN)
         await tell_silence(handle)
         await wait_until(lambda: scheduled(handle), lambda names: "probe_host" in names)
         await wait_until(lambda: pending(handle), lambda names: names == {"classify_issue"})
@@ -303,7 +291,7 @@ async def test_one_that_waits_for_its_host_hears_when_it_is_back(client: Client)
     control = f"control-{uuid.uuid4().hex}"
     waiting = watched(kept=False, probe_seconds=3600.0, control_queue=control, task_queue=f"{control}-agents")
     async with worker_of(client, waiting):
-        handle = await running(client)
+        handle = await running(client, timeouts=OFTEN)
         await handle.execute_update(WorkOrder.host_gone, "dead")
         await until(handle, lambda task: task.stage == "blocked")
         async with Worker(client, task_queue=control, activities=[probe_host]):
@@ -318,7 +306,7 @@ async def test_one_that_waits_for_its_host_hears_when_it_is_back(client: Client)
 async def test_a_host_that_is_given_up_again_has_been_silent_since_the_first_time(client: Client) -> None:
     """Each repeat adds its time, and keeps the time of the first."""
     async with worker_of(client, watched(kept=False, probe_seconds=3600.0)):
-        handle = await running(client)
+        handle = await running(client, timeouts=OFTEN)
         await handle.execute_update(WorkOrder.host_gone, "dead")
         first = await wait_until(lambda: why(handle))
         assert "has not answered since 20" in first
@@ -336,7 +324,6 @@ async def test_a_host_that_is_given_up_again_has_been_silent_since_the_first_tim
 
 
 async def why(handle: WorkflowHandle[Any, Any]) -> str:
-    """Return the reason of a work order's wait."""
     task = await handle.query(WorkOrder.work_order)
     return task.error.message if task.error else ""
 
@@ -346,7 +333,7 @@ async def test_a_return_that_is_told_together_with_the_silence_is_heard(client: 
     control = f"control-{uuid.uuid4().hex}"
     waiting = watched(kept=False, probe_seconds=3600.0, control_queue=control)
     async with worker_of(client, waiting):
-        handle = await running(client)
+        handle = await running(client, timeouts=OFTEN)
         await handle.execute_update(WorkOrder.host_gone, "dead")
         await until(handle, lambda task: task.stage == "blocked")
     await handle.signal("host_silent", HostSilence(host="dead", since=datetime.now(UTC)))
@@ -359,7 +346,7 @@ async def test_a_return_that_is_told_together_with_the_silence_is_heard(client: 
 async def test_a_cancel_does_not_wait_for_a_silent_host(client: Client) -> None:
     """The lost host's next worker ends its leftovers; the work order closes once both cancel and silence are known."""
     async with worker_of(client, watched(orphan_limit_seconds=3600.0, control_queue="nobody-at-all")):
-        handle = await running(client)
+        handle = await running(client, timeouts=OFTEN)
         await handle.cancel()
         await wait_until(lambda: scheduled(handle), lambda names: names[-1] == "end_work")
         await tell_silence(handle)
@@ -383,13 +370,11 @@ async def cancelled(client: Client, serves: tuple[str, ...], end_queue: str) -> 
         client, task_queue=QUEUE, workflows=[WorkOrder, PullRequestWorkflow], activities=[open_workspace]
     )
     async with orders, Worker(client, task_queue=str(queues[end_queue]), activities=[end_work]):
-        handle: WorkflowHandle[Any, Task] = await client.start_workflow(
-            "WorkOrder", {"repository": "/app", "title": "Totals"}, id=f"wo-{name}", task_queue=QUEUE
-        )
-        await wait_until(lambda: handle.query(WorkOrder.running_step), lambda step: step == Step.CLASSIFY_ISSUE)
+        handle = await running(client, f"wo-{name}")
         await handle.cancel()
         await wait_until(handle.describe, lambda described: described.close_time)
-        return await handle.query(WorkOrder.work_order)
+        task: Task = await handle.query(WorkOrder.work_order)
+    return task
 
 
 def named(doubles: Doubles, name: str) -> Any:
@@ -432,9 +417,7 @@ async def test_a_cancel_is_delivered_where_the_server_does_not_push_it(client: C
     doubles = Doubles(QUEUE, {Step.CLASSIFY_ISSUE: [until_delivered]}, open_workspace=behind_a_silent_server)
     orders = worker_of(client, doubles)
     async with orders, Worker(client, task_queue=f"control-{name}", activities=[deliver_cancel]):
-        handle: WorkflowHandle[Any, Task] = await client.start_workflow(
-            "WorkOrder", {"repository": "/app", "title": "Totals"}, id=f"wo-{name}", task_queue=QUEUE
-        )
+        handle = await start(client, QUEUE, f"wo-{name}")
         await wait_until(lambda: doubles.calls_of(Step.CLASSIFY_ISSUE))
         await handle.cancel()
         await wait_until(handle.describe, lambda described: described.close_time)

@@ -69,7 +69,6 @@ def worker(client: Client, host: Parts, days_ahead: float = 0.0) -> Worker:
 
 
 async def swept(client: Client, host: Parts, way: str = "") -> SweepReport:
-    """Run one pass and return its report."""
     queue = host.host.settings.task_queue
     async with Worker(client, task_queue=queue, workflows=[Janitor]):
         handle = await client.start_workflow(

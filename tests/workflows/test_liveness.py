@@ -64,7 +64,6 @@ class ToldOrder:
 
     @workflow.query
     def words(self) -> list[str]:
-        """Return the recorded signals."""
         return self._words
 
 

@@ -33,7 +33,6 @@ ANN = PipelineCall(who="ann")
 
 
 def after(name: str, *before: str) -> dict[str, object]:
-    """Return an issue that depends on others."""
     return {"id": name, "title": name, "body": "Do it.", "depends_on": list(before)}
 
 
@@ -275,7 +274,6 @@ async def started(client: Client, handle: WorkflowHandle[Any, Any]) -> list[str]
 
 
 async def runs_of(client: Client, handle: WorkflowHandle[Any, Any]) -> int:
-    """Return the number of runs of a pipeline."""
     return len([row async for row in client.list_workflows(f'WorkflowId="{handle.id}"')])
 
 

@@ -5,7 +5,6 @@ import sys
 
 
 def printed(code: str) -> bytes:
-    """Return the output of a new interpreter."""
     return subprocess.check_output([sys.executable, "-c", code])
 
 

@@ -54,7 +54,6 @@ async def served(client: Client, doubles: Doubles) -> AsyncIterator[WorkOrders]:
 
 
 async def closed(orders: WorkOrders, project: str) -> Task:
-    """Start a work order and return it after its end."""
     order = WorkOrderInput(repository="/app", title="Totals are wrong", project=project)
     return await asyncio.wait_for(orders.wait((await orders.put(order)).id), WITHIN_SECONDS)
 
@@ -317,7 +316,6 @@ async def test_a_page_of_the_list_is_full_though_some_were_taken_up_again(
 
 @pytest.fixture
 def project() -> str:
-    """A project for this test alone."""
     return f"o/it's {uuid.uuid4().hex} ünd"
 
 

@@ -71,7 +71,6 @@ def client(sealed_client: Client) -> Client:
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
-    """The file of the keys."""
     return write_keys(tmp_path / "keys", "k1")
 
 
@@ -107,17 +106,23 @@ async def ended(client: Client, order_id: str) -> ApplicationError:
     return failed.value.cause
 
 
-async def test_keys_are_rotated_in_the_middle_of_a_work_order(
-    client: Client, doubles: Doubles, keys: Path
-) -> None:
-    """The work order completes with both keys in its history; a client with only the new key gets the missing key's id."""
+def held(doubles: Doubles, step: Step) -> asyncio.Event:
+    """Let a step wait until the returned event is set."""
     go = asyncio.Event()
 
     async def wait(call: Any) -> Any:
         await go.wait()
         return done(call)
 
-    doubles.steps[Step.IMPLEMENT_PLAN] = [wait]
+    doubles.steps[step] = [wait]
+    return go
+
+
+async def test_keys_are_rotated_in_the_middle_of_a_work_order(
+    client: Client, doubles: Doubles, keys: Path
+) -> None:
+    """The work order completes with both keys in its history; a client with only the new key gets the missing key's id."""
+    go = held(doubles, Step.IMPLEMENT_PLAN)
     own = sealing(client, keys, serves=True)
     async with worker_of(own, doubles):
         orders = WorkOrders(own, doubles.task_queue)
@@ -199,7 +204,6 @@ async def test_unsealed_updates_and_signals_are_refused(
 
 
 async def complete(client: Client, order_id: str, activity_id: str) -> None:
-    """Complete an activity with a result in clear."""
     result = {"step": "build_plan", "verdict": "done", "result_text": "specs/evil.md"}
     await client.get_async_activity_handle(workflow_id=order_id, run_id=None, activity_id=activity_id).complete(
         result
@@ -233,12 +237,7 @@ async def test_an_unsealed_result_is_not_believed(
     client: Client, doubles: Doubles, keys: Path, forge: Callable[[Client, str, str], Awaitable[None]]
 ) -> None:
     """A stranger without a key who ends a step ends the work order, and no worker uses the stranger's result."""
-    own, never = sealing(client, keys, serves=True, required=True), asyncio.Event()
-
-    async def wait(call: Any) -> Any:
-        await never.wait()
-
-    doubles.steps[Step.BUILD_PLAN] = [wait]
+    own, never = sealing(client, keys, serves=True, required=True), held(doubles, Step.BUILD_PLAN)
     async with worker_of(own, doubles):
         order_id = (await WorkOrders(own, doubles.task_queue).put(ORDER)).id
         await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
@@ -252,13 +251,10 @@ async def test_a_sealed_answer_counts_in_its_own_work_order_and_step_alone(
     client: Client, doubles: Doubles, keys: Path, *, from_itself: bool
 ) -> None:
     """A stranger can send a sealed answer again: the answer opens, but no worker accepts it in another place."""
-    own, never = sealing(client, keys, serves=True, required=True), asyncio.Event()
+    own, never = sealing(client, keys, serves=True, required=True), held(doubles, Step.BUILD_PLAN)
     orders = WorkOrders(own, doubles.task_queue)
-
-    async def wait(call: Any) -> Any:
-        await never.wait()
-
-    doubles.steps[Step.BUILD_PLAN] = [lambda call: done(call, "specs/of-another.md"), wait]
+    waits = doubles.steps[Step.BUILD_PLAN]
+    doubles.steps[Step.BUILD_PLAN] = [lambda call: done(call, "specs/of-another.md"), *waits]
     async with worker_of(own, doubles):
         first = (await orders.put(ORDER)).id
         await asyncio.wait_for(orders.wait(first), WITHIN_SECONDS)
@@ -277,12 +273,7 @@ async def test_a_sealed_answer_counts_in_its_own_work_order_and_step_alone(
 
 async def test_who_ends_an_activity_by_its_name_is_believed(client: Client, doubles: Doubles, keys: Path) -> None:
     """Another process with the keys seals a failure for this activity, and the work order fails with its message."""
-    own, never = sealing(client, keys, serves=True, required=True), asyncio.Event()
-
-    async def wait(call: Any) -> Any:
-        await never.wait()
-
-    doubles.steps[Step.BUILD_PLAN] = [wait]
+    own, never = sealing(client, keys, serves=True, required=True), held(doubles, Step.BUILD_PLAN)
     async with worker_of(own, doubles):
         order_id = (await WorkOrders(own, doubles.task_queue).put(ORDER)).id
         await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
@@ -429,13 +420,7 @@ async def test_what_began_unsealed_and_stands_still_is_counted_and_says_why(
     client: Client, doubles: Doubles, keys: Path
 ) -> None:
     """If workers start to refuse unsealed work, the work order names the remedy, and continues without the setting."""
-    go = asyncio.Event()
-
-    async def wait(call: Any) -> Any:
-        await go.wait()
-        return done(call)
-
-    doubles.steps[Step.BUILD_PLAN] = [wait]
+    go = held(doubles, Step.BUILD_PLAN)
     order_id = (await WorkOrders(client, doubles.task_queue).put(ORDER)).id
     own = sealing(client, keys)
     orders = WorkOrders(own, doubles.task_queue)

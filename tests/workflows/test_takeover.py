@@ -82,19 +82,16 @@ class Orphaned:
 
     @property
     def runs(self) -> Runs:
-        """The runs of this host."""
         return Runs(self.root / "runs")
 
     @property
     def tokens(self) -> Path:
-        """The folder of this host's tokens."""
         folder = self.root / "tokens"
         folder.mkdir(exist_ok=True)
         return folder
 
     @property
     def successor(self) -> Successor:
-        """The next worker of this host."""
         return Successor(self.client, self.tokens, self.runs, stopped_seconds=0)
 
     def token(self) -> Path:
@@ -104,7 +101,6 @@ class Orphaned:
         return path
 
     async def reset(self) -> None:
-        """Reset the activity, as a person does."""
         assert self.handle is not None
         await self.client.workflow_service.reset_activity(
             ResetActivityRequest(

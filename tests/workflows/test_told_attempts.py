@@ -124,7 +124,6 @@ async def beats(mine: Waiting) -> int:
 
 
 async def state(mine: Waiting) -> int:
-    """Return the server's state of the activity."""
     described = await mine.handle.describe()
     return int(described.raw_description.pending_activities[0].state)
 

@@ -323,7 +323,6 @@ async def test_a_work_order_that_lacks_a_search_attribute_says_what_registers_it
 
 
 async def row_of(orders: WorkOrders, order_id: str) -> Task:
-    """Return a work order's row in a list."""
     (row,) = [task for task in (await orders.list()).tasks if task.id == order_id]
     return row
 

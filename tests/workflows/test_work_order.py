@@ -34,7 +34,6 @@ STEPS = [step.value for step in Step]
 
 
 async def error_of(handle: WorkflowHandle[Any, Any]) -> ApplicationError:
-    """Return the error of a failed work order."""
     error = await failure_of(handle)
     assert isinstance(error, ApplicationError)
     return error

@@ -47,17 +47,14 @@ def history(costs: list[OrderCosts], project: str = "o/r") -> CostHistory:
 
 
 def rest_of(*work: WorkAhead, **fields: Any) -> Question:
-    """Return the question for the steps after the plans."""
     return Question(project="o/r", agent="claude", work=work, is_rest=True, **fields)
 
 
 def pipeline_of(*work: WorkAhead, **fields: Any) -> Question:
-    """Return the question for a pipeline."""
     return Question(**{"project": "o/r", "agent": "claude", "work": work, "of_pipeline": True, **fields})
 
 
 def usd_of(estimate: Estimate) -> Interval:
-    """Return the dollars of a known estimate."""
     assert estimate.remaining is not None
     assert estimate.remaining.usd is not None
     return estimate.remaining.usd

@@ -11,7 +11,6 @@ LONG_AGO, SOME_DAY = 0.0, 1e12
 
 
 def note(key: str, *, completes: bool = False) -> CostNote:
-    """Return the note of a turn."""
     return CostNote(
         project="o/r", order_id="wo-1", key=key, step="build_plan", agent="claude", use=Spending(usd=1.0),
         week="2026-W40", completes=completes,

@@ -95,7 +95,6 @@ def home(tmp_path: Path) -> Home:
 
 
 def names(swept: SweepReport) -> list[tuple[str, str]]:
-    """Return the kind and name of each removed thing."""
     return [(thing.kind, thing.name) for thing in swept.removed]
 
 

@@ -15,12 +15,10 @@ from septet.pipelines.issues import depends_on_in, issues_in, order_issues, read
 
 
 def issue(issue_id: str, *depends_on: str) -> PipelineIssue:
-    """Return an issue with a text."""
     return PipelineIssue(id=issue_id, title="t", body="", depends_on=depends_on)
 
 
 def order(*issues: PipelineIssue) -> str:
-    """Return the ordered ids as one text."""
     return "".join(each.id for each in order_issues(issues))
 
 

@@ -41,12 +41,10 @@ def store(tmp_path: Path) -> PipelineStore:
 
 
 def state(issue_id: str, status: IssueStatus, position: int = 0, **facts: Any) -> IssueState:
-    """Return the state of an issue."""
     return IssueState(issue_id=issue_id, order_id=f"p1-{issue_id}", status=status, position=position, **facts)
 
 
 def planned(issue_id: str, status: IssueStatus, position: int = 0, **facts: Any) -> IssueState:
-    """Return the state of an issue with a solution."""
     return state(issue_id, status, position, solution=outline_of(SOLUTION), planned_at=LATER, **facts)
 
 
@@ -57,7 +55,6 @@ def view(*issues: IssueState, **facts: Any) -> PipelineView:
 
 
 def read(store: PipelineStore, name: str) -> dict[str, Any]:
-    """Return a document from the disk."""
     content: dict[str, Any] = json.loads((store.folder / name).read_bytes())
     return content
 

@@ -24,7 +24,6 @@ def worktree(tmp_path: Path) -> Path:
 
 
 def judged(worktree: Path, *tasks: dict[str, Any], **changes: Any) -> tuple[str, ...]:
-    """Return the findings of a solution."""
     return findings(solution(*tasks, **changes), IssueScope("7", PLAN, worktree))
 
 

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.law
 
 @pytest.fixture
 def state(state: StateDir) -> StateDir:
-    """Return the state directory of a host."""
     state.host_id()
     return state
 

@@ -9,7 +9,6 @@ from septet.git.engine.engine import Git
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Git:
-    """Return the engine's git of a repository with a commit."""
     origin = make_origin(tmp_path / "origins")
     origin.push({"a.txt": "a\n"})
     return Git(origin.checkout / ".git", origin.checkout, git_env(tmp_path / "home"))

@@ -118,7 +118,6 @@ def test_a_detached_process_has_a_session_of_its_own_and_a_log(tmp_path: Path) -
 
 
 def _has_ended(pid: int) -> None:
-    """Wait until a killed process is dead."""
     until(lambda: not _lives(pid))
 
 

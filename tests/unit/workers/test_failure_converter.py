@@ -32,7 +32,6 @@ def written(error: BaseException) -> Failure:
 
 
 def given(converter: DataConverter) -> DataConverter:
-    """Return the converter that the plugin makes from a converter."""
     config = SeptetPlugin().configure_replayer({"data_converter": converter})
     return config["data_converter"]
 
@@ -72,7 +71,6 @@ def test_a_defect_keeps_the_frames_that_are_ours() -> None:
 
 
 def chain(message: str, length: int) -> Exception:
-    """Return a defect with a chain of causes."""
     error: Exception = RuntimeError(message)
     for _ in range(length - 1):
         error = raised(RuntimeError(message), error)

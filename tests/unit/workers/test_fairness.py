@@ -59,13 +59,11 @@ async def _turns(client: Client, count: int) -> list[tuple[str, Step]]:
 
 
 async def _order_of_turns(client: Client, count: int) -> str:
-    """Return the projects in the order of one slot."""
     return "".join(project for project, _ in await _turns(client, count))
 
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
-    """Return a client of a server that Septet started."""
     state = StateDir(tmp_path / "state")
     async with embedded_server(state, Ports(*free_ports(2)), {"PATH": os.environ["PATH"]}):
         yield await connect(Settings(state_dir=state.root, environ={}))

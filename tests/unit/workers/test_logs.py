@@ -25,7 +25,6 @@ except Exception:
 
 
 def logged(error: str) -> dict[str, Any]:
-    """Return the logged event of an activity that fails with the error."""
     ended = subprocess.run(
         [sys.executable, "-c", _PROGRAM.format(error=error)], capture_output=True, check=True, timeout=60
     )

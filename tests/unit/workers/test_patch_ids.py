@@ -21,7 +21,6 @@ def test_the_patches_of_this_build_are_those_that_recorded_histories_have_passed
 
 
 def recorded_patches() -> set[str]:
-    """Return the patches in the recorded histories."""
     histories = [*(ROOT / "tests" / "replay").rglob("*.json")]
     return {patch for path in histories for patch in markers_of(json.loads(path.read_text("utf-8"))["events"])}
 
@@ -62,7 +61,6 @@ def test_recorded_histories_retire_with_the_releases_that_replay_no_longer_holds
 
 
 def release_of(version: str) -> tuple[int, int]:
-    """Return the major and minor version."""
     major, minor, *_ = version.split(".")
     return int(major), int(minor)
 

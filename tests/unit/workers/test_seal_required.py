@@ -20,7 +20,6 @@ IN_CLEAR = Payload(metadata=refusing_metadata(OPENED.metadata), data=OPENED.data
 
 
 def failed(cause: Failure | None) -> WorkflowActivationJob:
-    """Return a job with a failed activity."""
     job = WorkflowActivationJob()
     failure = Failure(activity_failure_info=ActivityFailureInfo(activity_id="build_plan-1"), cause=cause)
     job.resolve_activity.result.failed.failure.CopyFrom(failure)
@@ -37,7 +36,6 @@ def of_application(words: Payload | None) -> Failure:
 
 
 def is_refused(result: ActivityResolution | ChildWorkflowResult) -> bool:
-    """Return whether the value converter refuses the result."""
     return result.HasField("completed") and refusal_of(result.completed.result.metadata) is not None
 
 
