@@ -77,11 +77,3 @@ def test_an_interrupted_demo_leaves_nothing_alive(septet: Septet) -> None:
         demo.send_signal(signal.SIGINT)
         assert demo.wait(timeout=WITHIN_SECONDS) == 130
     assert septet.processes() == []
-
-
-def test_an_unknown_scenario_is_refused_with_the_names_of_those_there_are(septet: Septet) -> None:
-    """A scenario that does not exist is a usage error: its remedy lists the scenarios."""
-    ended = septet("demo", "--scenario", "nope", "--json")
-    assert ended.code == 2
-    assert "nope" in ended.error["message"]
-    assert {"crash", "malformed", "refuse"} <= set(ended.error["remedy"].replace(",", " ").split())

@@ -235,7 +235,6 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     labelled = site.linear.add_issue("By label", "They are off by one.", labels=("septet",))
     theirs = site.linear.add_issue("Theirs", labels=("septet",))
     theirs["delegate"] = {**APP, "id": "another agent"}
-    unlabelled = site.linear.add_issue("Not this")
     guests = site.linear.add_issue("A guest's", creator=EVE)
     site.linear.set_label(guests, "septet", actor=EVE)
     add = ("intake", "add", "--repo", "https://linear.app/septet/team/ENG/active", "--every", "86400", "--json")
@@ -252,8 +251,6 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     assert (task["status"], task["external_id"]) == ("completed", labelled["identifier"])
     assert (task["repository_url"], task["title"]) == (site.repository, "By label")
     assert labelled["delegate"] is APP
-    urls = [each["url"] for each in site.linear.attached(labelled)]
-    assert urls == [f"{labelled['url']}#septet-{order}", task["pr_url"]]
 
     assert site.linear.attached(guests) == []
     site.linear.set_label(guests, "septet", actor=ADA)
@@ -271,9 +268,7 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     )
     assert [site.septet("intake", "remove", each["id"]).code for each in (intake, asks)] == [0, 0]
     assert site.is_forgotten(order)
-    assert site.linear.attached(theirs) == site.linear.attached(unlabelled) == []
-    without = Septet(site.septet.root, {})(*add)
-    assert "SEPTET_LINEAR_TOKEN" in without.error["remedy"]
+    assert site.linear.attached(theirs) == []
 
 
 def test_agents_get_the_words_of_an_issue_within_marks_and_no_key(site: Site) -> None:

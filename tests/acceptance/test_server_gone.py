@@ -3,22 +3,15 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
-import psutil
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import Septet, free_port, free_ports
+from fakes.septet_command import Septet, free_ports
 from fakes.shared_server import Host
 from fakes.terminal import terminal
 from fakes.waiting import until
 
 from septet.contracts.names import Step
-from septet.system import processes
-from workers.server.server import temporal_program
-from workflows.wire.search_attributes import ALL
 
 pytestmark = pytest.mark.recovery
 
@@ -69,52 +62,6 @@ def test_up_ends_with_a_message_when_its_server_cannot_be_started_again(septet: 
     assert "did not answer" in told["message"]
     assert str(septet.state / "server.log") in told["remedy"]
     assert not (septet.state / "server.json").exists()
-
-
-@contextmanager
-def external_server(folder: Path, port: int) -> Iterator[psutil.Process]:
-    """Run a Temporal server that Septet did not start, while the block lasts."""
-    kinds = {key.name: key.indexed_value_type.name.capitalize() for key in ALL}
-    argv = [
-        str(temporal_program()),
-        *("server", "start-dev", "--ip", "127.0.0.1", "--port", str(port), "--headless", "--log-level", "error"),
-        *("--db-filename", str(folder / "server.db")),
-        *(part for name, kind in kinds.items() for part in ("--search-attribute", f"{name}={kind}")),
-    ]
-    env = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-    process = processes.start_detached(argv, env=env, log=folder / "server.log")
-    try:
-        yield psutil.Process(process.pid)
-    finally:
-        process.kill()
-        process.wait(30)
-
-
-@pytest.fixture
-def port() -> int:
-    return free_port()
-
-
-def test_workers_find_an_external_server_again(tmp_path: Path, origin: Origin, port: int) -> None:
-    """Results from the time of the dead server arrive once it is back; its absence is reported on stderr."""
-    host = Host.at(f"127.0.0.1:{port}", tmp_path / "host")
-    go = host.scenario("wo-external", implement_plan={"waits": True})
-    with external_server(tmp_path, port) as server:
-        until(lambda: host.septet("board", "--json").code == 0)
-        with host.worker() as worker:
-            host.start(origin, "wo-external", timeouts={})
-            host.run_of("wo-external", "5-implement_plan-1")
-            server.kill()
-            go.touch()
-            until((host.septet.state / "runs" / "wo-external" / "5-implement_plan-1" / "exit.json").exists)
-            until(lambda: any("retried" in line for line in worker.errors))
-            assert len(worker.lines) == 1, "stdout is for the one JSON object"
-            assert worker.process.poll() is None
-            with external_server(tmp_path, port):
-                until(lambda: host.septet("board", "--json").code == 0)
-                until(lambda: host.septet("show", "wo-external", "--json").json["task"]["status"] == "completed")
-                assert host.septet.runs("wo-external") == ONCE
-                assert worker.end(signal.SIGTERM) == 0
 
 
 def ports() -> tuple[str, ...]:

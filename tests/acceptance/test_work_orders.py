@@ -9,7 +9,7 @@ from fakes.repositories import Origin
 from fakes.septet_command import Septet
 from fakes.waiting import until
 
-from septet.contracts.names import Stage, Step
+from septet.contracts.names import Step
 
 Task = dict[str, Any]
 
@@ -37,22 +37,6 @@ def test_show_answers_task_runs_and_history(served: Septet, done: Task) -> None:
         ("executing", "review"),
     ]
     assert all(move["when"].endswith("Z") for move in answer["history"])
-
-
-def test_steps_answers_the_seven_steps_in_their_order(served: Septet, done: Task) -> None:
-    """`steps` returns the steps of the work order object, and the hosts that its agents were refused."""
-    told = {"ok": True, "steps": done["steps"], "refused_hosts": [], "rounds": []}
-    assert served("steps", "wo-done", "--json").json == told
-    assert [row["step"] for row in done["steps"]] == [step.value for step in Step]
-
-
-def test_the_board_shows_the_work_order_in_its_stage(served: Septet, done: Task) -> None:
-    """`board` has each stage, the work order in its own, and matching counts."""
-    answer = served("board", "--project", "app", "--json").json
-    assert list(answer["stages"]) == [stage.value for stage in Stage]
-    assert done["id"] in {task["id"] for task in answer["stages"]["review"]}
-    assert answer["summary"]["total"] == sum(len(tasks) for tasks in answer["stages"].values())
-    assert served("board", "--project", "no-such-project", "--json").json["summary"]["total"] == 0
 
 
 def test_logs_tell_what_the_agents_said_and_raw_gives_their_bytes(served: Septet, done: Task) -> None:
