@@ -143,7 +143,9 @@ class Adapter(ABC):
         """
         program = find_program(self.name, self.program, host)
         arguments, env = self.arguments(turn, host), self.environment(turn, host)
-        return Invocation((program, *arguments), env, encode_prompt(turn.prompt))
+        # No CLI takes the text for its own command: `/init` would be executed.
+        text = f"Your task:\n\n{turn.prompt}" if turn.prompt.lstrip().startswith("/") else turn.prompt
+        return Invocation((program, *arguments), env, text.encode("utf-8", errors="replace"))
 
     def provider_of(self, host: Machine, model: str | None) -> str:
         """Return the model's provider, for a CLI with several providers; empty if unknown, or for other CLIs."""
@@ -151,12 +153,7 @@ class Adapter(ABC):
         return ""
 
     def keys_of(self, host: Machine, provider: str) -> dict[str, str]:
-        """Return the keys for a provider, by variable; empty if the CLI logs in without a key.
-
-        Args:
-            host: The machine with the keys.
-            provider: The provider by its name in `provider_of`; empty for all keys.
-        """
+        """Return the keys for a provider of `provider_of`, by variable; for an empty provider all keys."""
         del provider
         env = select_variables(host.env, self.login)
         return {name: key for name, key in env.items() if key and is_key(name, key)}
@@ -262,9 +259,3 @@ def select_variables(env: Mapping[str, str], names: Collection[str]) -> dict[str
         for name, value in env.items()
         if name in exact or (prefixes and name.startswith(prefixes))
     }
-
-
-def encode_prompt(prompt: str) -> bytes:
-    """Return the prompt in a form that no CLI takes for its own command (`/init` would be executed)."""
-    text = f"Your task:\n\n{prompt}" if prompt.lstrip().startswith("/") else prompt
-    return text.encode("utf-8", errors="replace")

@@ -104,11 +104,7 @@ class Capabilities:
     session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return a text on the limited amounts that the CLI does not report; empty if it reports any of them.
-
-        Args:
-            limited: The amounts that a budget limits, of `usd`, `tokens` and `seconds`.
-        """
+        """Return a text on the limited amounts (`usd`, `tokens`, `seconds`) if the CLI reports none of them."""
         if not limited or "seconds" in limited or not {*self.tells}.isdisjoint(limited):
             return ""
         return "no dollars" if self.tells else "neither dollars nor tokens"

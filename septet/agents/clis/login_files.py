@@ -85,10 +85,7 @@ class LoginFile:
     def refusal(self, before: Login, after: Login, now: float) -> str:
         """Return the reason why a run's copy is not a later login of the same account; empty if the copy is.
 
-        Args:
-            before: The login in the user's file.
-            after: The login in the copy.
-            now: The time in seconds.
+        The login in the user's file is `before`, in the copy `after`; the time is in seconds.
         """
         old, new = self._entries(before), self._entries(after)
         refreshed = [name for name in old if new.get(name) != old[name]]

@@ -33,19 +33,16 @@ class NamedLogin:
 
 
 def read_login(adapter: Adapter, machine: Machine, name: str, path: Path) -> NamedLogin:
-    """Return a further login of a CLI; the values of its keys are masked from then on.
-
-    Args:
-        adapter: The CLI.
-        machine: The machine with the worker's own login.
-        name: The login's name.
-        path: A file of variables, or a folder.
+    """Return a further login of a CLI, from a file of variables or a folder; its keys are masked from then on.
 
     Raises:
         InvalidInputError: The login cannot be used; the message says why.
     """
     path = path.expanduser().absolute()
-    keyless = {each: value for each, value in machine.env.items() if not _is_own_key(adapter, each, value)}
+    own_keys = {
+        each for each, value in select_variables(machine.env, adapter.login).items() if is_key(each, value)
+    }
+    keyless = {each: value for each, value in machine.env.items() if each not in own_keys}
     if path.is_dir():
         variable = adapter.capabilities.home[0]
         if not variable:
@@ -64,11 +61,6 @@ def read_login(adapter: Adapter, machine: Machine, name: str, path: Path) -> Nam
         )
     hide(key_values(variables))
     return NamedLogin(name, replace(machine, env={**keyless, **variables}))
-
-
-def _is_own_key(adapter: Adapter, name: str, value: str) -> bool:
-    """Return whether a variable is a key of the CLI, which would take precedence over a further login."""
-    return is_key(name, value) and bool(select_variables({name: value}, adapter.login))
 
 
 def _read_variables(name: str, path: Path) -> dict[str, str]:

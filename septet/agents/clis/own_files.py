@@ -36,10 +36,7 @@ def own_packages(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
 def locate(adapter: Adapter, host: Machine, name: str) -> Path:
     """Return the path of a CLI's file in the user's home; a variable may have moved its folder.
 
-    Args:
-        adapter: The CLI.
-        host: The machine.
-        name: The file's usual path, with `~` for the home.
+    In `name`, the file's usual path, `~` is the home.
     """
     variable, usual = adapter.capabilities.home
     moved = host.env.get(variable, "") if variable else ""

@@ -33,13 +33,18 @@ class SettingsFile:
             _copy(document or {}, kept, key.split("."))
         if not kept:
             return None
-        is_toml = _is_toml(self.name)
+        is_toml = self.name.endswith(".toml")
         return "".join(f"{line}\n" for line in _toml(kept)).encode() if is_toml else json.dumps(kept).encode()
 
 
 def read_document(name: str, content: bytes) -> dict[str, Any] | None:
     """Return the document of a TOML or JSON file, by its name; `None` if it cannot be read."""
-    return _read_toml(content) if _is_toml(name) else read_object(content)
+    if not name.endswith(".toml"):
+        return read_object(content)
+    try:
+        return tomllib.loads(content.decode())
+    except (ValueError, RecursionError):
+        return None
 
 
 def read_object(content: bytes) -> dict[str, Any] | None:
@@ -54,17 +59,6 @@ def read_object(content: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
-
-
-def _is_toml(name: str) -> bool:
-    return name.endswith(".toml")
-
-
-def _read_toml(content: bytes) -> dict[str, Any] | None:
-    try:
-        return tomllib.loads(content.decode())
-    except (ValueError, RecursionError):
-        return None
 
 
 def _copy(source: Mapping[str, Any], target: dict[str, Any], keys: list[str]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-from septet.agents.guest.world import HOST_NAME
+from septet.agents.guest.world import HOST_NAME, FixedProtection
 from septet.errors import InvalidInputError
 
 PROXY_PORT: Final = 61128
@@ -130,10 +130,11 @@ def worthless_key(number: int) -> str:
     return f"sk-septet-stands-in-for-a-key-that-stays-outside-{number}"
 
 
-@dataclass(frozen=True, slots=True)
-class OwnNetwork:
+@dataclass(frozen=True)
+class OwnNetwork(FixedProtection):
     """The guest's own network, which has only a loopback, on which the supervisor's proxy listens."""
 
+    fixed = ("--unshare-net",)
     hosts: tuple[NamedHost, ...] = ()
     """The hosts that the proxy lets through if they are on the internet."""
     own_hosts: tuple[NamedHost, ...] = ()
@@ -145,10 +146,6 @@ class OwnNetwork:
     """The model APIs for which the proxy writes the keys."""
     ca_file: str = ""
     """The file with the worker's own certificate authorities, for the model APIs."""
-
-    def arguments(self) -> tuple[str, ...]:
-        """Unshare the network."""
-        return ("--unshare-net",)
 
     def texts(self) -> Mapping[str, str]:
         """Return the files of the name resolution, with the guest's own names alone."""
@@ -198,12 +195,7 @@ def parse_way_out(
 ) -> NetworkSettings:
     """Read the settings of the network.
 
-    Args:
-        hosts: The hosts that all guests may reach.
-        network: `proxy` or `open`.
-        env: The environment with the worker's proxies.
-        requests: Further requests to models, as `METHOD /path`.
-        setup_hosts: The hosts that set-up alone may reach.
+    `network` is `proxy` or `open`; `requests` are further requests to models, as `METHOD /path`.
 
     Raises:
         InvalidInputError: An entry is no host, or no request.

@@ -42,10 +42,7 @@ class Needs:
         """Add the files that a guest has to see so that a program starts.
 
         A program's own children outside the system's folders are unknown here: a worker's settings name them.
-
-        Args:
-            argv: The program's absolute path, and words of the worker's settings that may name files.
-            env: The program's environment, in which a few variables name files.
+        `argv` has the program's absolute path, and words of the worker's settings that may name files.
         """
         if argv and Path(argv[0]).is_absolute():
             self.add_program(Path(argv[0]))

@@ -108,11 +108,6 @@ class _Look:
     """The searched folders, each with a state that changes with the entries of the folder; `None` for a missing
     folder."""
 
-    @property
-    def still_holds(self) -> bool:
-        """Whether no searched folder has changed since the search."""
-        return all(_state_of(path) == state for path, state in self.folders.items())
-
 
 _known: Final[dict[tuple[str, ...], _Look]] = {}
 """The findings of this process, by their arguments."""
@@ -129,7 +124,7 @@ def find_toolchains(home: Path, env: Mapping[str, str]) -> dict[Path, list[Path]
     variables = ("PATH", "XDG_DATA_HOME", *(each.variable for each in TOOLCHAINS if each.variable))
     asked = (str(home), *(env.get(name, "") for name in variables))
     known = _known.get(asked)
-    if known is not None and known.still_holds:
+    if known is not None and all(_state_of(path) == state for path, state in known.folders.items()):
         return known.found
     began_ns = time.time_ns()
     look = _look(home, env)
@@ -150,10 +145,11 @@ def _look(home: Path, env: Mapping[str, str]) -> _Look:
         folders[str(root)] = _state_of(str(root))
         if not root.is_dir():
             continue
-        real = Path(os.path.realpath(root))
         programs = [Path(path) for name in toolchain.programs if (path := shutil.which(name, path=search_path))]
-        inside = [each for each in entries if each.is_relative_to(root) or _leads_into(each, real)]
-        if not (programs or inside) or _holds_home(root, real, home):
+        # An entry may lead there through links: fnm makes a link for each shell.
+        inside = [each for each in entries if each.is_relative_to(root) or _is_within(each, [root])]
+        holds_home = home.is_relative_to(root) or _is_within(home, [root])
+        if not (programs or inside) or holds_home:
             continue
         shown = [path for pattern in toolchain.shown for path in sorted(root.glob(pattern))]
         holders = _holders(root, toolchain.shown)
@@ -199,16 +195,6 @@ def _root_of(toolchain: Toolchain, home: Path, env: Mapping[str, str]) -> Path:
     if data and usual.is_relative_to(home / _DATA):
         usual = Path(data) / usual.relative_to(home / _DATA)
     return Path(env.get(toolchain.variable) or usual)
-
-
-def _leads_into(entry: Path, root: Path) -> bool:
-    """Return whether an entry of PATH leads into a toolchain through links: fnm makes a link for each shell."""
-    return Path(os.path.realpath(entry)).is_relative_to(root)
-
-
-def _holds_home(root: Path, real: Path, home: Path) -> bool:
-    """Return whether a toolchain's root is the home or a folder around it, which must not be shown."""
-    return home.is_relative_to(root) or Path(os.path.realpath(home)).is_relative_to(real)
 
 
 def _is_within(entry: Path, folders: list[Path]) -> bool:

@@ -6,7 +6,7 @@ A world begins as an empty file system without other processes. A guest sees onl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import ClassVar, Final, Literal, Protocol
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
@@ -50,31 +50,33 @@ class OwnNamespace:
         return (f"--unshare-{self.kind}{suffix}", *own_name)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnUser:
+@dataclass(frozen=True)
+class FixedProtection:
+    """A part of a guest's world with the same arguments for each guest."""
+
+    fixed: ClassVar[tuple[str, ...]] = ()
+
+    def arguments(self) -> tuple[str, ...]:
+        """Return the arguments for bubblewrap."""
+        return self.fixed
+
+
+class OwnUser(FixedProtection):
     """A user of the guest's own, which is never root and cannot make further user namespaces."""
 
-    def arguments(self) -> tuple[str, ...]:
-        """Map the worker's user to an ordinary user."""
-        return ("--uid", str(USER_ID), "--gid", str(USER_ID), "--disable-userns")
+    fixed = ("--uid", str(USER_ID), "--gid", str(USER_ID), "--disable-userns")
 
 
-@dataclass(frozen=True, slots=True)
-class NoCapabilities:
+class NoCapabilities(FixedProtection):
     """No capabilities, also for a worker that is root."""
 
-    def arguments(self) -> tuple[str, ...]:
-        """Drop all capabilities."""
-        return ("--cap-drop", "ALL")
+    fixed = ("--cap-drop", "ALL")
 
 
-@dataclass(frozen=True, slots=True)
-class EndsWithSupervisor:
+class EndsWithSupervisor(FixedProtection):
     """The rule that the guest, with all processes that the guest started, ends with its supervisor."""
 
-    def arguments(self) -> tuple[str, ...]:
-        """Let the kernel end the guest."""
-        return ("--die-with-parent",)
+    fixed = ("--die-with-parent",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,62 +94,45 @@ class SystemFiles:
         return tuple(arguments)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnProcesses:
+class OwnProcesses(FixedProtection):
     """The guest's own `/proc`, with read-only kernel switches, which a root guest could otherwise change."""
 
-    def arguments(self) -> tuple[str, ...]:
-        """Mount `/proc`, and bind `/proc/sys` over itself, read-only."""
-        return ("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
+    fixed = ("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnDevices:
-    """Only harmless devices, and shared memory of the guest's own."""
+class OwnDevices(FixedProtection):
+    """Only harmless devices, and shared memory of the guest's own, 256 MiB at most."""
 
-    shared_memory_bytes: int = 256 * _MIB
-
-    def arguments(self) -> tuple[str, ...]:
-        """Make the devices and the shared memory."""
-        size = str(self.shared_memory_bytes)
-        return ("--dev", "/dev", "--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
+    fixed = ("--dev", "/dev", "--size", str(256 * _MIB), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnTemporaryFiles:
+class OwnTemporaryFiles(FixedProtection):
     """A `/tmp` and a `/run` of the guest's own, without the sockets of other programs; both end with the guest."""
 
-    size_bytes: int = 1024 * _MIB
-
-    def arguments(self) -> tuple[str, ...]:
-        """Make the folders in memory."""
-        temporary = ("--size", str(self.size_bytes), "--perms", "1777", "--tmpfs", _TMP, "--dir", TEMPORARY_FOLDER)
+    fixed = (
+        "--size", str(1024 * _MIB), "--perms", "1777", "--tmpfs", _TMP, "--dir", TEMPORARY_FOLDER,
         # The link is relative: bubblewrap makes mount points below it through it.
-        variable = ("--dir", "/var", "--symlink", f"..{_TMP}", "/var/tmp")
-        return (*temporary, *variable, "--size", str(16 * _MIB), "--tmpfs", "/run")
+        "--dir", "/var", "--symlink", f"..{_TMP}", "/var/tmp",
+        "--size", str(16 * _MIB), "--tmpfs", "/run",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class OwnHome:
-    """An empty home: a guest sees only named files of the user's home."""
+    """An empty home in memory: a guest sees only named files of the user's home."""
 
     home: Path
-    size_bytes: int = 1024 * _MIB
 
     def arguments(self) -> tuple[str, ...]:
-        """Make the home in memory."""
-        return ("--size", str(self.size_bytes), "--perms", "0700", "--tmpfs", str(self.home))
+        """Make the home."""
+        return ("--size", str(1024 * _MIB), "--perms", "0700", "--tmpfs", str(self.home))
 
 
-@dataclass(frozen=True, slots=True)
-class OwnAccounts:
+@dataclass(frozen=True)
+class OwnAccounts(FixedProtection):
     """A list of users that names only the guest, root and the overflow user; see `Description.texts`."""
 
     home: Path
-
-    def arguments(self) -> tuple[str, ...]:
-        """Return no arguments: the texts become files."""
-        return ()
 
     def texts(self) -> Mapping[str, str]:
         """Return the files by their paths."""
@@ -158,13 +143,8 @@ class OwnAccounts:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class HostNetwork:
+class HostNetwork(FixedProtection):
     """The machine's own network and name resolution, without restrictions."""
-
-    def arguments(self) -> tuple[str, ...]:
-        """Return no arguments: the guest has no network namespace."""
-        return ()
 
     def texts(self) -> Mapping[str, str]:
         """Return the files of the name resolution, with the guest's own name."""
@@ -229,15 +209,11 @@ class StartsIn:
         return ("--chdir", str(self.folder))
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedSystemCalls:
+@dataclass(frozen=True)
+class RefusedSystemCalls(FixedProtection):
     """The system calls that the kernel refuses to the guest; see `Description.system_calls`."""
 
     program: bytes = field(repr=False)
-
-    def arguments(self) -> tuple[str, ...]:
-        """Return no arguments: bubblewrap reads the filter from a descriptor."""
-        return ()
 
 
 def _text_of(path: str) -> str:

@@ -9,7 +9,6 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,7 +18,7 @@ from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.own_files import locate, own_folders_by_name
 from septet.agents.clis.plain_settings import read_document
 from septet.agents.guest.placements import OwnFolder
-from septet.agents.homes.logins import LoginCopy, Logins
+from septet.agents.homes.logins import LoginCopy, Logins, read_if_possible
 from septet.agents.runs.sessions import SessionFolder, copy_files, copy_session, user_sessions
 from septet.system.guarded_folder import GuardedFolder
 from septet.system.keys import keys_in
@@ -140,11 +139,8 @@ class AgentHome:
     def prepare(self, session_id: str | None, run_seconds: float, *, anew: bool = True) -> tuple[OwnFolder, ...]:
         """Prepare the home for a run and return its folders; the caller holds the writer's lock.
 
-        Args:
-            session_id: The session that the run continues; a session of a run without a sandbox is copied from the
-                user's home.
-            run_seconds: The longest time of the run.
-            anew: Whether no process lives in the home any more.
+        A session of a run without a sandbox is copied from the user's home. If no process lives in the home, the
+        home is made `anew`.
 
         Raises:
             LoginBusyError: Another agent is about to refresh the login.
@@ -155,10 +151,17 @@ class AgentHome:
         if anew:
             self._clear()
         folders = self.open()
-        for copy in self._login_copies():
-            self.logins.lend(copy, run_seconds)
-        for file in self.adapter.capabilities.settings:
-            self._write_settings(file.name, file.reduce(_read(locate(self.adapter, self.machine, file.name))))
+        facts, home = self.adapter.capabilities, GuardedFolder(self.root)
+        for file in facts.logins:
+            login = locate(self.adapter, self.machine, file.name)
+            borrower = f"{self.root.parent.name}.{self.adapter.name}.{login.name}"
+            self.logins.lend(LoginCopy(self.adapter.name, file, login, self.root, borrower), run_seconds)
+        for settings in facts.settings:
+            content = settings.reduce(read_if_possible(locate(self.adapter, self.machine, settings.name)))
+            if content is None:
+                home.remove(settings.name.removeprefix("~/"))
+            else:
+                home.write(settings.name.removeprefix("~/"), content)
         users, own = user_sessions(self.adapter, self.machine), self.sessions
         if session_id is not None and users is not None and own is not None:
             self._give(session_id)
@@ -166,11 +169,7 @@ class AgentHome:
         return folders
 
     def _clear(self) -> None:
-        """Store the sessions, keep the workspace's notes, and remove all other files of agents.
-
-        Raises:
-            OSError: The disk refused.
-        """
+        """Store the sessions, keep the workspace's notes, and remove all other files of agents."""
         if not self.root.is_dir():
             return
         gone, names = self.root / f".gone-{secrets.token_hex(8)}", [path.name for path in self.root.iterdir()]
@@ -209,19 +208,6 @@ class AgentHome:
             self._give(session_id)
             copy_session(self.adapter, session_id, own, users)
 
-    def _login_copies(self) -> Iterator[LoginCopy]:
-        borrower = f"{self.root.parent.name}.{self.adapter.name}"
-        for file in self.adapter.capabilities.logins:
-            login = locate(self.adapter, self.machine, file.name)
-            yield LoginCopy(self.adapter.name, file, login, self.root, f"{borrower}.{login.name}")
-
-    def _write_settings(self, name: str, content: bytes | None) -> None:
-        home = GuardedFolder(self.root)
-        if content is None:
-            home.remove(name.removeprefix("~/"))
-        else:
-            home.write(name.removeprefix("~/"), content)
-
 
 @dataclass(frozen=True, slots=True)
 class Homes:
@@ -259,11 +245,5 @@ def hide_keys_of(adapter: Adapter, machine: Machine) -> None:
     facts = adapter.capabilities
     for name in (*(file.name for file in facts.logins), *(file.name for file in facts.settings)):
         path = locate(adapter, machine, name)
-        content = _read(path)
+        content = read_if_possible(path)
         hide_of(str(path), keys_in(read_document(name, content) if content is not None else None))
-
-
-def _read(path: Path) -> bytes | None:
-    with suppress(OSError):
-        return path.read_bytes()
-    return None

@@ -12,8 +12,8 @@ until the new login is written back.
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -52,7 +52,6 @@ class Loan(msgspec.Struct, frozen=True):
     login: str
     """The path of the user's file."""
     agent: str
-    """The agent of the login."""
     folder: str
     """The folder of a work order's home that holds the copy."""
     name: str
@@ -104,18 +103,19 @@ class Logins:
             LoginBusyError: Another agent is about to refresh the login.
             OSError: The disk refused.
         """
-        if not copy.login.exists() and not self.is_out(copy):
+        loans = self._folder(copy.login)
+        own = loans / f"{copy.borrower}.json"
+        if not (copy.login.exists() or own.exists()):
             return
-        with self._hold_lock(copy.login) as loans:
+        with hold_lock(loans / _LOCK):
             self._take_all_back(loans)
-            login, now = copy.file.read(_read(copy.login)), time.time()
+            login, now = copy.file.read(read_if_possible(copy.login)), time.time()
             if login is None:
                 GuardedFolder(copy.home).remove(copy.name)
                 return
             expires_at = copy.file.expires_at(login)
             longest = min(run_seconds, _LONGEST_RUN_SECONDS) + _MARGIN_SECONDS
             is_due = expires_at is not None and expires_at < now + longest
-            own = loans / f"{copy.borrower}.json"
             if is_due and any(_is_refreshing(path, now) for path in _notes(loans) if path != own):
                 raise LoginBusyError(str(copy.login))
             given = copy.file.as_expired(login) if is_due else login
@@ -128,9 +128,7 @@ class Logins:
     def take_back(self, home: Path, *, is_over: bool) -> None:
         """Write back the logins that CLIs have refreshed in a home.
 
-        Args:
-            home: The home of a work order or lane, or of one agent in it.
-            is_over: Whether no process works in the home any more; the copies in the home are then removed.
+        If no process works in the home, `is_over` is true, and the copies in the home are removed.
 
         Raises:
             OSError: The disk refused.
@@ -171,10 +169,6 @@ class Logins:
                         self._take_back(path)
                         path.unlink()
 
-    def is_out(self, copy: LoginCopy) -> bool:
-        """Return whether a loan records the copy."""
-        return (self._folder(copy.login) / f"{copy.borrower}.json").exists()
-
     def _take_all_back(self, loans: Path) -> None:
         for path in _notes(loans):
             self._take_back(path)
@@ -185,11 +179,11 @@ class Logins:
         file = _file_of(loan) if loan is not None else None
         if loan is None or file is None or file.tokens is None:
             return
-        copy = _read_copy(loan, file)
+        copy = file.read(GuardedFolder(_home_of(loan, file)).read(_name_in_home(file), _LIMIT_BYTES))
         if copy is None or digest_of(copy) == loan.given:
             return
         own = Path(loan.login)
-        content = _read(own)
+        content = read_if_possible(own)
         login = file.read(content)
         if login is not None and file.has_tokens_of(login, copy):  # their writer was killed before the note
             self._note(path, loan, login, copy)
@@ -221,13 +215,6 @@ class Logins:
     def _folder(self, login: Path) -> Path:
         return self.root / hashlib.sha256(str(login.resolve()).encode()).hexdigest()[:16]
 
-    @contextmanager
-    def _hold_lock(self, login: Path) -> Iterator[Path]:
-        """Hold the lock of a login, and yield the folder of its loans."""
-        loans = self._folder(login)
-        with hold_lock(loans / _LOCK):
-            yield loans
-
 
 def _is_refreshing(path: Path, now: float) -> bool:
     """Return whether a CLI got, in the last minute, a copy to refresh; false if the clock was set back."""
@@ -251,10 +238,6 @@ def _file_of(loan: Loan) -> LoginFile | None:
     return next((file for file in files if Path(file.name).name == loan.name), None)
 
 
-def _read_copy(loan: Loan, file: LoginFile) -> Login | None:
-    return file.read(GuardedFolder(_home_of(loan, file)).read(_name_in_home(file), _LIMIT_BYTES))
-
-
 def _remove_copy(loan: Loan) -> None:
     file = _file_of(loan)
     if file is not None:
@@ -271,9 +254,8 @@ def _name_in_home(file: LoginFile) -> str:
     return file.name.removeprefix("~/")
 
 
-def _read(path: Path) -> bytes | None:
+def read_if_possible(path: Path) -> bytes | None:
     """Return the content of the user's own file; `None` if it cannot be read."""
-    try:
+    with suppress(OSError):
         return path.read_bytes()
-    except OSError:
-        return None
+    return None

@@ -93,12 +93,12 @@ _CLIENT_ERRORS: Final = range(400, 500)
 def classify(status: int | None, words: str, *, kind: str = "unknown") -> ApiError:
     """Return the kind of an error; a billing error that names a time at which it ends counts as a rate limit.
 
-    Args:
-        status: The HTTP status that the CLI reports; a status in the message takes precedence.
-        words: The CLI's message.
-        kind: The kind of the error by the CLI's own word, if neither status nor message shows it.
+    A status in the message takes precedence over `status`; `kind` is the kind by the CLI's own word, which
+    counts if neither status nor message shows the kind.
     """
-    error = _by_words_or_status(_status_in(words) or status, words) or _BY_KIND[kind]
+    match = STATUS.search(words)
+    named = int(next(filter(None, match.groups()))) if match else None
+    error = _by_words_or_status(named or status, words) or _BY_KIND[kind]
     return _RATE_LIMIT if error is _BILLING and names_reset(words) else error
 
 
@@ -113,8 +113,3 @@ def _by_words_or_status(status: int | None, words: str) -> ApiError | None:
     if status in _CLIENT_ERRORS:
         return _REQUEST
     return next((_BY_KIND[kind] for kind, pattern in LIKELY if pattern.search(words)), None)
-
-
-def _status_in(words: str) -> int | None:
-    match = STATUS.search(words)
-    return int(next(filter(None, match.groups()))) if match else None

@@ -61,11 +61,7 @@ RESOURCES: Final = {
 def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -> Ending:
     """Return the ending of a run at an error of the model API.
 
-    Args:
-        error: The kind of error.
-        words: The CLI's message.
-        resets_at: The end of a usage limit, in seconds since the epoch, if the CLI has named it; other kinds of
-            errors ignore it.
+    `resets_at` is the end of a usage limit, in seconds since the epoch, if the CLI has named it.
     """
     return Ending(
         "api_error",
@@ -81,11 +77,7 @@ def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -
 def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord, lacked: Collection[str] = ()) -> Outcome:
     """Return the outcome of a stream, completed by the ending of its run.
 
-    Args:
-        outcome: The outcome by the stream.
-        ending: The ending of the run.
-        end: The end of the process.
-        lacked: Tools that the agent called and the CLI does not have; a model may have made them up.
+    `lacked` names tools that the agent called and the CLI does not have; a model may have made them up.
     """
     ending = _with_tools(ending, tuple(dict.fromkeys((*outcome.denials, *lacked))))
     ending, skipped = _with_wait(ending, end.ended_at_seconds), outcome.skipped_lines
@@ -173,13 +165,10 @@ def without_result(
 ) -> Ending:
     """Return the ending of a run without a result that counts.
 
-    Args:
-        end: The end of the process.
-        stderr: The process's stderr.
-        spoke: Whether the stream had an event.
-        unknown_session: The pattern of the CLI's refusal to resume an unknown session.
+    `unknown_session` matches the CLI's refusal to resume an unknown session.
     """
-    words = _without_noise(stderr)[-_STDERR_SHOWN:]
+    lines = [line for line in stderr.splitlines() if not _NOISE.search(line)]
+    words = ("\n".join(lines).strip() or stderr.strip())[-_STDERR_SHOWN:]
     by_api = _by_api(stderr, spoke=spoke) if end.signal is None or end.cause == "idle_limit" else None
     itself = _when_idle(words, spoke=spoke) if end.cause == "idle_limit" else _by_itself(end, words, spoke=spoke)
     ending = _at_limit(end) or _by_others(end) or by_api or itself
@@ -187,12 +176,6 @@ def without_result(
     if has_crashed and unknown_session is not None and unknown_session.search(stderr):
         return Ending("crashed", "unknown_session", stderr.strip())
     return ending
-
-
-def _without_noise(stderr: str) -> str:
-    """Return stderr without warnings, or the whole stderr if there are only warnings."""
-    lines = [line for line in stderr.splitlines() if not _NOISE.search(line)]
-    return "\n".join(lines).strip() or stderr.strip()
 
 
 def _at_limit(end: ExitRecord) -> Ending | None:
@@ -229,19 +212,24 @@ def _when_idle(words: str, *, spoke: bool) -> Ending:
 
 
 def _by_others(end: ExitRecord) -> Ending | None:
-    if end.cause == "ended":
-        return _interruption(end.why, f"The agent was stopped: {end.why}.")
-    if end.cause == "orphan_limit":
-        return _interruption("orphan_limit", "The agent was stopped: no worker followed it for too long.")
-    if end.cause == "terminated":
-        return _interruption("terminated", "The agent's supervisor was told to stop, and stopped the agent.")
-    if end.cause == "lost":
-        return _of_lost_run(end)
-    if end.cause == "not_started":
-        passing = end.why.startswith(PASSING)
-        message = f"The agent's program did not start: {end.why}."
-        return Ending("crashed", "not_started", message, retryable=passing, retry_after_seconds=5.0)
-    return None
+    match end.cause:
+        case "ended":
+            interruption = (end.why, f"The agent was stopped: {end.why}.")
+        case "orphan_limit":
+            interruption = (end.cause, "The agent was stopped: no worker followed it for too long.")
+        case "terminated":
+            interruption = (end.cause, "The agent's supervisor was told to stop, and stopped the agent.")
+        case "lost" if end.why == RESTARTED:
+            interruption = (RESTARTED, "The machine or container that the agent ran in has stopped.")
+        case "lost":
+            return Ending("crashed", "lost", "The agent's supervisor was killed, and the agent with it.")
+        case "not_started":
+            passing = end.why.startswith(PASSING)
+            message = f"The agent's program did not start: {end.why}."
+            return Ending("crashed", "not_started", message, retryable=passing, retry_after_seconds=5.0)
+        case _:
+            return None
+    return Ending("cancelled", *interruption, retryable=True, retry_after_seconds=1.0)
 
 
 def _by_api(stderr: str, *, spoke: bool) -> Ending | None:
@@ -256,16 +244,6 @@ def _by_api(stderr: str, *, spoke: bool) -> Ending | None:
         if error.kind in _TOLD_ON_STDERR or (error.kind == _USAGE_LIMIT and is_sure):
             return api_ending(error, line)
     return None
-
-
-def _interruption(kind: str, message: str) -> Ending:
-    return Ending("cancelled", kind, message, retryable=True, retry_after_seconds=1.0)
-
-
-def _of_lost_run(end: ExitRecord) -> Ending:
-    if end.why == RESTARTED:
-        return _interruption(RESTARTED, "The machine or container that the agent ran in has stopped.")
-    return Ending("crashed", "lost", "The agent's supervisor was killed, and the agent with it.")
 
 
 def _by_itself(end: ExitRecord, stderr: str, *, spoke: bool) -> Ending:

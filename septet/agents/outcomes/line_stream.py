@@ -119,12 +119,13 @@ class Facts:
 class LineStream(ABC, Generic[E]):
     """The reader of one run's stream: a dialect adds the facts of each event."""
 
+    event_type: type[E]
+    """The partial type of an event."""
     unknown_session: ClassVar[re.Pattern[str]]
     """The pattern of the CLI's refusal to resume an unknown session."""
 
-    def __init__(self, event_type: type[E]) -> None:
-        """Take the partial type of an event."""
-        self._reader = EventReader(event_type, self.is_own)
+    def __init__(self) -> None:
+        self._reader = EventReader(self.event_type, self.is_own)
         self.begin()
 
     def begin(self) -> None:
@@ -213,11 +214,11 @@ class LineStream(ABC, Generic[E]):
         return endings.with_ending(outcome, ending, end, facts.lacked)
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
-        ending = None if endings.is_cancelled(end) else self.facts.failure or _ending_of(self.facts, end)
-        return ending or self._without_result(end, stderr)
-
-    def _without_result(self, end: ExitRecord, stderr: str) -> Ending:
-        words, facts, last = stderr.strip() or self._reader.words, self.facts, self._reader.last
+        facts, last = self.facts, self._reader.last
+        ending = None if endings.is_cancelled(end) else facts.failure or _ending_of(facts, end)
+        if ending is not None:
+            return ending
+        words = stderr.strip() or self._reader.words
         is_told = facts.session_id or facts.turns or facts.tool_calls
         if last is not None and last.type is None and not is_told and (end.cause, end.exit_code) == ("exited", 0):
             return Ending("crashed", OTHER_DIALECT, "The agent printed events that are those of another version.")
@@ -226,8 +227,7 @@ class LineStream(ABC, Generic[E]):
 
 def api_error(status: int | None, words: str) -> Ending:
     """Return the ending for an error of the model API."""
-    error = api_errors.classify(status, words)
-    return endings.api_ending(error, words)
+    return endings.api_ending(api_errors.classify(status, words), words)
 
 
 def count(value: object) -> int:

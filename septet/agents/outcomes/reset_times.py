@@ -29,9 +29,7 @@ def names_reset(words: str) -> bool:
 def find_reset(words: str, said_at: float) -> float | None:
     """Return the end of a limit, in seconds since the epoch; `None` if the message does not name the end.
 
-    Args:
-        words: The message.
-        said_at: The time of the message, in seconds since the epoch: a message may name the hour alone.
+    The message was written at `said_at`, in seconds since the epoch: a message may name the hour alone.
     """
     match = next(filter(None, (pattern.search(words) for pattern in MOMENTS)), None)
     if match is None:

@@ -84,7 +84,11 @@ class EventReader(Generic[E]):
 
     def _feed_piece(self, piece: bytes) -> list[E]:
         if self._document is not None:
-            self._keep_for_document(self._document, piece)
+            document = self._document
+            if len(document) + len(piece) <= LINE_LIMIT_BYTES:
+                document += piece
+            else:
+                self._document = None
         end_of_first, end_of_last = piece.find(b"\n"), piece.rfind(b"\n") + 1
         events: list[E] = []
         if end_of_last:
@@ -151,14 +155,9 @@ class EventReader(Generic[E]):
                 )
             except _NO_EVENT:
                 break
-            position = _end_of_blanks(text, position)
+            blanks = _BLANKS.match(text, position)
+            position = blanks.end() if blanks else position
         return events, text[position:].encode()
-
-    def _keep_for_document(self, document: bytearray, piece: bytes) -> None:
-        if len(document) + len(piece) <= LINE_LIMIT_BYTES:
-            document += piece
-        else:
-            self._document = None
 
     def _check_first_line(self, lines: list[bytes]) -> None:
         """Decide by the first line that is not blank whether the stream can be one document."""
@@ -194,11 +193,6 @@ def is_event(line: bytes | bytearray) -> bool:
 
 
 _typed: Final = msgspec.json.Decoder(_Typed)
-
-
-def _end_of_blanks(text: str, position: int) -> int:
-    blanks = _BLANKS.match(text, position)
-    return blanks.end() if blanks else position
 
 
 def _finite(number: str) -> float | None:

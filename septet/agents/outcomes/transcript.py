@@ -107,7 +107,6 @@ class EventTranscript(ABC):
     """A transcript of JSON lines: a dialect's subclass turns each event into entries."""
 
     def __init__(self) -> None:
-        """Begin without entries."""
         self._new: list[TranscriptEntry] = []
         self._spoke = False
         self._last = ""

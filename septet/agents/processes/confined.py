@@ -29,17 +29,14 @@ class SandboxStart:
     def __init__(
         self, confinement: Confinement, argv: Sequence[str], report: int | None = None, options: Sequence[str] = ()
     ) -> None:
-        """Open the descriptors for bubblewrap, which reports on the descriptor `report`, and also gets `options`.
-
-        Raises:
-            OSError: The machine refused.
-        """
+        """Open the descriptors for bubblewrap, which reports on `report` and also gets `options`."""
         self.descriptors: list[int] = []
         self.staged: StagedFiles | None = None
         if confinement.gives_up_root and os.geteuid() == 0:
             self.staged = StagedFiles(confinement.arguments)
-        texts = confinement.texts.items()
-        options = [*options, *(part for path, text in texts for part in self.make_file(path, text))]
+        options = list(options)
+        for path, text in confinement.texts.items():
+            options += ["--perms", "0444", "--file", self.open_memory("text", os.fsencode(text)), path]
         if confinement.system_calls:
             options += ["--seccomp", self.open_memory("system-calls", bytes.fromhex(confinement.system_calls))]
         if report is not None:
@@ -48,10 +45,6 @@ class SandboxStart:
         arguments = self.open_memory("arguments", b"".join(os.fsencode(part) + b"\0" for part in options))
         program = confinement.program if self.staged is None else self.staged.place_program(confinement.program)
         self.argv = (program, "--args", arguments, "--", *argv)
-
-    def make_file(self, path: str, text: str) -> tuple[str, ...]:
-        """Return the arguments that make a file for the guest."""
-        return ("--perms", "0444", "--file", self.open_memory("text", os.fsencode(text)), path)
 
     def open_memory(self, name: str, content: bytes) -> str:
         """Return the number of a new descriptor that holds this content."""
@@ -86,9 +79,7 @@ def report_to(report: int) -> tuple[str, str]:
 def exit_code_inside(code: int, report: bytes) -> int | None:
     """Return the exit code of the program inside, negative for a signal; `None` if the program never started.
 
-    Args:
-        code: Bubblewrap's exit code; negative if bubblewrap was killed, with all processes inside.
-        report: Bubblewrap's report.
+    Bubblewrap's own code is negative if bubblewrap was killed, with all processes inside.
     """
     if code < 0:
         return code

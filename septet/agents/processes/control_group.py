@@ -72,16 +72,18 @@ def make_group(memory_bytes: int, processes: int, parent: str) -> GuestGroup | N
 def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -> tuple[str, str]:
     """Return the delegated group in which groups can be made for guests, or an empty text with the reason.
 
-    Args:
-        root: The file system's root, with `/proc` and `/sys`.
-        is_given: Returns whether a group is delegated to this process; `None` to check systemd's attribute.
+    `root` is the file system's root, with `/proc` and `/sys`; without `is_given` systemd's attribute is
+    checked.
     """
-    mount, own = mount_point(root), own_group(root)
+    mounts = (line.split(" ") for line in os.fsdecode(read_file(f"{root}/proc/self/mounts")).splitlines())
+    mount = next((fields[1] for fields in mounts if fields[2:3] == ["cgroup2"]), "")
+    groups = os.fsdecode(read_file(f"{root}/proc/self/cgroup")).splitlines()
+    own = next((line[3:] for line in groups if line.startswith("0::")), "")
     if not mount or not own or "/.." in own:
         return "", "no control groups of version 2 are mounted"
     if own == "/":
         return "", "Septet is in the topmost group that it sees"
-    parent = f"{mount}{own.rpartition('/')[0]}"
+    parent = f"{root}{mount}{own.rpartition('/')[0]}"
     name = own.rpartition("/")[0] or "/"
     if not (is_given or is_delegated)(parent):
         return "", f"the group {name} around Septet's own was not delegated to its user"
@@ -91,19 +93,6 @@ def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -
     if read_file(f"{parent}/cgroup.procs").strip():
         return "", f"processes are in the group {name} itself"
     return parent, ""
-
-
-def own_group(root: str) -> str:
-    """Return this process's group of version 2; empty without a group."""
-    lines = os.fsdecode(read_file(f"{root}/proc/self/cgroup")).splitlines()
-    return next((line[3:] for line in lines if line.startswith("0::")), "")
-
-
-def mount_point(root: str) -> str:
-    """Return the mount point of groups of version 2; empty without a mount."""
-    mounts = (line.split(" ") for line in os.fsdecode(read_file(f"{root}/proc/self/mounts")).splitlines())
-    place = next((fields[1] for fields in mounts if fields[2:3] == ["cgroup2"]), "")
-    return f"{root}{place}" if place else ""
 
 
 def is_delegated(group: str) -> bool:
@@ -121,11 +110,7 @@ def is_delegated(group: str) -> bool:
 
 
 def write_file(path: str, content: bytes) -> None:
-    """Write to one of the kernel's files.
-
-    Raises:
-        OSError: The kernel refused.
-    """
+    """Write to one of the kernel's files."""
     descriptor = os.open(path, os.O_WRONLY)
     try:
         os.write(descriptor, content)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 
 
 def utc_text(seconds: float) -> str:
@@ -11,7 +12,7 @@ def utc_text(seconds: float) -> str:
 
 def write_record(name: str, record: bytes, outputs: list[int]) -> None:
     """Write a record to disk, after the outputs and `run.json`; errors of the disk are ignored."""
-    try:
+    with suppress(OSError):
         for output in outputs:
             os.fsync(output)
         if os.path.exists("run.json"):  # a check or a set-up has no such file
@@ -25,8 +26,6 @@ def write_record(name: str, record: bytes, outputs: list[int]) -> None:
         os.rename(f"{name}.new", name)
         _force(".")
         os.unlink("control.sock")
-    except OSError:
-        return
 
 
 def _force(path: str) -> None:

@@ -13,6 +13,7 @@ import json
 import os
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 ORDER_VERSION = 1
 RUN, WARM = "run", "warm"
@@ -71,14 +72,10 @@ class Confinement:
         system_calls: str = "",
         network: Mapping[str, object] | None = None,
     ) -> None:
-        """Describe the sandbox.
+        """Take bubblewrap's absolute path and arguments, and the guest's texts, by their paths inside.
 
-        Args:
-            program: Bubblewrap's absolute path.
-            arguments: Bubblewrap's arguments, without the guest's own program.
-            texts: Files that are made for the guest, by their paths inside.
-            system_calls: The filter of system calls, in hexadecimal; empty for none.
-            network: The rules of the proxy, see `network_rules.py`; `None` if the guest has no network of its own.
+        The filter of system calls is in hexadecimal. `network` has the rules of the proxy, see `network_rules.py`;
+        `None` is a guest without a private network.
         """
         self.program = program
         self.arguments = tuple(arguments)
@@ -104,15 +101,7 @@ class Order:
     def __init__(
         self, *, folder: str, directory: str, argv: Sequence[str], env: Mapping[str, str], limits: Limits
     ) -> None:
-        """Describe one turn of an agent.
-
-        Args:
-            folder: The run's folder, with `prompt.md` in it.
-            directory: The agent's working folder.
-            argv: The program's absolute path, and its arguments.
-            env: The agent's whole environment.
-            limits: The limits at which the agent is ended.
-        """
+        """Take the folders of run and work, the program's path with arguments, its environment and limits."""
         self.folder = folder
         self.directory = directory
         self.argv = tuple(argv)
@@ -157,17 +146,12 @@ def send_order(connection: socket.socket, order: Order, locks: Sequence[int]) ->
     """Send an order and its locks to a supervisor.
 
     A supervisor that has ended is no error here: the caller reads the end of the socket.
-
-    Raises:
-        OSError: The machine refused.
     """
     payload = order.to_json()
     message = b"%d\n%s" % (len(payload), payload)
-    try:
+    with suppress(ConnectionError):
         sent = socket.send_fds(connection, [message], locks)
         connection.sendall(message[sent:])
-    except ConnectionError:
-        return
 
 
 def receive_order(sender: socket.socket) -> tuple[Order, list[int]] | None:

@@ -42,11 +42,7 @@ class RunUser:
     """The user of one run, and the namespace that maps the user to root on disk."""
 
     def __init__(self) -> None:
-        """Make the user of this process.
-
-        Raises:
-            OSError: The kernel refused.
-        """
+        """Make the user of this process, unless the kernel refuses."""
         self.number = FIRST_USER + os.getpid()
         self.namespace = map_users(self.number)
 
@@ -113,11 +109,7 @@ def is_below(path: str, folders: Sequence[str]) -> bool:
 
 
 def check(result: int, name: str) -> int:
-    """Return the result of a call.
-
-    Raises:
-        OSError: The kernel refused.
-    """
+    """Return the result of a call."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), name)
@@ -129,9 +121,6 @@ def map_users(user: int) -> int:
 
     The namespace comes from a process that sleeps in this process's memory, on a stack of its own: a fork would
     take twice as long. The process is killed here, or ends within a second.
-
-    Raises:
-        OSError: The kernel refused.
     """
     stack = ctypes.create_string_buffer(STACK_BYTES)
     top = ctypes.c_void_p((ctypes.addressof(stack) + STACK_BYTES) & -16)
@@ -170,11 +159,7 @@ def mapped_tree(source: str, writable: bool, namespace: int) -> int:
 
 
 def attach(tree: int, place: str) -> None:
-    """Mount a tree at a place, which is made first.
-
-    Raises:
-        OSError: The kernel refused.
-    """
+    """Mount a tree at a place, which is made first."""
     if os.path.isdir(f"/proc/self/fd/{tree}"):
         os.mkdir(place)
     else:

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Container, Sequence
+from contextlib import suppress
 
 LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG = 1
@@ -41,10 +42,8 @@ def kill_below(ancestor: int, spared: Container[int] = (), *, itself: bool = Fal
     """Kill a process's living descendants, and with `itself` the process; return the ids; empty without /proc."""
     pids = [*(pid for pid in descendants(ancestor) if pid not in spared), *((ancestor,) if itself else ())]
     for pid in pids:
-        try:
+        with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
-        except OSError:
-            continue
     return set(pids)
 
 

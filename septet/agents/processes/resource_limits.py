@@ -50,7 +50,11 @@ def limit_own_process(order: Order, *, has_own_user: bool) -> None:
     limits = order.limits
     lower_limit(resource.RLIMIT_CORE, NO_DUMP)
     if limits.memory_bytes != 0:
-        limit_open_files()
+        told = resource.getrlimit(resource.RLIMIT_NOFILE)
+        soft, hard = (
+            MOST_OPEN_FILES if each == resource.RLIM_INFINITY else min(MOST_OPEN_FILES, each) for each in told
+        )
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if limits.disk_bytes:
         lower_limit(resource.RLIMIT_FSIZE, limits.disk_bytes)
     if limits.processes and has_own_user:
@@ -62,15 +66,6 @@ def lower_limit(kind: int, most: int) -> None:
     hard = resource.getrlimit(kind)[1]
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(kind, (most, most))
-
-
-def limit_open_files() -> None:
-    """Lower the soft and the hard limit of open files to `MOST_OPEN_FILES`; a lower limit stays as it is."""
-    told = resource.getrlimit(resource.RLIMIT_NOFILE)
-    soft, hard = (
-        MOST_OPEN_FILES if each == resource.RLIM_INFINITY else min(MOST_OPEN_FILES, each) for each in told
-    )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 class ResourceWatch:
@@ -99,14 +94,11 @@ class ResourceWatch:
         """
         if not LINUX:
             return "", ""
-        return self.look_at_processes(supervisor, own) or self.look_at_disk() or ("", "")
-
-    def look_at_processes(self, supervisor: int, own: Container[int]) -> tuple[str, str] | None:
-        """Count processes with their threads, and their memory."""
         self.processes, tasks = tree_below(supervisor, own)
         if 0 < self.limits.processes < tasks:
             return "process_limit", f"processes limit of {self.limits.processes} reached"
-        return self.look_at_memory(OpenFiles(self.processes)) if self.memory_bytes else None
+        used_memory = self.look_at_memory(OpenFiles(self.processes)) if self.memory_bytes else None
+        return used_memory or self.look_at_disk() or ("", "")
 
     @property
     def memory_words(self) -> str:

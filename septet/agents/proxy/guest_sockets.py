@@ -54,9 +54,6 @@ def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str,
     """Listen at these addresses and ports inside, and send the sockets; send nothing if the guest has ended.
 
     This process must have one thread, and must only exit afterwards.
-
-    Raises:
-        OSError: The namespaces cannot be entered, or a port is taken.
     """
     process = first_process(info)
     if process == 0:
@@ -64,19 +61,14 @@ def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str,
     network = os.open(f"/proc/{process}/ns/net", os.O_RDONLY)
     users = fcntl.ioctl(network, USERS_OF_NAMESPACE)
     if not os.path.sameopenfile(users, os.open("/proc/self/ns/user", os.O_RDONLY)):
-        await_users(process)
+        bound = time.monotonic() + MAP_SECONDS
+        while not read_file(f"/proc/{process}/uid_map").strip() and time.monotonic() < bound:
+            time.sleep(LOOK_SECONDS)
         enter(users, NEW_USERS)
         limit_use(process)
     enter(network, NEW_NETWORK)
     listeners = [listen(*place) for place in places]
     socket.send_fds(receiver, [b"+"], [each.fileno() for each in listeners])
-
-
-def await_users(process: int) -> None:
-    """Wait until bubblewrap has written the map of the guest's users, for 0.2 seconds at most."""
-    bound = time.monotonic() + MAP_SECONDS
-    while not read_file(f"/proc/{process}/uid_map").strip() and time.monotonic() < bound:
-        time.sleep(LOOK_SECONDS)
 
 
 def limit_use(process: int) -> None:
@@ -102,22 +94,14 @@ def turn_switches(values: Mapping[str, int]) -> None:
 
 
 def enter(namespace: int, kind: int) -> None:
-    """Enter a namespace.
-
-    Raises:
-        OSError: The kernel refused.
-    """
+    """Enter a namespace."""
     if LIBC.setns(namespace, kind) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), "setns")
 
 
 def listen(address: str, port: int) -> socket.socket:
-    """Listen at a loopback address of this process's network.
-
-    Raises:
-        OSError: The port is taken, or the machine has no such protocol.
-    """
+    """Listen at a loopback address of this process's network."""
     if address == LOOPBACK_6:
         listener = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
         listener.setsockopt(socket.IPPROTO_IPV6, NOT_YET_UP_6, 1)

@@ -88,11 +88,7 @@ class ModelPort:
         )
 
     def check_target(self, request: RequestHead) -> None:
-        """Check that the method, path and query belong to a model request.
-
-        Raises:
-            RequestRefusalError: The request is no model request.
-        """
+        """Refuse a request whose method, path or query belongs to no model request."""
         path, _, query = request.target.decode("latin-1").partition("?")
         if not PATH.fullmatch(path):
             raise RequestRefusalError("a model is asked by a plain path")
@@ -104,11 +100,7 @@ class ModelPort:
                 raise RequestRefusalError(f"no model is asked with {shown} in the query")
 
     def with_key(self, name: bytes, value: bytes) -> bytes:
-        """Return the value of a field; in a field for keys the real key replaces the worthless key.
-
-        Raises:
-            RequestRefusalError: The field has another key.
-        """
+        """Return the value of a field, with the real key in place of the worthless key; refuse another key."""
         lowered = name.lower()
         if lowered in self.key_fields:
             scheme, space, one = value.rpartition(b" ")

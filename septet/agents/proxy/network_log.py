@@ -132,9 +132,5 @@ class NetworkLog:
 
 
 def open_log(folder: str = ".") -> int:
-    """Open or make a run's log, and return its descriptor.
-
-    Raises:
-        OSError: The disk refused.
-    """
+    """Open or make a run's log, and return its descriptor."""
     return os.open(f"{folder}/{NETWORK_LOG}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

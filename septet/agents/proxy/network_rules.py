@@ -13,10 +13,11 @@ import ssl
 import threading
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from septet.agents.proxy.guest_sockets import LOOPBACK, LOOPBACK_6
-from septet.agents.proxy.model_port import read_model_ports
+from septet.agents.proxy.model_port import pairs_in, read_model_ports
 
 LONGEST_NAME = 253
 CONNECT_SECONDS = 20.0
@@ -36,11 +37,7 @@ class NetworkRefusalError(Exception):
 
 
 def resolve(name: str, port: int) -> list[str]:
-    """Return the addresses of a name.
-
-    Raises:
-        OSError: The name resolves to no address.
-    """
+    """Return the addresses of a name, at least one address."""
     found = socket.getaddrinfo(name.encode(), port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
@@ -51,11 +48,9 @@ class Network:
     def __init__(
         self, fields: Mapping[str, object], resolver: Callable[[str, int], Sequence[str]] = resolve
     ) -> None:
-        """Read the rules; a missing field opens nothing.
+        """Read the rules of an order; a missing field opens nothing.
 
-        Args:
-            fields: The network fields of the order.
-            resolver: Returns the addresses of a name at a port, or raises `OSError`.
+        `resolver` returns the addresses of a name at a port, or raises `OSError`.
 
         Raises:
             ValueError: A field is not valid.
@@ -64,15 +59,15 @@ class Network:
         """
         self.port = int(str(fields["port"]))
         """The proxy's port on the guest's own loopback."""
-        self.hosts = {(str(name), int(port)) for name, port in pairs(fields.get("hosts"))}
+        self.hosts = {(name, int(port)) for name, port in pairs_in(fields.get("hosts"))}
         """The hosts that the guest may reach if they are on the internet."""
-        self.own_hosts = {(str(name), int(port)) for name, port in pairs(fields.get("own_hosts"))}
+        self.own_hosts = {(name, int(port)) for name, port in pairs_in(fields.get("own_hosts"))}
         """The hosts of the worker's own model API, on any network."""
         self.models = {each.port: each for each in read_model_ports(fields.get("models"))}
         """The model APIs by port on the guest's loopback."""
         self.with_key = {(each.name, each.host_port) for each in self.models.values()}
         """The hosts with keys that stay outside, which only model ports reach."""
-        forwards = [(str(name), int(port)) for name, port in pairs(fields.get("forwards"))]
+        forwards = [(name, int(port)) for name, port in pairs_in(fields.get("forwards"))]
         own_names = [each for each in forwards if each not in self.with_key]
         self.forwards = {(LOOPBACK_6 if name == LOOPBACK_6 else LOOPBACK, port): name for name, port in own_names}
         """The name of this machine to which a forwarded port leads, by the address and port on the guest's
@@ -100,18 +95,11 @@ class Network:
             return
         self.tls = ssl.create_default_context()
         if self.ca_file:
-            try:
+            with suppress(OSError):
                 self.tls.load_verify_locations(self.ca_file)
-            except OSError:
-                return
 
     def connect(self, name: str, port: int, *, with_key: bool = False) -> socket.socket:
-        """Return a connection to a host that may be reached.
-
-        Args:
-            name: The host's name.
-            port: The host's port.
-            with_key: Whether the request is a checked model request.
+        """Return a connection to a host that may be reached; `with_key` is for a checked model request.
 
         Raises:
             NetworkRefusalError: The host is not permitted, or resolves to no permitted address.
@@ -137,17 +125,15 @@ class Network:
 
     def look_up(self, name: str, port: int) -> Sequence[str]:
         """Return the addresses of a name that a proxy resolves again; empty for a name unknown here."""
-        if is_address(name):
+        if ":" in name or name.rpartition(".")[2][:1].isdigit():  # an address, in any form
             return [name]
         if name in self.unanswered:
             return []
         found: list[str] = []
 
         def resolve_in_time() -> None:
-            try:
+            with suppress(OSError):
                 found.extend(self.resolver(name, port))
-            except OSError:
-                return
 
         resolving = threading.Thread(target=resolve_in_time, daemon=True)
         resolving.start()
@@ -155,11 +141,6 @@ class Network:
         if resolving.is_alive():
             self.unanswered.add(name)
         return list(found)
-
-
-def pairs(value: object) -> Sequence[Sequence[str]]:
-    """Return a field that is a list of pairs; an empty list without the field."""
-    return value if isinstance(value, list) else []
 
 
 def host_name(text: str) -> str:
@@ -232,11 +213,7 @@ def upstream_for(proxies: Mapping[str, object], name: str, port: int) -> SplitRe
 
 
 def connect_by(upstream: SplitResult, name: str, port: int) -> socket.socket:
-    """Return a tunnel through the worker's own proxy, which resolves the name.
-
-    Raises:
-        OSError: The proxy does not answer, or refuses.
-    """
+    """Return a tunnel through the worker's own proxy, which resolves the name."""
     way = connect_to_one(resolve(upstream.hostname or "", upstream.port or HTTP_PORT), upstream.port or HTTP_PORT)
     try:
         target = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
@@ -253,11 +230,7 @@ def connect_by(upstream: SplitResult, name: str, port: int) -> socket.socket:
 
 
 def await_tunnel(way: socket.socket) -> None:
-    """Read a proxy's answer to a tunnel request, and no byte behind it.
-
-    Raises:
-        OSError: The proxy refuses.
-    """
+    """Read a proxy's answer to a tunnel request, and no byte behind it."""
     told = b""
     while not told.endswith(b"\r\n\r\n") and len(told) < HEAD_BYTES:
         sign = way.recv(1)
@@ -269,17 +242,8 @@ def await_tunnel(way: socket.socket) -> None:
         raise OSError(0, f"the worker's proxy says {words!r}")
 
 
-def is_address(name: str) -> bool:
-    """Return whether a name is an IP address, in any form."""
-    return ":" in name or name.rpartition(".")[2][:1].isdigit()
-
-
 def connect_to_one(addresses: Sequence[str], port: int) -> socket.socket:
-    """Return a connection to the first of these addresses that answers.
-
-    Raises:
-        OSError: No address answers.
-    """
+    """Return a connection to the first of these addresses that answers."""
     failure = OSError(0, "no address")
     for address in addresses:
         connection = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)

@@ -6,6 +6,7 @@ import socket
 import ssl
 import threading
 import time
+from contextlib import suppress
 
 from septet.agents.proxy.network_log import IS_FULL, AskedHost, NetworkLog
 from septet.agents.proxy.network_rules import Network, NetworkRefusalError, host_name
@@ -57,10 +58,8 @@ class Connections:
         with self.guard:
             self.is_over = True
             for each in self.open_sockets:
-                try:
+                with suppress(OSError):
                     each.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    continue
         bound = time.monotonic() + ENOUGH_SECONDS
         while self.open_sockets and time.monotonic() < bound:
             time.sleep(0.001)
@@ -71,7 +70,6 @@ class SeenUsage:
     """The token counts of one answer so far; a later count of a stream is never smaller."""
 
     def __init__(self) -> None:
-        """Begin without counts."""
         self.end = b""
         self.most: dict[bytes, int] = {}
 
@@ -113,11 +111,7 @@ class Passage:
         self.sent_bytes = self.received_bytes = 0
 
     def pass_on(self, head: bytes, rest: bytes) -> None:
-        """Connect, send the head and the bytes behind it, pass on bytes until one side ends, and log the request.
-
-        Raises:
-            OSError: The guest's side is gone.
-        """
+        """Connect, send the head and the bytes behind it, pass on bytes until one side ends, and log it all."""
         request = AskedHost(self.name, self.port, request=self.request)
         try:
             with self.connect() as host:
@@ -141,21 +135,12 @@ class Passage:
             self.connections.log.note(request, sent_bytes=sent, received_bytes=received, tokens=tokens)
 
     def begin(self, request: AskedHost) -> None:
-        """Log that the request is permitted.
-
-        Raises:
-            NetworkRefusalError: The log is full.
-        """
+        """Log that the request is permitted, or refuse the request if the log is full."""
         if not self.connections.log.begin(request):
             raise NetworkRefusalError(IS_FULL)
 
     def connect(self) -> socket.socket:
-        """Return a connection to the host.
-
-        Raises:
-            NetworkRefusalError: The guest may not reach the host.
-            OSError: The host does not answer, or its certificate is wrong.
-        """
+        """Return a connection to the host."""
         tls = self.connections.network.tls
         if self.is_https and tls is None:
             raise OSError(0, "no certificate can be looked at")
@@ -174,12 +159,7 @@ class Passage:
             answer(self.client, status, words)
 
     def pass_between(self, host: socket.socket, head: bytes, rest: bytes) -> None:
-        """Pass bytes in both directions.
-
-        Raises:
-            OSError: One side is gone.
-            ValueError: The guest does not send the body of a request.
-        """
+        """Pass bytes in both directions."""
         try:
             if not self.connections.add(host):
                 return
@@ -196,11 +176,7 @@ class Passage:
         self.sent_bytes += len(data)
 
     def part_of(self, data: bytes) -> tuple[bytes, bool]:
-        """Return the part of the guest's bytes that belongs to the request, and whether more bytes follow.
-
-        Raises:
-            ValueError: The bytes are not the body of a request.
-        """
+        """Return the part of the guest's bytes that belongs to the request, and whether more bytes follow."""
         return (data, False) if self.body is None else self.body.take(data)
 
     def receive(self, data: bytes) -> None:
@@ -213,12 +189,7 @@ class Passage:
         self.received_bytes += len(data)
 
     def relay(self, host: socket.socket) -> None:
-        """Pass on bytes; when one direction ends, pass on its end and continue the other direction.
-
-        Raises:
-            OSError: One side is gone.
-            ValueError: The guest does not send the body of a request.
-        """
+        """Pass on bytes; when one direction ends, pass on its end and continue the other direction."""
         poller = select.poll()
         for each in (self.client, host):
             each.settimeout(IDLE_SECONDS)
@@ -249,11 +220,7 @@ class Passage:
 
 
 def receive(source: socket.socket) -> bytes:
-    """Return the bytes that have come, with the bytes that TLS still buffers.
-
-    Raises:
-        OSError: The other side is gone.
-    """
+    """Return the bytes that have come, with the bytes that TLS still buffers."""
     data = source.recv(CHUNK_BYTES)
     while isinstance(source, ssl.SSLSocket) and data and source.pending():
         data += source.recv(source.pending())
@@ -261,11 +228,7 @@ def receive(source: socket.socket) -> bytes:
 
 
 def read_head(client: socket.socket) -> tuple[bytes, bytes]:
-    """Return the head of a request, and the bytes behind it.
-
-    Raises:
-        OSError: The head is missing or too long.
-    """
+    """Return the head of a request, and the bytes behind it."""
     data = b""
     while END_OF_HEAD not in data:
         more = client.recv(CHUNK_BYTES)
@@ -281,7 +244,5 @@ def answer(client: socket.socket, status: str, words: str) -> None:
     body = f"{words}\n".encode()
     fields = f"Content-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close"
     head = f"HTTP/1.1 {status}\r\n{fields}\r\n\r\n"
-    try:
+    with suppress(OSError):
         client.sendall(head.encode() + body)
-    except OSError:
-        return

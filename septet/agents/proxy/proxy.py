@@ -139,11 +139,7 @@ class Proxy:
         passage.pass_on(changed, rest)
 
     def split(self, client: socket.socket, text: str, usual_port: int) -> tuple[str, int]:
-        """Return the host and port of a request.
-
-        Raises:
-            OSError: The text names no host; the client has the answer.
-        """
+        """Return the host and port of a request; for a text without a host answer, and raise `OSError`."""
         try:
             return split_host(text, usual_port)
         except NetworkRefusalError as refusal:
@@ -153,11 +149,7 @@ class Proxy:
 
 
 def read_request(client: socket.socket) -> tuple[RequestHead, RequestBody, bytes] | None:
-    """Return a request's head, its body, and the bytes that have come behind the head; `None` if it was refused.
-
-    Raises:
-        OSError: The client is gone.
-    """
+    """Return a request's head, its body, and the bytes behind the head; `None` if the request was refused."""
     client.settimeout(HEAD_SECONDS)
     head, rest = read_head(client)
     try:

@@ -45,11 +45,7 @@ class RequestHead:
 
 
 def read_field(line: bytes) -> tuple[bytes, bytes]:
-    """Return the name and the value of a field.
-
-    Raises:
-        ValueError: The line is no field.
-    """
+    """Return the name and the value of a field."""
     name, colon, value = line.partition(b":")
     if not colon or not NAME.fullmatch(name) or OTHER_ENDS.search(value):
         raise ValueError("A line of the request's head is not a valid field.")
@@ -99,11 +95,7 @@ class RequestBody:
         self.has_switched = False
 
     def take(self, data: bytes) -> tuple[bytes, bool]:
-        """Return the bytes that belong to the request, and whether more bytes follow them.
-
-        Raises:
-            ValueError: The bytes are no valid chunks.
-        """
+        """Return the bytes that belong to the request, and whether more bytes follow; refuse invalid chunks."""
         if self.has_switched:
             return data, False
         if self.is_chunked:

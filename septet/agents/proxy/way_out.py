@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 
 from septet.agents.processes.own_user import FIRST_USER
 from septet.agents.processes.process_tree import close_others, die_with_parent
@@ -30,11 +31,7 @@ class WayOut:
     """The proxy of one guest; the guest starts only after the proxy listens."""
 
     def __init__(self, fields: Mapping[str, object]) -> None:
-        """Read the order's network, and make the pipes by which bubblewrap reports and is held.
-
-        Raises:
-            OSError: The machine refused.
-        """
+        """Read the order's network, and make the pipes by which bubblewrap reports and is held."""
         self.network = Network(fields)
         self.pid = 0
         self.started_count = 0
@@ -54,11 +51,7 @@ class WayOut:
         return ("--info-fd", str(self.told), "--block-fd", str(self.held))
 
     def start(self) -> None:
-        """Fork the proxy; the first proxy holds the guest back until the proxy listens in the guest's network.
-
-        Raises:
-            OSError: The machine refused.
-        """
+        """Fork the proxy; the first proxy holds the guest back until the proxy listens in the guest's network."""
         log, supervisor = open_log(), os.getpid()
         try:
             self.pid = os.fork()
@@ -105,35 +98,23 @@ class WayOut:
 
     def send_log(self, descriptor: int) -> None:
         """Send another log file's descriptor to the proxy, and close the descriptor; ignore an ended proxy."""
-        try:
-            socket.send_fds(self.control, [b"+"], [descriptor])
-        except OSError:
-            return
-        finally:
-            os.close(descriptor)
+        tell(self.control, b"+", [descriptor])
+        os.close(descriptor)
 
     def end(self) -> None:
         """Make the proxy write the rest of its log and end."""
         self.close_pipes()
-        self.shut_control()
+        with suppress(OSError):  # a proxy that has ended is reaped by the supervisor
+            self.control.shutdown(socket.SHUT_WR)
         for descriptor in self.listeners:
             os.close(descriptor)
         self.listeners = []
 
-    def shut_control(self) -> None:
-        """Notify the proxy that its work is over; the supervisor reaps a proxy that has ended."""
-        try:
-            self.control.shutdown(socket.SHUT_WR)
-        except OSError:
-            return
-
     def await_log(self) -> None:
         """Wait half a second at most for the proxy to write its log and then close its end of the socket."""
-        try:  # the socket is closed if no further proxy could be started
+        with suppress(OSError):  # the socket is closed if no further proxy could be started
             self.control.settimeout(LOG_SECONDS)
             self.control.recv(1)
-        except OSError:
-            return
 
 
 def become_proxy(way_out: WayOut, log: int, supervisor: int) -> None:
@@ -163,11 +144,7 @@ def become_proxy(way_out: WayOut, log: int, supervisor: int) -> None:
 
 
 def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
-    """Listen in the guest's network, release the guest, and serve it.
-
-    Raises:
-        OSError: The guest's network cannot be entered.
-    """
+    """Listen in the guest's network, release the guest, and serve it."""
     listeners = way_out.listeners
     if way_out.pipes:
         listeners = receive_listeners(way_out)
@@ -184,11 +161,7 @@ def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
 
 
 def receive_listeners(way_out: WayOut) -> list[int]:
-    """Return sockets that listen in the guest's network; empty if the guest ended before its network was made.
-
-    Raises:
-        OSError: The guest's network cannot be entered.
-    """
+    """Return sockets that listen in the guest's network; empty if the guest ended before its network was made."""
     ours, theirs = socket.socketpair()
     places = way_out.network.places
     helper = os.fork()
@@ -226,8 +199,6 @@ def give_up_root() -> None:
 
 
 def tell(control: socket.socket, words: bytes, descriptors: list[int] | None = None) -> None:
-    """Send words and descriptors to the supervisor; ignore a supervisor that has ended."""
-    try:
+    """Send words and descriptors over a socket; ignore another side that has ended."""
+    with suppress(OSError):
         socket.send_fds(control, [words], descriptors or [])
-    except OSError:
-        return

@@ -81,10 +81,6 @@ class Run:
         """Whether the run's activity was reset since; the run then counts as a run of another workflow run."""
         return (self.folder / _SET_ASIDE).exists()
 
-    def leave_aside(self) -> None:
-        """Set the run aside."""
-        self.put(_SET_ASIDE, b"")
-
     def lives(self) -> bool:
         """Whether the run's supervisor lives."""
         return lock_is_held(self.folder / "lock")
@@ -146,7 +142,7 @@ class Runs:
 
     def at(self, folder: Path) -> Run:
         """Return the run of a folder."""
-        return read_run(folder, self.runner)
+        return Run(folder, _read_record(folder), self.runner)
 
     def orders(self) -> list[str]:
         """Return the work orders that have runs here."""
@@ -170,7 +166,7 @@ class Runs:
         """Set aside the runs of a key: the next attempt begins anew, from the step's checkpoint."""
         for run in self.lately(order_id):
             if run.record is not None and run.record.key == key and not run.set_aside:
-                run.leave_aside()
+                run.put(_SET_ASIDE, b"")
 
     def lock_writer(self, order_id: str) -> int | None:
         """Take the lock of the workspace's one writer and return its descriptor; `None` if the lock is held.
@@ -250,11 +246,6 @@ def drop_run(folder: Path) -> None:
     folder.rmdir()
 
 
-def read_run(folder: Path, runner: Path | None) -> Run:
-    """Return the run in a folder, on a host whose runner has this lock."""
-    return Run(folder, _read_record(folder), runner)
-
-
 def _read_record(folder: Path) -> RunRecord | None:
     try:
         return _read_whole(f"{folder}/run.json", RunRecord)
@@ -263,12 +254,7 @@ def _read_record(folder: Path) -> RunRecord | None:
 
 
 def _read_whole(path: str, kind: type[R]) -> R:
-    """Read a record, from the cache if the file has not changed; a whole record does not change.
-
-    Raises:
-        OSError: The file cannot be read.
-        MsgspecError: The file holds no record of this kind.
-    """
+    """Read a record, from the cache if the file has not changed; a whole record does not change."""
     facts = os.stat(path)  # noqa: PTH116 -- of hundreds, in text
     return cast("R", _read_once(path, cast("Hashable", kind), (facts.st_ino, facts.st_mtime_ns, facts.st_size)))
 

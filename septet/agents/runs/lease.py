@@ -46,12 +46,10 @@ class Attempt(msgspec.Struct, frozen=True):
     activity_id: str
     """The id of the activity in its workflow run; plain numbers count the activities."""
     number: int = 1
-    """The number of the attempt among its activity's attempts; a person's reset of the activity restarts the
-    count."""
+    """The number among its activity's attempts; a person's reset of the activity restarts the count."""
     started_at: float = 0.0
     """The time at which the server handed the attempt out, in seconds by the server's clock."""
     worker: WorkerId = (0, 0)
-    """The process of the worker."""
     epoch: int = 0
     """The number of attempts of the work order on this host, with this attempt."""
 
@@ -63,7 +61,6 @@ class Lease:
     runs: Runs
     order_id: str
     epoch: int
-    """The number of attempts of the work order on this host, including this attempt."""
     _line: bytes
     """The attempt's line; any line behind it or in its place belongs to a later attempt."""
     _begins_at: int
@@ -80,15 +77,9 @@ class Lease:
     ) -> Self:
         """Record the attempt and return its lease.
 
-        If a person has reset the activity since its last attempt, the runs of the key are set aside.
-
-        Args:
-            runs: The runs of this host.
-            key: The attempt's activity and workflow run.
-            lane: The lane, and the work order's visit to the lane; both are empty for the work order's own
-                workspace.
-            number: The number of the attempt of its activity.
-            started_at: The time at which the server handed the attempt out, in seconds.
+        If a person has reset the activity since its last attempt, the runs of the key are set aside. `lane` is the
+        lane, and the work order's visit to the lane; both are empty for the work order's own workspace. The server
+        handed the attempt out at `started_at`, in seconds.
 
         Raises:
             SupersededError: A later attempt has begun already: this attempt was held up between server and host.
@@ -103,7 +94,9 @@ class Lease:
             lines = file.read().splitlines()
             last = next(filter(None, map(_parse_attempt, reversed(lines))), None)
             if last is not None and _is_superseded(attempt, last, _of_run(attempt.run_id, lines)):
-                raise SupersededError(_late_message(order_id, attempt))
+                raise SupersededError(
+                    f"Attempt {attempt.number} at activity {attempt.activity_id} of {order_id} comes too late."
+                )
             if last is not None and _was_reset(attempt, last):
                 runs.set_aside(order_id, key)
             before = max(last.epoch if last is not None else 0, sum(line.endswith(b"}") for line in lines))
@@ -136,16 +129,13 @@ class Lease:
             SupersededError: A later attempt has begun, which does the same work.
         """
         self.check()
-        attempts = _attempts(_attempts_file(self.runs, self.order_id).read_bytes())
-        earlier = {attempt.worker for attempt in attempts} - {(0, 0), worker_id(os.getpid())}
-        return end_stopped_writer(self.runs, self.order_id, earlier)
+        attempts = map(_parse_attempt, _attempts_file(self.runs, self.order_id).read_bytes().splitlines())
+        workers = {attempt.worker for attempt in attempts if attempt is not None}
+        return end_stopped_writer(self.runs, self.order_id, workers - {(0, 0), worker_id(os.getpid())})
 
     @contextmanager
     def hold(self, patience_seconds: float = 30.0) -> Iterator[int]:
         """Hold the writer's lock during the block, and yield its descriptor.
-
-        Args:
-            patience_seconds: The longest wait for the present holder.
 
         Raises:
             SupersededError: A later attempt has begun.
@@ -181,9 +171,8 @@ def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -
     """Return whether the last recorded attempt is later than the attempt that begins, by the server's numbers.
 
     An attempt of another workflow run follows a reset if its run is new here; otherwise a reset superseded its
-    run. A
-    run takes its activities one after the other, so an earlier activity with a known name is over. After a reset
-    of an activity its attempts count from 1 again, so the server's clock identifies an old attempt.
+    run. A run takes its activities one after the other, so an earlier activity with a known name is over. After a
+    reset of an activity its attempts count from 1 again, so the server's clock identifies an old attempt.
     """
     if attempt.run_id != last.run_id:
         return bool(of_its_run)
@@ -222,10 +211,6 @@ def _is_same_activity(attempt: Attempt, other: Attempt) -> bool:
     return (attempt.run_id, attempt.activity_id) == (other.run_id, other.activity_id)
 
 
-def _late_message(order_id: str, attempt: Attempt) -> str:
-    return f"Attempt {attempt.number} at activity {attempt.activity_id} of {order_id} comes too late."
-
-
 def was_restored(runs: Runs, order_id: str) -> bool:
     """Return whether a work order's files come from a backup; the work order may have continued elsewhere."""
     path = runs.folder_of(order_id) / ATTEMPTS_FILE
@@ -243,10 +228,6 @@ def _of_run(run_id: str, lines: list[bytes]) -> list[Attempt]:
     mark = msgspec.json.encode(run_id)
     attempts = (_parse_attempt(line) for line in lines if mark in line)
     return [attempt for attempt in attempts if attempt is not None and attempt.run_id == run_id]
-
-
-def _attempts(lines: bytes) -> list[Attempt]:
-    return [attempt for line in lines.splitlines() if (attempt := _parse_attempt(line)) is not None]
 
 
 def _parse_attempt(line: bytes) -> Attempt | None:
@@ -267,11 +248,6 @@ def end_stopped_writer(runs: Runs, order_id: str, older_writers: Collection[Work
 
     The worker's children in the worktree die too; the worker's other agents live on and are adopted. Any other
     holder, for example a person's `septet rescue restore`, is left alone.
-
-    Args:
-        runs: The runs of this host.
-        order_id: The work order.
-        older_writers: The workers of the work order's superseded attempts.
     """
     holder = stopped_holder(runs.lock_of(order_id), read_lock_holders())
     if holder is None or worker_id(holder.pid) not in older_writers:

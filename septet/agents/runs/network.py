@@ -96,11 +96,8 @@ def tokens_seen(run: Run) -> tuple[int, int]:
 def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
     """Return the next agent's note of the hosts that only the last run was refused; empty without new hosts.
 
-    Programs that speak https hide a proxy's answer, and an agent without the note would try other ways.
-
-    Args:
-        setup: The folder with the records of the workspace's set-up, which came before all runs.
-        runs: The workspace's runs.
+    Programs that speak https hide a proxy's answer, and an agent without the note would try other ways. The
+    records of the workspace's set-up, which came before all runs, are in the folder `setup`.
     """
     *before, last = (refused_in(lines_of_commands(setup)), *map(refused_hosts, runs[-_MOST_RUNS:]))
     told_before = {name for names in before for name in names}
@@ -168,8 +165,7 @@ def record_refusals(call: "StepCall", run: Run) -> None:
 
 
 def _read_counted(run: Run) -> list[str]:
-    try:
+    with suppress(OSError, ValueError):
         hosts: list[str] = json.loads((run.folder / _FILE).read_bytes())
-    except (OSError, ValueError):
-        return []
-    return hosts
+        return hosts
+    return []

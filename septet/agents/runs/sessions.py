@@ -129,11 +129,7 @@ def pack_session(
 ) -> bytes | None:
     """Return a session's files as a compressed archive; `None` if the files are missing or too large.
 
-    Args:
-        adapter: The adapter of the session's CLI.
-        session_id: The session.
-        host: The machine of the user.
-        folder: The folder of the session; `None` for the user's own.
+    Without a folder the session is in the user's own.
 
     Raises:
         OSError: The files cannot be read.

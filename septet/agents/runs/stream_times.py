@@ -58,11 +58,8 @@ def written_last(run: Run) -> str:
 def pieces(chunk: bytes, begins_at: int, times: Sequence[Written], otherwise: str) -> Iterator[tuple[bytes, str]]:
     """Yield the parts of a chunk, each with the time of its writing, as ISO 8601 in UTC.
 
-    Args:
-        chunk: A part of a stream.
-        begins_at: The position of the chunk's first byte in the stream.
-        times: The recorded times.
-        otherwise: The time of bytes without a recorded time.
+    The chunk begins at the position `begins_at` of its stream; bytes without a recorded time have the time
+    `otherwise`.
     """
     inside = [note for note in times if note.position > begins_at]
     ends = [min(note.position - begins_at, len(chunk)) for note in inside]

@@ -88,21 +88,15 @@ def is_unknown_error(outcome: Outcome) -> bool:
 def count_try(outcome: Outcome, tries: int, usage: Usage) -> Outcome:
     """Return the outcome of a try that ended in an unknown error, with the cost of all tries; the last is final.
 
-    Args:
-        outcome: The outcome of the try, in the CLI's words.
-        tries: The number of tries of the turn that ended in an unknown error, including this try.
-        usage: The usage of all agents of the turn.
+    The message names the usage of all agents of the turn.
     """
-    told = f"attempt {tries} of {MOST_TRIES}; cost so far: {_cost(usage)}"
+    cost = "unknown" if usage.cost_usd is None else f"{usd_text(usage.cost_usd)} USD"
+    cost = f"{cost}, {usage.tokens:,} tokens" if usage.tokens else cost
+    told = f"attempt {tries} of {MOST_TRIES}; cost so far: {cost}"
     message = f"{outcome.message.rstrip()} (an unknown API error, {told})."
     if tries < MOST_TRIES:
         return replace(outcome, message=message)
     return replace(outcome, message=message, remedy=_REMEDY, retryable=False)
-
-
-def _cost(usage: Usage) -> str:
-    cost = "unknown" if usage.cost_usd is None else f"{usd_text(usage.cost_usd)} USD"
-    return f"{cost}, {usage.tokens:,} tokens" if usage.tokens else cost
 
 
 def seconds_of(run: Run) -> float:

@@ -6,7 +6,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self, cast
 
@@ -35,13 +35,9 @@ class Attachment(asyncio.Protocol):
     @classmethod
     async def to(cls, folder: Path) -> Self | None:
         """Attach to the supervisor of a run's folder; `None` if no supervisor listens."""
-        loop = asyncio.get_running_loop()
-        try:
-            with short_address(folder) as address:
-                _, attachment = await loop.create_unix_connection(cls, address)
-        except OSError:
-            return None
-        return attachment
+        with suppress(OSError), short_address(folder) as address:
+            return (await asyncio.get_running_loop().create_unix_connection(cls, address))[1]
+        return None
 
     @classmethod
     async def over(cls, connection: socket.socket) -> Self:
@@ -91,10 +87,7 @@ class Attachment(asyncio.Protocol):
 async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> ExitRecord | None:
     """End a run's agent, if it lives, with all that it started, and return the record of the end.
 
-    Args:
-        run: The run, of any request.
-        why: The reason, in one word: `cancelled`, `paused`, `reset` …
-        within_seconds: The longest wait; an agent has two seconds of grace.
+    The reason `why` is one word, such as `cancelled`. The agent has two seconds of grace.
 
     Raises:
         AgentError: The agent could not be ended.

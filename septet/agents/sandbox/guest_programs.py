@@ -46,14 +46,8 @@ def missing_programs(
 ) -> Iterator[MissingProgram]:
     """Yield each program of a repository's commands that guests do not find, once.
 
-    Paths relative to the repository are not checked: set-up or an agent may make the file later.
-
-    Args:
-        sandbox: The sandbox of the guests.
-        folder: The guests' working folder.
-        env: The guests' environment.
-        commands: Programs with their arguments.
-        what: The kind of the commands, as the messages name it.
+    Paths relative to the repository are not checked: set-up or an agent may make the file later. The messages
+    name the kind of the commands as `what`.
 
     Raises:
         OSError: No guest could be started.
@@ -80,18 +74,12 @@ def _describe(sandbox: Sandbox, env: Mapping[str, str], name: str, what: str) ->
         return MissingProgram(name, f"{what} `{name}`: this program {place}.", _NOWHERE)
     message = f"{what} `{name}` is {outside} on this machine, and agents and checks do not see that."
     named = [f"{each.path}{':rw' if each.writable else ''}" for each in sandbox.world.named_paths]
-    home = str(sandbox.world.home)
-    paths = _paths_to_name(sandbox, env, outside)
-    short = [f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path for path in paths]
-    setting = ",".join([*named, *short])
-    return MissingProgram(name, message, f'Show it to them: start the worker with SEPTET_GUEST_PATHS="{setting}".')
-
-
-def _paths_to_name(sandbox: Sandbox, env: Mapping[str, str], program: str) -> list[str]:
-    """Return the paths that a setting has to name so that guests find a program: its path and its toolchain."""
-    home, path = sandbox.world.home, Path(program)
+    home, path = sandbox.world.home, Path(outside)
     needs = Needs(env.get("PATH", ""), home)
     needs.add_program(path)
     seen = [needs.trace(each) for each in toolchain_paths(home, env)]
     parts = [each.path for each in needs.bindings(seen) if each.path != needs.trace(path)]
-    return [*([] if any(path.is_relative_to(part) for part in parts) else [program]), *map(str, parts)]
+    paths = [*([] if any(path.is_relative_to(part) for part in parts) else [outside]), *map(str, parts)]
+    short = [f"~{each[len(str(home)) :]}" if each.startswith(f"{home}/") else each for each in paths]
+    setting = ",".join([*named, *short])
+    return MissingProgram(name, message, f'Show it to them: start the worker with SEPTET_GUEST_PATHS="{setting}".')

@@ -147,11 +147,7 @@ class GuestRunner:
 
 
 def _follow(attached: socket.socket) -> ExitRecord | None:
-    """Wait for the program's end and return its record; `None` if its supervisor was killed.
-
-    Raises:
-        HaltedError: The attempt was cancelled; the program has ended, or does not end within 15 seconds.
-    """
+    """Wait for the program's end, for 15 seconds after a cancel; `None` if its supervisor was killed."""
     received, ended_by, halted = b"", float("inf"), None
     attached.settimeout(_LOOK_SECONDS)
     while b"\n" not in received and time.monotonic() < ended_by:
@@ -175,7 +171,4 @@ def _follow(attached: socket.socket) -> ExitRecord | None:
 
 
 def _end_of(path: Path) -> str:
-    try:
-        return end_of_file(path, _OUTPUT_BYTES)
-    except FileNotFoundError:
-        return ""
+    return end_of_file(path, _OUTPUT_BYTES) if path.exists() else ""

@@ -38,16 +38,12 @@ def model_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple
 
 def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Invocation:
     """Return an invocation without the kept keys, in which models are at ports of the guest's own loopback."""
-    places = [
-        replace(
-            place,
-            address=key.address_inside,
-            keys={
-                name: worthless_key(number) if place.keys[name] else "" for number, name in enumerate(place.keys)
-            },
-        )
-        for place, key in _kept_outside(adapter, host, invocation)
-    ]
+    places = []
+    for place, key in _kept_outside(adapter, host, invocation):
+        keys = {
+            name: worthless_key(number) if real else "" for number, (name, real) in enumerate(place.keys.items())
+        }
+        places.append(replace(place, address=key.address_inside, keys=keys))
     return adapter.move_models(invocation, places) if places else invocation
 
 
@@ -63,20 +59,10 @@ def name_models(text: str, keys: Iterable[ModelKey]) -> str:
 
 def _kept_outside(adapter: Adapter, host: Machine, invocation: Invocation) -> list[tuple[ModelPlace, ModelKey]]:
     """Return each model place with keys that stay outside, and its key for the proxy."""
-    places = adapter.model_places(invocation, host)
-    kept = [place for place in places if place.is_kept]
-    return [
-        (
-            place,
-            ModelKey(
-                FIRST_MODEL_PORT + number,
-                place.address,
-                tuple(place.keys.values()),
-                place.headers,
-                place.requests,
-                place.query_names,
-                place.fields,
-            ),
-        )
-        for number, place in enumerate(kept)
-    ]
+    found = []
+    for place in adapter.model_places(invocation, host):
+        if place.is_kept:
+            port, keys = FIRST_MODEL_PORT + len(found), tuple(place.keys.values())
+            further = (place.headers, place.requests, place.query_names, place.fields)
+            found.append((place, ModelKey(port, place.address, keys, *further)))
+    return found

@@ -57,10 +57,18 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
     invocation = adapter.invocation(Turn(prompt="", worktree=worktree, tools="none"), host)
     program, env = invocation.argv[0], dict(invocation.env)
     version, complaint = _version(Sandbox(), program, worktree, env) if facts.tested_version else (None, "")
-    obstacle = _check_fitness(adapter, host, worktree)
+    obstacle: SeptetError | None = None
+    try:
+        adapter.invocation(Turn(prompt="", worktree=worktree), host)
+    except SeptetError as error:  # a step's work is impossible here, for example as root without a sandbox
+        obstacle = error
     if obstacle is None and version is not None and sandbox.confines:
-        inside = _version(sandbox, program, worktree, guest_environment(env))
-        obstacle = _missing_inside(program, *inside)
+        inside, why = _version(sandbox, program, worktree, guest_environment(env))
+        if inside is None:
+            remedy = (
+                "Start the worker (`septet up`) again with the folders that it needs added to SEPTET_GUEST_PATHS."
+            )
+            obstacle = SandboxError(f"{program} does not start in the sandbox: {why}", remedy=remedy)
     oldest, newest = facts.tested_since or facts.tested_version or "0", facts.tested_version or "0"
     parts = _version_parts(version) if version is not None else ()
     return Probe(
@@ -73,14 +81,6 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
         obstacle=obstacle,
         complaint=complaint,
     )
-
-
-def _missing_inside(program: str, version: str | None, complaint: str) -> SeptetError | None:
-    """Return the error of a program that starts only outside of the sandbox; `None` if `version` is known."""
-    if version is not None:
-        return None
-    remedy = "Start the worker (`septet up`) again with the folders that it needs added to SEPTET_GUEST_PATHS."
-    return SandboxError(f"{program} does not start in the sandbox: {complaint}", remedy=remedy)
 
 
 def _version(sandbox: Sandbox, program: str, worktree: Path, env: dict[str, str]) -> tuple[str | None, str]:
@@ -100,15 +100,6 @@ def _version_parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def _check_fitness(adapter: Adapter, host: Machine, worktree: Path) -> SeptetError | None:
-    """Return the reason why the agent cannot do a step's work here, for example root without a sandbox."""
-    try:
-        adapter.invocation(Turn(prompt="", worktree=worktree), host)
-    except SeptetError as error:
-        return error
-    return None
-
-
 _SECONDS: Final = 20.0
 _PROGRAM: Final = ("true",)
 
@@ -116,11 +107,7 @@ _PROGRAM: Final = ("true",)
 def try_network(sandbox: Sandbox, env: Mapping[str, str], state_dir: Path) -> str:
     """Start an idle guest in a network of its own; return the reason of a failure, or an empty text.
 
-    Args:
-        sandbox: The sandbox of the guest.
-        env: The environment with the PATH of programs.
-        state_dir: The folder for the trial's temporary folder; if the folder is missing, the system's temporary
-            folder is used.
+    The trial's temporary folder is in `state_dir`, or in the system's temporary folder if that is missing.
     """
     place = state_dir if state_dir.is_dir() else None
     # The supervisor may write its last record while the folder is removed; such an error is ignored.

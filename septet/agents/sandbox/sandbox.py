@@ -133,32 +133,24 @@ def find_sandbox(
 ) -> Sandbox:
     """Return the sandbox of this host.
 
-    Args:
-        setting: `auto`, `bwrap` or `none`.
-        env: The environment in which bubblewrap is searched and tried.
-        world: The common world of guests; `None` for a world with the home of `env` alone.
-        bundled: The bubblewrap to try if the system has none, or a bubblewrap that is too old.
+    The setting is `auto`, `bwrap` or `none`; without a world guests have the home of `env` alone. `bundled` is
+    tried if the system has no bubblewrap, or a bubblewrap that is too old.
 
     Raises:
         SandboxError: Bubblewrap is demanded and does not start here.
     """
     if setting == "none":
         return Sandbox(reason="The setting is `none`.", remedy="Set SEPTET_SANDBOX=auto.")
-    sandbox = _try_sandbox(env, world or World(Path(env.get("HOME") or _NO_HOME)), bundled)
+    world = world or World(Path(env.get("HOME") or _NO_HOME))
+    system = shutil.which(_PROGRAM, path=env.get("PATH", os.defpath))
+    sandbox = Sandbox(reason="`bwrap` was not found on PATH.", remedy=_INSTALL)
+    if system is not None:
+        sandbox = _try_program(Path(system).absolute(), env, world)
+    if bundled is not None and sandbox.remedy == _INSTALL:
+        sandbox = _try_program(bundled, env, world)
     if setting == "bwrap" and sandbox.program is None:
         raise SandboxError(f"SEPTET_SANDBOX=bwrap: {sandbox.reason}", remedy=sandbox.remedy)
     return sandbox
-
-
-def _try_sandbox(env: Mapping[str, str], world: World, bundled: Path | None) -> Sandbox:
-    """Try the system's bubblewrap, and the bundled bubblewrap only if the system's is missing or too old."""
-    system = shutil.which(_PROGRAM, path=env.get("PATH", os.defpath))
-    tried = Sandbox(reason="`bwrap` was not found on PATH.", remedy=_INSTALL)
-    if system is not None:
-        tried = _try_program(Path(system).absolute(), env, world)
-    if bundled is not None and tried.remedy == _INSTALL:
-        tried = _try_program(bundled, env, world)
-    return tried
 
 
 def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox:
@@ -188,8 +180,7 @@ def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
 def how_to_allow(restriction: Path = _RESTRICTION) -> str:
     """Return the remedy for a bubblewrap that may not make user namespaces.
 
-    Args:
-        restriction: The kernel's file that says whether AppArmor restricts user namespaces.
+    The kernel's file `restriction` says whether AppArmor restricts user namespaces.
     """
     try:
         return _ALLOW_DISTRIBUTIONS if restriction.read_bytes().strip() == b"1" else _ALLOW

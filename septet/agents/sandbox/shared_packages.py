@@ -42,12 +42,6 @@ def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: San
     A missing folder is filled by a CLI that prints its version or help, in a sandbox with this folder alone: no
     agent ever writes there, so no agent leaves code for another.
 
-    Args:
-        root: `STATE/packages`.
-        adapter: The CLI.
-        machine: The machine with the CLI.
-        sandbox: The sandbox of the first start.
-
     Raises:
         AgentMissingError: The program was not found.
         OSError: The disk refused.
@@ -56,7 +50,9 @@ def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: San
     if not unpacks and compiled is None:
         return ()
     program = Path(find_program(adapter.name, adapter.program, machine))
-    version = _version_of(program)
+    status = program.stat()
+    words = f"{program.resolve()}\0{status.st_size}\0{status.st_mtime_ns}"
+    version = hashlib.sha256(words.encode()).hexdigest()[:16]
     env = guest_environment(select_variables(machine.env, FOR_EVERY_AGENT))
     users = own_packages(adapter, machine)
     shared: tuple[OwnFolder, ...] = ()
@@ -71,13 +67,6 @@ def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: San
         start = _FirstStart(folder, place, (str(program), *compiled.words), env, users, shared)
         shared = (*shared, *_fill_once(start, sandbox))
     return shared
-
-
-def _version_of(program: Path) -> str:
-    """Return a name for the program's present file, by its path, size and time of change."""
-    status = program.stat()
-    words = f"{program.resolve()}\0{status.st_size}\0{status.st_mtime_ns}"
-    return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
 def _fill_once(start: _FirstStart, sandbox: Sandbox) -> tuple[OwnFolder, ...]:

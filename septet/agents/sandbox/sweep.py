@@ -1,6 +1,7 @@
 """Kill the leftovers of a killed supervisor: the processes with their run's mark, in any session."""
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +30,8 @@ def sweep_leftovers(mark: str, folder: Path) -> int:
     while leftovers := [process for process in psutil.process_iter() if _has_mark(process, mark)]:
         for process in leftovers:
             killed.add(process.pid)
-            _kill(process)
+            with suppress(psutil.Error):
+                process.kill()
         if time.monotonic() > bound:
             break
         time.sleep(_PAUSE_SECONDS)
@@ -59,10 +61,3 @@ def _has_mark(process: psutil.Process, mark: str) -> bool:
         return process.environ().get(RUN_VARIABLE) == mark
     except psutil.Error:
         return False
-
-
-def _kill(process: psutil.Process) -> None:
-    try:
-        process.kill()
-    except psutil.Error:
-        return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ VALUED = frozenset(
         "--max-budget-usd", "--disallowedTools", "--tools",
     }
 )  # fmt: skip
-_UUID_LENGTHS = [8, 4, 4, 4, 12]
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class RefusalError(Exception):
@@ -70,9 +71,7 @@ def parse(argv: list[str]) -> Arguments:
 
 def is_uuid(text: str) -> bool:
     """Return whether `text` is a UUID in its usual form."""
-    parts = text.split("-")
-    digits = "0123456789abcdefABCDEF"
-    return [len(part) for part in parts] == _UUID_LENGTHS and all(each in digits for each in "".join(parts))
+    return bool(_UUID.fullmatch(text))
 
 
 def _next(rest: Iterator[str], name: str) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from septet.agents.scripted.jobs import Answer, Job
     from septet.agents.scripted.task import PromptTask
 
-_OURS, _BETWEEN, _THEIRS = "<<<<<<< ", "=======", ">>>>>>> "
+_MARKS, _BETWEEN = ("<<<<<<< ", ">>>>>>> "), "======="
 
 
 def plan_solution(task: PromptTask, hands: Hands) -> Answer:
@@ -58,7 +58,8 @@ def rework(task: PromptTask, hands: Hands) -> Answer:
     for path in (task.feedback.get("conflict") or {}).get("paths", []):
         content = read(task.folder / path)
         if content is not None:
-            hands.write(path, both_sides(content))
+            lines = (line for line in content.split("\n") if not line.startswith(_MARKS) and line != _BETWEEN)
+            hands.write(path, "\n".join(lines))
             done.append(f"`{path}` holds what both sides have.")
     return {
         "success": True,
@@ -66,13 +67,6 @@ def rework(task: PromptTask, hands: Hands) -> Answer:
         "commit_message": "fix: answer what is said on the pull request",
         "replies": replies,
     }
-
-
-def both_sides(content: str) -> str:
-    """Return a text without a conflict's markers: the lines of both sides stay, one after the other."""
-    lines = content.split("\n")
-    marks = (_OURS, _THEIRS)
-    return "\n".join(line for line in lines if not line.startswith(marks) and line != _BETWEEN)
 
 
 def _task(number: int, file: str) -> Answer:

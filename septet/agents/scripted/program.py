@@ -29,14 +29,7 @@ class Program:
     run_type: ClassVar[type[ScriptedRun]] = ScriptedRun
 
     def __init__(self, env: Mapping[str, str], stdin: BinaryIO, stdout: BinaryIO, stderr: TextIO) -> None:
-        """Take the process's files.
-
-        Args:
-            env: The variables, of which `SEPTET_SCRIPTED_HOME`, `HOME` and `SEPTET_SCRIPTED_SCENARIO` are read.
-            stdin: The prompt, or a prompt on each line with `--input-format stream-json`.
-            stdout: The file of the stream.
-            stderr: The file of a refusal.
-        """
+        """Take the process's files; stderr gets a refusal."""
         self._env = env
         self._stdin = stdin
         self._stdout = stdout
@@ -51,9 +44,14 @@ class Program:
                 return 0
             scenario = load_scenario(self._env.get("SEPTET_SCRIPTED_SCENARIO", ""), self.scenario_type)
             prompt = "" if arguments.serves else self._read_prompt()
-            memory = Memory(self._home())
+            own = self._env.get("SEPTET_SCRIPTED_HOME")
+            memory = Memory(Path(own) if own else Path(self._env.get("HOME", "")) / ".septet-scripted")
             try:
-                session = _session(memory, arguments)
+                session = (
+                    memory.begin(arguments.session_id)
+                    if arguments.resume is None
+                    else memory.resume(arguments.resume)
+                )
             except UnknownSessionError:
                 return self._no_conversation(arguments, scenario)
             if not arguments.serves:
@@ -74,10 +72,6 @@ class Program:
                 run = self.run_type(stream, scenario, memory, text_of(message))
                 code = run.play(message if arguments.replays else None)
         return code
-
-    def _home(self) -> Path:
-        own = self._env.get("SEPTET_SCRIPTED_HOME")
-        return Path(own) if own else Path(self._env.get("HOME", "")) / ".septet-scripted"
 
     def _read_prompt(self) -> str:
         prompt = self._stdin.read().decode(errors="replace")
@@ -123,10 +117,6 @@ def text_of(message: dict[str, Any]) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(str(block.get("text", "")) for block in content)
-
-
-def _session(memory: Memory, arguments: Arguments) -> ScriptedSession:
-    return memory.begin(arguments.session_id) if arguments.resume is None else memory.resume(arguments.resume)
 
 
 if __name__ == "__main__":

@@ -40,11 +40,7 @@ class ScriptedRun:
         self._finalizing = self._arguments.resume is not None and self._arguments.without_tools
         self._remember_task()
         self.script = self._choose_script(scenario, memory)
-        self.hands = self.new_hands(scenario)
-
-    def new_hands(self, scenario: Scenario) -> Hands:
-        """Return the tools of this run."""
-        return Hands(self.stream, self.folder, self.script.crash_after_edits, leave_notes=scenario.is_given)
+        self.hands = Hands(self.stream, self.folder, self.script.crash_after_edits, leave_notes=scenario.is_given)
 
     def play(self, message: dict[str, Any] | None = None) -> int:
         """Play the run to its end and return the exit code; `message` is a message of stdin to repeat."""

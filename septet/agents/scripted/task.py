@@ -52,7 +52,8 @@ class PromptTask:
         self.labels: str = str(issue.get("labels") or "")
         self.number: str = facts.get("issue number", str(issue.get("number") or ""))
         self.order: str = facts.get("work order") or folder.name
-        self.issue_class: str = _class_in_heading(prompt) or facts.get("class") or _class_in(prompt)
+        named = _first(r"(?<![\w/])/(?:bug|feature|chore)\b", prompt)
+        self.issue_class: str = _class_in_heading(prompt) or facts.get("class") or named
         self.plan_path: str = facts.get("plan") or _first(r"\bspecs/[^\s`'\"<>]+\.md\b", prompt)
         self.branch: str = facts.get("branch", "")
         self.solution: str = facts.get("solution", "")
@@ -151,10 +152,6 @@ def _between(text: str, begin: str, end: str) -> str:
 def _class_in_heading(prompt: str) -> str:
     found = _first(r"(?<=\A# build_plan_)(?:bug|feature|chore)\b", prompt)
     return f"/{found}" if found else ""
-
-
-def _class_in(prompt: str) -> str:
-    return _first(r"(?<![\w/])/(?:bug|feature|chore)\b", prompt)
 
 
 def _first(pattern: str, text: str) -> str:

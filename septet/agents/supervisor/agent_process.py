@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from contextlib import suppress
 
 from septet.agents.processes.confined import SandboxStart, open_report, report_to
 from septet.agents.processes.control_group import GuestGroup, find_parent, make_group
@@ -38,11 +39,7 @@ class AgentProcess:
         self.outputs: list[int] = []
 
     def start_agent(self) -> int:
-        """Start the agent, and return its process id.
-
-        Raises:
-            OSError: The program cannot be started, or its files cannot be made.
-        """
+        """Start the agent, and return its process id."""
         self.open_outputs()
         argv, closing = self.confine()
         files = self.open_files()
@@ -57,23 +54,23 @@ class AgentProcess:
             self.become_agent(argv, files, report, supervisor)
         os.close(report)
         self.start_beside(agent)
-        for descriptor in closing:
+        for descriptor in (*closing, *files):
             os.close(descriptor)
-        self.close_files(files)
         refusal = os.read(refusals, 16)
         os.close(refusals)
         if refusal:
             os.waitpid(agent, 0)
             raise OSError(int(refusal), os.strerror(int(refusal)))
-        self.await_network()
+        why = self.way_out.await_listening() if self.way_out is not None else ""
+        if why and why != ENDED_BEFORE:  # the proxy has failed: the guest dies before its start
+            self.cause, self.why = "not_started", why
+            self.kill_at = time.monotonic()
         return agent
 
     def sign_lock(self) -> None:
         """Write the holder into the run's lock."""
-        try:
+        with suppress(OSError):  # a full disk: the lock itself counts, its content is for people
             os.write(self.run_lock, json.dumps({"supervisor_pid": os.getpid(), **self.agent_identity}).encode())
-        except OSError:  # a full disk: the lock itself counts, its content is for people
-            return
 
     def become_agent(self, argv: tuple[str, ...], files: tuple[int, ...], report: int, supervisor: int) -> None:
         """Turn this new fork into the agent; never return.
@@ -102,11 +99,7 @@ class AgentProcess:
             os._exit(127)
 
     def start_beside(self, agent: int) -> None:
-        """Start the guest's proxy, if any, and the recorder, while bubblewrap makes the sandbox.
-
-        Raises:
-            OSError: The machine refused, and the agent is dead.
-        """
+        """Start the guest's proxy, if any, and the recorder, while bubblewrap makes the sandbox."""
         try:
             if self.way_out is not None:
                 self.way_out.start()
@@ -116,13 +109,6 @@ class AgentProcess:
             os.kill(agent, signal.SIGKILL)  # before its pipes close: their end would let it begin
             os.waitpid(agent, 0)
             raise
-
-    def await_network(self) -> None:
-        """Wait until the guest's proxy listens; if the proxy fails, kill the guest before its start."""
-        why = self.way_out.await_listening() if self.way_out is not None else ""
-        if why and why != ENDED_BEFORE:
-            self.cause, self.why = "not_started", why
-            self.kill_at = time.monotonic()
 
     def confine(self) -> tuple[tuple[str, ...], list[int]]:
         """Return the arguments that start the program, and the descriptors that only the agent needs."""
@@ -153,26 +139,18 @@ class AgentProcess:
         )
         return (prompt, *self.recorder.writers)
 
-    def close_files(self, files: tuple[int, ...]) -> None:
-        """Close the agent's ends of the files."""
-        for descriptor in files:
-            os.close(descriptor)
-
     def signal_group(self, number: int) -> None:
         """Signal the agent's process group; a missing group is no error.
 
         SIGTERM would make a sandbox kill the processes inside: so each process inside gets the signal instead.
         """
-        only_inside = self.order.confined and number == signal.SIGTERM
-        try:
-            if only_inside:
+        with suppress(OSError):
+            if self.order.confined and number == signal.SIGTERM:
                 for pid in group_of(self.agent):
                     if pid != self.agent:
                         os.kill(pid, number)
             elif self.agent:
                 os.killpg(self.agent, number)
-        except OSError:
-            return
 
     @property
     def proxy(self) -> int:

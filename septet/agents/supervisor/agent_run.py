@@ -14,20 +14,15 @@ import select
 import signal
 import socket
 import time
+from contextlib import suppress
 
-from septet.agents.processes.confined import (
-    REPORT,
-    exit_code_inside,
-    start_failure,
-)
+from septet.agents.processes.confined import REPORT, exit_code_inside, start_failure
 from septet.agents.processes.exit_file import utc_text, write_record
 from septet.agents.processes.order import Order
 from septet.agents.processes.own_user import RunUser
 from septet.agents.processes.process_tree import has_others, identity, kill_below, read_file
 from septet.agents.processes.resource_limits import LOOK_SECONDS, ResourceWatch
-from septet.agents.proxy.way_out import WayOut
 from septet.agents.supervisor.agent_process import NEVER, AgentProcess
-from septet.agents.supervisor.recorder import OutputRecorder
 
 TICKS_PER_IDLE_LIMIT = 20
 LONGEST_TICK_SECONDS = 5.0
@@ -157,7 +152,7 @@ class Supervisor(AgentProcess):
                 self.end_agent("ended", line[4 : 4 + WHY_LIMIT].decode("utf-8", "replace"))
 
     def reap(self) -> bool:
-        """Reap every child that has ended; return whether other children live."""
+        """Reap every child that has ended, replacing a killed proxy or recorder; return whether children live."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -169,20 +164,12 @@ class Supervisor(AgentProcess):
                 self.status = status
             elif self.way_out is not None and pid == self.way_out.pid:
                 self.way_out.pid = 0
-                self.replace_proxy(self.way_out)
+                if self.agent and self.status is None and self.way_out.listeners and not self.way_out.replace():
+                    self.kill_agent("ended", "proxy_lost")
             elif self.recorder is not None and pid == self.recorder.pid:
-                self.replace_recorder(self.recorder, status)
-
-    def replace_proxy(self, way_out: WayOut) -> None:
-        """Replace a proxy that was killed; if no new proxy starts, end the guest; its next run continues."""
-        if self.agent and self.status is None and way_out.listeners and not way_out.replace():
-            self.kill_agent("ended", "proxy_lost")
-
-    def replace_recorder(self, recorder: OutputRecorder, status: int) -> None:
-        """Replace a recorder that was killed; if no new recorder starts, end the agent."""
-        recorder.pid = 0
-        if status != 0 and not recorder.replace():
-            self.kill_agent("ended", "recorder_lost")
+                self.recorder.pid = 0
+                if status != 0 and not self.recorder.replace():
+                    self.kill_agent("ended", "recorder_lost")
 
     def hold_limits(self) -> None:
         """End an agent that has reached a limit, and kill an agent that does not end."""
@@ -244,20 +231,16 @@ class Supervisor(AgentProcess):
                 killed |= kill_below(os.getpid(), self.own)
             self.await_child()
         if self.recorder is not None:
-            self.await_recorder(self.recorder)
+            bound = time.monotonic() + RECORD_SECONDS
+            while self.recorder.pid and time.monotonic() < bound and self.reap():
+                self.await_child()
+            if self.recorder.pid:  # a full disk could take forever
+                os.kill(self.recorder.pid, signal.SIGKILL)
         if self.group is not None and self.group.close() and not self.cause:
             self.cause, self.why = "memory_limit", self.watch.memory_words
         self.swept_count = 0 if self.order.confined else len(killed)
         if self.way_out is not None:
             self.way_out.await_log()
-
-    def await_recorder(self, recorder: OutputRecorder) -> None:
-        """Wait up to `RECORD_SECONDS` until all output is written; a full disk could take forever."""
-        bound = time.monotonic() + RECORD_SECONDS
-        while recorder.pid and time.monotonic() < bound and self.reap():
-            self.await_child()
-        if recorder.pid:
-            os.kill(recorder.pid, signal.SIGKILL)
 
     def await_child(self) -> None:
         """Sleep until a child has ended, for a millisecond at most."""
@@ -293,8 +276,6 @@ class Supervisor(AgentProcess):
             }
         ).encode()
         for client, _ in self.clients.values():
-            try:
+            with suppress(OSError):
                 client.send(b"ended " + record + b"\n")
-            except OSError:
-                continue
         write_record("exit.json", record, self.outputs)

@@ -14,15 +14,16 @@ import select
 import signal
 import socket
 import time
+from contextlib import suppress
 
 from septet.agents.processes.order import WARM, receive_order
 from septet.agents.processes.own_user import prepare_user
 from septet.agents.processes.process_tree import children, die_with_parent, kill_below, lead_orphans
+from septet.agents.supervisor.agent_process import NEVER
 from septet.agents.supervisor.agent_run import Supervisor
 from septet.agents.supervisor.recorder import is_recorder
 from septet.agents.supervisor.warm_process import WarmSupervisor
 
-NEVER = float("inf")
 TICK_SECONDS = 0.5
 SWEEP_SECONDS = 2.0
 """The longest time of a sweep; a process that lives longer hangs in the kernel."""
@@ -47,10 +48,15 @@ class Runner:
     def serve(self) -> socket.socket | None:
         """Start supervisors until SIGTERM or Ctrl-C, and then wait for the last supervisor.
 
-        Returns:
-            In a supervisor, its socket; in this process `None`.
+        Return a supervisor's socket in that supervisor, and `None` in this process.
         """
-        self.prepare()
+        lead_orphans()
+        self.listener.setblocking(False)
+        os.set_blocking(self.wakeup_writer, False)
+        signal.set_wakeup_fd(self.wakeup_writer, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
         poller = select.poll()
         for descriptor in (self.listener.fileno(), self.wakeup):
             poller.register(descriptor, select.POLLIN)
@@ -65,16 +71,6 @@ class Runner:
                     poller.unregister(self.listener.fileno())
             self.settle()
         return None
-
-    def prepare(self) -> None:
-        """Handle signals, and become the parent of the processes that a killed supervisor leaves."""
-        lead_orphans()
-        self.listener.setblocking(False)
-        os.set_blocking(self.wakeup_writer, False)
-        signal.set_wakeup_fd(self.wakeup_writer, warn_on_full_buffer=False)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGINT))
 
     def fork_supervisor(self) -> socket.socket | None:
         """Sweep leftovers, and fork a supervisor for a connection; in the supervisor return its socket."""
@@ -132,10 +128,8 @@ class Runner:
         """Request the end of all supervisors."""
         self.stop_at = time.monotonic() + STOP_SECONDS
         for supervisor in self.supervisors:
-            try:
+            with suppress(OSError):
                 os.kill(supervisor, signal.SIGTERM)
-            except OSError:
-                continue
 
 
 def fork_or_refuse() -> int:
@@ -154,11 +148,7 @@ def move_to_stdin(client: socket.socket) -> socket.socket:
 
 
 def fork_supervisors(worker: socket.socket) -> socket.socket | None:
-    """Fork a supervisor for each socket that the worker sends.
-
-    Returns:
-        In the supervisor, its socket; in this process `None`, once the worker is gone.
-    """
+    """Fork a supervisor for each socket that the worker sends; return a socket in its supervisor only."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps supervisors
     while True:
         request, sockets, _, _ = socket.recv_fds(worker, 1, 1)

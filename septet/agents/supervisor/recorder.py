@@ -32,15 +32,9 @@ class OutputRecorder:
     """The recorder of one run's stdout and stderr."""
 
     def __init__(self, outputs: Sequence[int], most_bytes: int, locks: Sequence[int]) -> None:
-        """Make the pipes to these files.
+        """Make the pipes to the files of stdout and stderr.
 
-        Args:
-            outputs: The descriptors of the files of stdout and stderr.
-            most_bytes: The bytes after which nothing is read and a program that prints has to wait; 0 is no limit.
-            locks: The descriptors of the run's locks.
-
-        Raises:
-            OSError: The machine refused.
+        After `most_bytes` nothing is read, and a program that prints has to wait; 0 is no limit.
         """
         self.outputs, self.most_bytes, self.locks = tuple(outputs), most_bytes, tuple(locks)
         self.pid = self.started_count = 0
@@ -52,11 +46,7 @@ class OutputRecorder:
         """The ends of the pipes that the program writes."""
 
     def start(self) -> None:
-        """Fork the recorder.
-
-        Raises:
-            OSError: The machine refused.
-        """
+        """Fork the recorder."""
         self.started_count += 1
         supervisor = os.getpid()
         self.pid = os.fork()
@@ -103,8 +93,7 @@ class Recording:
     def run(self, ways: dict[int, int]) -> None:
         """Write from pipes to files until the pipes end or, after the supervisor's end, are silent.
 
-        Args:
-            ways: The descriptors of the files, by the descriptors of the pipes.
+        `ways` names the descriptors of the files by the descriptors of the pipes.
         """
         for descriptor in (*ways, self.life):
             self.poller.register(descriptor, select.POLLIN)
@@ -149,22 +138,14 @@ class Recording:
 
 
 def open_pipe() -> tuple[int, int]:
-    """Return the ends of a pipe for output.
-
-    Raises:
-        OSError: The machine refused.
-    """
+    """Return the ends of a pipe for output."""
     reader, writer = os.pipe()
     os.fchmod(writer, WRITABLE)
     return reader, writer
 
 
 def open_prompt(path: str) -> int:
-    """Return a descriptor from which a program reads a text; on Linux the program cannot change the text.
-
-    Raises:
-        OSError: The file cannot be read, or the machine refused.
-    """
+    """Return a descriptor from which a program reads a text; on Linux the program cannot change the text."""
     source = os.open(path, os.O_RDONLY)
     if not hasattr(os, "memfd_create"):
         return source

@@ -18,7 +18,6 @@ class TurnStream:
     """The reader of one process's stdout, which finds the bytes of the current turn and the turn's end."""
 
     def __init__(self) -> None:
-        """Begin before the first turn."""
         self.is_over = False
         """Whether the current turn's result was printed and no background task runs."""
         self.has_failed = False
@@ -32,12 +31,7 @@ class TurnStream:
         self._echoes_prompts = False
 
     def begin_turn(self, prompt: bytes, mark: str) -> bytes:
-        """Begin a turn and return the line for the process's stdin.
-
-        Args:
-            prompt: The prompt of the turn.
-            mark: A UUID that the process repeats when it begins the turn.
-        """
+        """Begin a turn and return the line for stdin; `mark` is a UUID that the process repeats as it begins."""
         self.is_over = self.has_failed = False
         self._tasks.clear()
         self._mark, self._is_taken_up = mark, not self._echoes_prompts

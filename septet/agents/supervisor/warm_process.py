@@ -12,6 +12,7 @@ import select
 import signal
 import socket
 import time
+from contextlib import suppress
 
 from septet.agents.processes.confined import REPORT
 from septet.agents.processes.order import Order, receive_beginning, receive_rest
@@ -138,10 +139,8 @@ class WarmSupervisor(Supervisor):
         own = {pid for pid in group_of(self.agent) if not read_file(f"/proc/{pid}/comm").startswith(b"git")}
         tools = [pid for pid in descendants(os.getpid()) if pid not in own and pid not in {self.agent, *self.own}]
         for pid in tools:
-            try:
+            with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue
         self.swept_count += 0 if self.order.confined else len(tools)
         return not tools
 

@@ -35,12 +35,8 @@ def failure_of(
 ) -> AgentError:
     """Return the error for an outcome.
 
-    Args:
-        outcome: The outcome of the run.
-        run: The run, whose folder the message names.
-        starts: The start reasons of the step's runs: each wait is twice as long as the wait before, unless the CLI
-            has named the time.
-        crashed_again: Whether every rung of the ladder was tried.
+    Each wait is twice as long as the wait before, by the `starts` of the step's runs, unless the CLI has named
+    the time. `crashed_again` states that every rung of the ladder was tried.
     """
     words = outcome.message.rstrip()
     message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."

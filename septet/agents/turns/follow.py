@@ -48,16 +48,11 @@ class Polls:
     """The polls of all streams that one event loop follows, which one thread reads together."""
 
     def __init__(self) -> None:
-        """Begin without polls."""
         self._waiting: list[tuple[GrowingStream, asyncio.Future[bool]]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def catch_up(self, stream: GrowingStream, poll_seconds: float) -> None:
         """Read the new bytes of a stream, a moment later, with other streams; a long stream delays no other.
-
-        Args:
-            stream: A stream that no other code reads meanwhile.
-            poll_seconds: The time between two polls.
 
         Raises:
             OSError: The stream cannot be read.
@@ -112,7 +107,6 @@ class TurnProgress:
     run: Run
     session_id: str | None
     last_event: str
-    """The last event's type."""
     tokens: int
     turns: int
     epoch: int
@@ -129,7 +123,6 @@ class StreamReading:
     is_answer: Callable[[str], bool] = bool
     """The function that returns whether a result's text answers the prompt."""
     position: int = 0
-    """The number of bytes that were read."""
     most_bytes: int = 0
     """The bytes that an agent may print, whatever the size of its stream's file; 0: no limit."""
 
@@ -148,7 +141,9 @@ class StreamReading:
         except FileNotFoundError:
             return True
         try:
-            chunk = os.pread(file, self._next_bytes(), self.position)
+            # Reads end one chunk after the limit, as a hole may follow.
+            left = self.most_bytes + _CHUNK_BYTES - self.position if self.most_bytes else _CHUNK_BYTES
+            chunk = os.pread(file, max(0, min(left, _CHUNK_BYTES)), self.position)
             written_at = os.fstat(file).st_mtime
         finally:
             os.close(file)
@@ -158,15 +153,10 @@ class StreamReading:
             self.dialect.feed(chunk)
         return len(chunk) < _CHUNK_BYTES
 
-    def _next_bytes(self) -> int:
-        """Return the bytes of the next read: reads end one chunk after the limit, as a hole may follow."""
-        left = self.most_bytes + _CHUNK_BYTES - self.position if self.most_bytes else _CHUNK_BYTES
-        return max(0, min(left, _CHUNK_BYTES))
-
     def outcome(self, end: ExitRecord) -> Outcome:
         """Read the rest of the stream and return the run's outcome."""
         self.catch_up()
-        outcome = self.dialect.outcome(self._dated(end), self._end_of(self.run.stderr, _STDERR_READ_BYTES))
+        outcome = self.dialect.outcome(self._dated(end), _end_of(self.run.stderr, _STDERR_READ_BYTES))
         spoke = bool(self.dialect.progress.last_event or outcome.session_id or outcome.turns or outcome.tool_calls)
         if not (spoke or outcome.has_answer) and (end.cause, end.exit_code) == ("exited", 0):
             outcome = self._with_text(outcome)
@@ -182,7 +172,7 @@ class StreamReading:
 
         An error in the output counts before a plain answer, but not before JSON; `is_answer=bool` proves nothing.
         """
-        printed = self._end_of(self.run.stdout, _ANSWER_READ_BYTES)
+        printed = _end_of(self.run.stdout, _ANSWER_READ_BYTES)
         record = self.run.record
         closing = adapter_for(record.agent).capabilities.closing if record is not None else ""
         text = printed.rpartition(f"\n{closing}")[0] if closing and f"\n{closing}" in printed else printed
@@ -219,11 +209,9 @@ class StreamReading:
             return replace(end, ended_at=timestamp(written_at))
         return end
 
-    @staticmethod
-    def _end_of(path: Path, limit_bytes: int) -> str:
-        with suppress(FileNotFoundError):
-            return end_of_file(path, limit_bytes)
-        return ""
+
+def _end_of(path: Path, limit_bytes: int) -> str:
+    return end_of_file(path, limit_bytes) if path.exists() else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +245,10 @@ async def follow(
     end at the limit of turns, at a used-up budget, and after a result.
     """
     on_progress(reading.progress())
-    over_at, seen, began_at = math.inf, None, time.monotonic() - _age_of(reading.run)
+    record = reading.run.record
+    start = record.began_at_seconds if record is not None else 0.0
+    age = max(seconds_since_boot() - start, 0.0) if start else 0.0
+    over_at, seen, began_at = math.inf, None, time.monotonic() - age
     while not await attachment.wait_for_end(pace.poll_seconds):
         await pace.polls.catch_up(reading, pace.poll_seconds)
         on_progress(reading.progress())
@@ -290,9 +281,3 @@ def _has_used_hold(run: Run, progress: StreamProgress, seconds: float) -> bool:
     limits = run.record.limits if run.record is not None else {}
     used = {HELD_USD: progress.cost_usd, HELD_TOKENS: progress.tokens, HELD_SECONDS: seconds}
     return any(amount >= limits.get(name, math.inf) for name, amount in used.items())
-
-
-def _age_of(run: Run) -> float:
-    """Return the seconds since an agent's start, over all attempts; 0 if the start is unknown."""
-    began_at = run.record.began_at_seconds if run.record is not None else 0.0
-    return max(seconds_since_boot() - began_at, 0.0) if began_at else 0.0

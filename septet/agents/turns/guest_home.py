@@ -31,12 +31,8 @@ def open_home(request: TurnRequest) -> tuple[OwnFolder, ...]:
 def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) -> None:
     """Prepare the work order's own home, if any, for a turn; the caller holds the writer's lock.
 
-    Without a sandbox, a session that an earlier turn had in a sandbox comes back into the user's home.
-
-    Args:
-        request: The request of the turn.
-        session_id: The session that the turn continues.
-        anew: Whether the turn starts a process, so that no warm process lives in the home.
+    Without a sandbox, a session that an earlier turn had in a sandbox comes back into the user's home. If the
+    turn starts a process, the home is made `anew`, because no warm process lives there.
 
     Raises:
         LoginBusyError: Another agent is about to refresh the login.

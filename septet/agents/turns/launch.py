@@ -22,10 +22,8 @@ from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_mod
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
 from septet.agents.turns.guest_home import open_home, prepare_home
 from septet.agents.turns.next_move import Start
-from septet.agents.turns.request import AgentRuntime, TurnRequest
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.warm import REPLACED, TurnProcess, WarmProcessEndedError, WarmStart, end_warm
-from septet.contracts.budget import Caps
-from septet.contracts.run_limits import Timeouts
 from septet.errors import DiskFullError, WorkspaceError
 from septet.git.worktree.dot_git import clear_locks
 from septet.system.disk import full_disk
@@ -56,10 +54,7 @@ _NOTES: Final[Mapping[StartReason, str]] = {
 def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
     """Start an agent, or send the turn to a warm process; return the run and this attempt's socket.
 
-    Args:
-        request: The request of the turn.
-        start: The reason and the session of the start.
-        writer_lock: The descriptor of the writer's lock; `launch` passes it to the supervisor or closes it.
+    The descriptor of the writer's lock is passed on to the supervisor, or closed.
 
     Raises:
         DiskFullError: The disk has too little room for an agent; nothing was started.
@@ -133,13 +128,8 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
         session_id=str(uuid.uuid4()) if own_id else None,
         resume_id=resume_id,
         max_turns=turn.max_turns or request.limits.turns,
-        warm=turn.warm and _keeps_processes(request.runtime) and request.adapter.capabilities.input_stream,
+        warm=turn.warm and request.runtime.warm and LINUX and request.adapter.capabilities.input_stream,
     )
-
-
-def _keeps_processes(runtime: AgentRuntime) -> bool:
-    """Return whether a process can serve many turns here."""
-    return runtime.warm and LINUX
 
 
 def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...]) -> WarmStart | None:
@@ -191,7 +181,8 @@ def _inside(request: TurnRequest, invocation: Invocation) -> Invocation:
 def _record(
     request: TurnRequest, start: Start, turn: Turn, invocation: Invocation, process: TurnProcess
 ) -> RunRecord:
-    limits = request.limits
+    limits, caps = request.limits, request.caps
+    held = {HELD_USD: caps.usd, HELD_TOKENS: caps.tokens, HELD_SECONDS: caps.seconds}
     return RunRecord(
         key=request.key,
         serial=start.serial,
@@ -202,7 +193,12 @@ def _record(
         argv=invocation.argv,
         env_names=tuple(sorted((*invocation.env, RUN_VARIABLE))),
         worktree=str(turn.worktree),
-        limits={**_time_and_turns(limits), **_hold_limits(request.caps)},
+        limits={
+            "wall_seconds": limits.wall_seconds,
+            "idle_seconds": limits.idle_seconds,
+            "turns": limits.turns,
+            **{name: amount for name, amount in held.items() if amount is not None},
+        },
         started_at=timestamp(datetime.now(UTC)),
         began_at_seconds=seconds_since_boot(),
         session_id=turn.session_id or turn.resume_id,
@@ -217,23 +213,8 @@ def _record(
     )
 
 
-def _time_and_turns(limits: Timeouts) -> dict[str, float]:
-    return {"wall_seconds": limits.wall_seconds, "idle_seconds": limits.idle_seconds, "turns": limits.turns}
-
-
-def _hold_limits(caps: Caps) -> dict[str, float]:
-    held = {HELD_USD: caps.usd, HELD_TOKENS: caps.tokens, HELD_SECONDS: caps.seconds}
-    return {name: amount for name, amount in held.items() if amount is not None}
-
-
 def _prompt(start: Start, prompt: str, *, whole: bool) -> str:
-    """Return the agent's prompt.
-
-    Args:
-        start: The reason and the session of the start.
-        prompt: The step's own prompt.
-        whole: Whether to repeat the prompt even if the session has received it.
-    """
+    """Return the agent's prompt; `whole` repeats the step's prompt even if the session has received it."""
     anew = start.session_id is None
     because = start.begins_as if anew else start.because
     note = "" if anew and because not in {"context", "session"} else _NOTES.get(because, "")

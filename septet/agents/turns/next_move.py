@@ -91,12 +91,7 @@ def next_move(
     Each crash leads to one rung, and each rung is tried once, so the number of starts is bounded. The runs on disk
     count the starts over all attempts and workers.
 
-    Args:
-        starts: The start reasons of all runs so far, in order.
-        last: The outcome of the last run; `None` without a run.
-        seen_now: Whether this attempt followed the last run to its end; if false, the record was read from disk.
-        session: The session of the last run.
-        resumes_after_kill: Whether the CLI can resume a session whose process was killed.
+    `seen_now` is true if this attempt followed the last run to its end; if false, the record was read from disk.
     """
     if last is None:
         return Start("first")

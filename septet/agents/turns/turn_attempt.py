@@ -142,9 +142,7 @@ class TurnAttempt:
     async def start(self, needs: NeedsStart, request: TurnRequest) -> TurnResult | None:
         """Start an agent and follow it to its end; `None` if its end decides nothing yet.
 
-        Args:
-            needs: The decision; its lock is passed on.
-            request: The request for this agent; agent and login may differ from the last start's.
+        The decision's lock is passed on. Agent and login of the request may differ from the last start's.
 
         Raises:
             AgentCrashedError: The machine lacks a resource, supervisors end before they start an agent, or

@@ -49,9 +49,7 @@ class TurnResult:
     was_refused: bool = False
     """Whether the model of one agent refused, and another agent took over."""
     started_at: str = ""
-    """The start of the first agent, as ISO 8601 in UTC."""
     duration_seconds: float = 0.0
-    """The working time of all agents together."""
 
     @property
     def agent(self) -> str:
@@ -154,16 +152,14 @@ class TurnRuns:
 
     def next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
         """Return the next move after these starts and this last result."""
+        outcome, run = (last.outcome, last.run) if last is not None else (None, None)
         move = next_move(
             starts,
-            last.outcome if last is not None else None,
-            seen_now=last is not None and last.run.name in self._seen,
-            session=self._session_of(last),
-            resumes_after_kill=self._adapter_of(
-                last.run if last is not None else None
-            ).capabilities.resumes_after_kill,
+            outcome,
+            seen_now=run is not None and run.name in self._seen,
+            session=self._session_of(run),
+            resumes_after_kill=self._adapter_of(run).capabilities.resumes_after_kill,
         )
-        outcome = last.outcome if last is not None else None
         return hand_over(move, starts, outcome) if self._request.has_fallback else move
 
     def open(self, run: Run) -> tuple[StreamReading, list[Run]]:
@@ -192,11 +188,11 @@ class TurnRuns:
         agent = run.record.agent if run is not None and run.record is not None else own.name
         return own if agent == own.name else adapter_for(agent)
 
-    def _session_of(self, last: TurnResult | None) -> SessionUse:
+    def _session_of(self, last: Run | None) -> SessionUse:
         """Return the kind of session that the last run had."""
         if self._request.turn.about_session:
             return "asked"
-        record = last.run.record if last is not None else None
+        record = last.record if last is not None else None
         return "resumed" if record is not None and record.resumed_from is not None else "new"
 
     def _is_of_key(self, run: Run) -> bool:
@@ -212,10 +208,7 @@ class TurnRuns:
     def _last_of(self, own_runs: list[Run]) -> TurnResult | None:
         if not own_runs:
             return None
-        run = own_runs[-1]
-        if run.name in self._seen:
-            return self._seen[run.name]
-        return self._read(run, own_runs)
+        return self._seen.get(own_runs[-1].name) or self._read(own_runs[-1], own_runs)
 
     def _read(self, run: Run, own_runs: list[Run]) -> TurnResult:
         """Read an ended run from its beginning, and record its usage."""

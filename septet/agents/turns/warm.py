@@ -58,10 +58,9 @@ class WarmProcess(msgspec.Struct, frozen=True):
 
     def fits(self, start: "WarmStart", session_id: str | None) -> bool:
         """Return whether this process matches the start of a turn, in the session that the turn continues."""
-        return session_id is not None and (self.fingerprint, self.session_id) == (
-            start.fingerprint(self.mark),
-            session_id,
-        )
+        if session_id is None or self.session_id != session_id:
+            return False
+        return self.fingerprint == start.fingerprint(self.mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +113,6 @@ def take_place(runs: Runs, order_id: str, why: str) -> int:
     return lock
 
 
-def note_process(lock: int, process: WarmProcess) -> None:
-    """Write the record of a process that is about to start into its lock."""
-    os.pwrite(lock, msgspec.json.encode(process), 0)
-
-
 def end_warm(runs: Runs, order_id: str, why: str = "closed") -> None:
     """End a workspace's warm process, if any, also during a turn, and sweep what a killed process left.
 
@@ -149,16 +143,12 @@ def _await_lock(lock: int, runs: Runs, order_id: str, why: str) -> None:
                 f"The warm process of {order_id} did not end within {_END_SECONDS:.0f} s.",
                 remedy=f"Kill the process that holds {path} (`fuser {path}`).",
             )
-        _ask_to_end(runs, order_id, why)
+        connected = connect_to_warm_process(runs.folder_of(order_id))
+        if connected is not None:
+            with connected, suppress(OSError):
+                connected.sendall(b"end %s\n" % why.encode())
+                connected.shutdown(socket.SHUT_WR)
         time.sleep(_LOOK_SECONDS)
-
-
-def _ask_to_end(runs: Runs, order_id: str, why: str) -> None:
-    connected = connect_to_warm_process(runs.folder_of(order_id))
-    if connected is not None:
-        with connected, suppress(OSError):
-            connected.sendall(b"end %s\n" % why.encode())
-            connected.shutdown(socket.SHUT_WR)
 
 
 def _lock_of(runs: Runs, order_id: str) -> Path:
@@ -180,11 +170,7 @@ class TurnProcess:
     def for_turn(cls, runs: Runs, order_id: str, start: WarmStart | None, session_id: str | None) -> Self:
         """Find the process for a turn, and end a warm process that does not fit; the caller has the writer's lock.
 
-        Args:
-            runs: The runs of this host.
-            order_id: The workspace.
-            start: The start of a process that is kept; `None` for a process that is not kept.
-            session_id: The session that the turn continues.
+        Without a `start` the process is not kept.
 
         Raises:
             AgentError: The warm process does not end.
@@ -210,12 +196,6 @@ class TurnProcess:
         A living process's supervisor only waits from the connection until the order arrives. So this function
         connects after the run's files are written, over which a busy disk may take long.
 
-        Args:
-            supervisors: The source of a supervisor for a new process.
-            run: The turn's run.
-            order: The order.
-            locks: The descriptors of the writer's lock and of the run's lock.
-
         Raises:
             OSError: No supervisor could be started, or the disk is full.
             AgentCrashedError: The runner is missing.
@@ -230,7 +210,8 @@ class TurnProcess:
                 send_order(connection, order, locks)
             else:
                 fingerprint = self.start.fingerprint(self.mark)
-                note_process(self.lock, WarmProcess(self.mark, order.folder, session_id, fingerprint))
+                process = WarmProcess(self.mark, order.folder, session_id, fingerprint)
+                os.pwrite(self.lock, msgspec.json.encode(process), 0)
                 send_order(connection, order, (*locks, self.lock))
         except OSError:
             connection.close()

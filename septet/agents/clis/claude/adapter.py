@@ -14,12 +14,7 @@ from septet.agents.clis.plain_settings import SettingsFile
 from septet.contracts.run_limits import Tools
 from septet.errors import AgentError
 
-_LOGIN: Final = (
-    "ANTHROPIC_*",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CONFIG_DIR",
-    "CLAUDE_CODE_MAX_OUTPUT_TOKENS",
-)
+_LOGIN: Final = ("ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_MAX_OUTPUT_TOKENS")
 _CUSTOM_HEADERS: Final = "ANTHROPIC_CUSTOM_HEADERS"
 _QUIET: Final[Mapping[str, str]] = {
     "CLAUDE_CODE_MAX_RETRIES": "2",
@@ -70,11 +65,7 @@ _CAPABILITIES: Final = Capabilities(
             "~/.claude/.credentials.json",
             kept=("claudeAiOauth", "organizationUuid"),
             tokens=TokenFields(
-                "claudeAiOauth",
-                "accessToken",
-                "refreshToken",
-                "expiresAt",
-                document_owner=("organizationUuid",),
+                "claudeAiOauth", "accessToken", "refreshToken", "expiresAt", document_owner=("organizationUuid",)
             ),
         ),
     ),

@@ -90,7 +90,7 @@ class ClaudeStream:
             model=totals.model,
             usage=_usage(totals, result),
             context_tokens=totals.context_tokens,
-            turns=_turns(totals, result),
+            turns=result.num_turns if result is not None and isinstance(result.num_turns, int) else totals.turns,
             tool_calls=totals.tool_calls,
             api_retries=totals.api_retries,
             denials=denials_of(result) if result is not None else tuple(totals.denied_tools),
@@ -132,7 +132,7 @@ def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
     words = "; ".join(map(str, errors)) or _answer(result)[0] or ""
     if totals.is_refused:
         return endings.api_ending(api_errors.REFUSAL, words)
-    words = words or "The agent reported a failure without a reason."
+    words = words or NOT_SAID
     if str(result.subtype) in _BY_SUBTYPE:
         ended, kind, remedy = _BY_SUBTYPE[str(result.subtype)]
         return Ending(ended, kind, words, remedy)
@@ -184,12 +184,6 @@ def _usage(totals: StreamTotals, result: Event | None) -> Usage:
         return totals.usage
     told = totals.usage_by_models or usage_of(result, cost_of(result.total_cost_usd))
     return told if told is not None and (told.tokens or not totals.tokens) else totals.usage
-
-
-def _turns(totals: StreamTotals, result: Event | None) -> int:
-    if result is not None and isinstance(result.num_turns, int):
-        return result.num_turns
-    return totals.turns
 
 
 class ClaudeTranscript(EventTranscript):

@@ -87,7 +87,10 @@ class Codex(Adapter):
             OSError: The schema could not be written.
         """
         arguments = ["exec", *(("resume",) if turn.resume_id is not None else ()), "--json"]
-        for setting in (*_QUIET, *_settings(turn)):
+        # In `workspace-write` the repository's `.git` is read-only: the engine makes the commit.
+        sandbox = "workspace-write" if turn.tools == "all" else "read-only"
+        model = (f"model={json.dumps(turn.model)}",) if turn.model is not None else ()
+        for setting in (*_QUIET, f'sandbox_mode="{sandbox}"', 'approval_policy="never"', *model):
             arguments += ["-c", setting]
         if turn.tools == "all" and host.sandboxed:
             arguments.append("--dangerously-bypass-approvals-and-sandbox")
@@ -159,16 +162,6 @@ class Codex(Adapter):
 def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
     found = settings.get(name)
     return found if isinstance(found, dict) else {}
-
-
-def _settings(turn: Turn) -> list[str]:
-    """Return the settings of the sandbox and the model, because `resume` has no flags for them.
-
-    In `workspace-write` the repository's `.git` is read-only: the engine makes the commit.
-    """
-    sandbox = "workspace-write" if turn.tools == "all" else "read-only"
-    model = [f"model={json.dumps(turn.model)}"] if turn.model is not None else []
-    return [f'sandbox_mode="{sandbox}"', 'approval_policy="never"', *model]
 
 
 def _schema_file(schema: Mapping[str, Any], env: Mapping[str, str]) -> Path:

@@ -54,11 +54,12 @@ _tokens: Final = msgspec.json.Decoder(_Tokens)
 class CodexStream(LineStream[_Event]):
     """codex's dialect, which has no model, cost or status; the answer is the last message of a completed turn."""
 
+    event_type = _Event
     unknown_session = re.compile(r"no rollout found|thread/resume failed")
 
     def __init__(self, before: Usage = NO_USAGE) -> None:
         """Take the usage of the thread's earlier runs."""
-        super().__init__(_Event)
+        super().__init__()
         self._before = before
 
     def begin(self) -> None:
@@ -180,7 +181,6 @@ class CodexTranscript(EventTranscript):
     """The transcript of items as they begin and end; the result is the last message of a completed turn."""
 
     def __init__(self) -> None:
-        """Begin with an empty transcript."""
         super().__init__()
         self._running: set[str] = set()
 

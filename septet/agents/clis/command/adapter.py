@@ -27,7 +27,6 @@ class CommandTranscript:
     """The transcript of text lines, or of claude's events if the first line is an event."""
 
     def __init__(self) -> None:
-        """Begin with an empty transcript."""
         self._events: ClaudeTranscript | None = None
         self._text = bytearray()
         self._began = False
@@ -118,7 +117,6 @@ class CommandStream:
     """A program's output: text, or lines of events."""
 
     def __init__(self) -> None:
-        """Begin with an empty stream."""
         self._events = ClaudeStream()
         self._text = bytearray()
         self._left_out = 0

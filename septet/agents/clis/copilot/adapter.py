@@ -94,7 +94,7 @@ _CAPABILITIES: Final = Capabilities(
     ),
     session_copies=("session-state/{id}/*", "session-state/{id}/*/*"),
     closing="Total usage est",
-)
+)  # fmt: skip
 _CHANGING_TOOLS: Final = ("write", "shell")
 _EMPTY: Final = "No response was returned"
 _LACKED: Final = re.compile(r"Tool '([^']+)' does not exist")
@@ -152,11 +152,11 @@ class _Event(LineEvent, gc=False):
 class CopilotStream(LineStream[_Event]):
     """copilot's dialect, which reports no tokens or cost; the answer is the last message without a tool call."""
 
+    event_type = _Event
     unknown_session = re.compile(r"No session, task, or name matched")
 
     def __init__(self) -> None:
-        """Begin without facts."""
-        super().__init__(_Event)
+        super().__init__()
         self._tools: dict[str, str] = {}
         self._unreached = False
 

@@ -104,11 +104,8 @@ class _WholeStats(msgspec.Struct, gc=False):
 class GeminiStream(LineStream[_Event]):
     """gemini's dialect: the answer is the text after the last tool; only stderr reports retries."""
 
+    event_type = _Event
     unknown_session = re.compile(r"Invalid session identifier|No previous sessions found")
-
-    def __init__(self) -> None:
-        """Begin without facts."""
-        super().__init__(_Event)
 
     def begin(self) -> None:
         """Reset the facts."""
@@ -198,7 +195,7 @@ class GeminiStream(LineStream[_Event]):
         elif _EMPTY in self._said_wrong:
             facts.failure = Ending("no_result", "empty", self._said_wrong)
         else:
-            facts.failure = api_error(None, self._said_wrong or "The agent reported a failure without a reason.")
+            facts.failure = api_error(None, self._said_wrong or NOT_SAID)
 
     def _take_whole(self, event: _Event) -> None:
         """Take an output that is one JSON object."""
@@ -260,7 +257,6 @@ class GeminiTranscript(EventTranscript):
     """The transcript: pieces of text are joined until another event follows; the result is the last text."""
 
     def __init__(self) -> None:
-        """Begin with an empty transcript."""
         super().__init__()
         self._pieces: list[str] = []
 

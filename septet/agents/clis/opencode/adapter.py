@@ -194,17 +194,14 @@ class OpenCode(Adapter):
         env = dict(invocation.env)
         configuration = json.loads(env.get(_CONFIG) or "{}")
         for place in places:
-            options = {"baseURL": place.address, **_own_key(place)}
+            options = {"baseURL": place.address}
+            if own_key := place.keys.get(_OWN_KEY):
+                options[_OWN_KEY] = own_key
             providers = configuration.setdefault("provider", {})
             provider = providers.setdefault(place.name, {})
             provider["options"] = {**(provider.get("options") or {}), **options}
             env |= {name: key for name, key in place.keys.items() if env.get(name)}
         return replace(invocation, env={**env, _CONFIG: json.dumps(configuration)})
-
-
-def _own_key(place: ModelPlace) -> dict[str, str]:
-    """Return the option with a provider's own key, if its configuration has that key."""
-    return {_OWN_KEY: place.keys[_OWN_KEY]} if place.keys.get(_OWN_KEY) else {}
 
 
 def _providers(configuration: bytes) -> dict[str, Any]:

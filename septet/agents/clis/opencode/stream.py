@@ -94,11 +94,8 @@ def _used_in(step: _Part) -> Usage:
 class OpenCodeStream(LineStream[_Event]):
     """opencode's dialect, which has no final event; the answer is the last text if the last step calls no tool."""
 
+    event_type = _Event
     unknown_session = re.compile(r"Session not found")
-
-    def __init__(self) -> None:
-        """Begin without facts."""
-        super().__init__(_Event)
 
     def begin(self) -> None:
         """Reset the facts."""
