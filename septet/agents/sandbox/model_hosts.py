@@ -59,7 +59,7 @@ def name_models(text: str, keys: Iterable[ModelKey]) -> str:
 
 def _kept_outside(adapter: Adapter, host: Machine, invocation: Invocation) -> list[tuple[ModelPlace, ModelKey]]:
     """Return each model place with keys that stay outside, and its key for the proxy."""
-    found = []
+    found: list[tuple[ModelPlace, ModelKey]] = []
     for place in adapter.model_places(invocation, host):
         if place.is_kept:
             port, keys = FIRST_MODEL_PORT + len(found), tuple(place.keys.values())
