@@ -2,7 +2,7 @@
 
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import ADAPTERS
-from septet.agents.homes.home import hide_keys_of
+from septet.agents.runs.homes import hide_keys_of
 from septet.settings import Settings
 
 

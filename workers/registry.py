@@ -43,8 +43,8 @@ from activities.workspaces.pipelines import PipelineActivities
 from activities.workspaces.sweep_host import SweepHost
 from activities.workspaces.workspaces import WorkspaceActivities
 from septet.agents.guest.description import World
-from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
+from septet.agents.guest.paths import parse_named_paths
 from septet.agents.guest.system_calls import refused_system_calls
 from septet.agents.runs.folders import Run
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox

@@ -8,7 +8,7 @@ from activities.completion.judgement import Completion, Judge, read_answer
 from activities.host.host import Host
 from activities.turns.prepared_steps import PreparedStep
 from activities.turns.results import add_turn, add_warnings, begin_again, with_reasons
-from septet.agents.runs.network import recording_refusals
+from septet.agents.runs.logs import recording_refusals
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import AnswerError
 from septet.contracts.names import Step, Verdict

@@ -32,7 +32,7 @@ from activities.steps.table import PROOFS
 from activities.turns.prepared_steps import PreparedStep
 from activities.turns.results import add_warnings, begin_result, with_answer, with_proof, with_reasons
 from septet.agents.outcomes.outcome import bound_answer
-from septet.agents.runs.network import recording_refusals
+from septet.agents.runs.logs import recording_refusals
 from septet.agents.sandbox.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer, AnswerError

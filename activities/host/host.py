@@ -16,12 +16,12 @@ from activities.host.running_attempts import Heartbeats, RunningAttempts, heartb
 from activities.host.snapshots import Snapshots
 from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.registry import adapter_for
-from septet.agents.homes.home import Homes
-from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
+from septet.agents.runs.homes import Homes
+from septet.agents.runs.logins import Logins
 from septet.agents.runs.sessions import SessionFolder
+from septet.agents.sandbox.connections import RUNNER_LOCK
 from septet.agents.sandbox.guest_run import GuestRunner
-from septet.agents.sandbox.runner_connection import RUNNER_LOCK
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace

@@ -18,8 +18,8 @@ from activities.host.host import Host
 from activities.turns.prepared_steps import PreparedTurn
 from septet.agents.outcomes.endings import CANCELLED, PAUSED, RESET
 from septet.agents.runs.folders import Runs
-from septet.agents.sandbox.attachment import end_agent
-from septet.agents.turns.finalize_run import end_all
+from septet.agents.sandbox.connections import end_agent
+from septet.agents.turns.end_of_turn import end_all
 from septet.agents.turns.request import TurnRequest
 from septet.contracts.workspace import Workspace
 from septet.errors import (

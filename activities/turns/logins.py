@@ -16,11 +16,11 @@ from activities.host.accounts import Accounts
 from activities.host.host import Host
 from activities.turns.prepared_steps import PreparedTurn
 from septet.agents.clis.adapter import Adapter
-from septet.agents.clis.named_logins import NamedLogin, read_login
+from septet.agents.clis.own_files import NamedLogin, read_login
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.api_errors import REFUSAL
 from septet.agents.runs.folders import Run
-from septet.agents.turns.failures import failure_of
+from septet.agents.turns.end_of_turn import failure_of
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.contracts.budget import QuotaPause

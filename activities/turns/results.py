@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic import BaseModel, JsonValue
 
 from activities.host.claims import Proof
-from septet.agents.clis.model_names import names_another_model
+from septet.agents.clis.models import names_another_model
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.runs.records import read_archive

@@ -22,7 +22,7 @@ from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
 from activities.turns.prepared_steps import PreparedStep
 from activities.turns.results import add_turn, begin_again, begin_result, with_reasons
 from activities.turns.turn_budget import TurnBudget, run_turn
-from septet.agents.runs.network import record_refusals
+from septet.agents.runs.logs import record_refusals
 from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.contracts.facts import FileChange, Usage

@@ -14,9 +14,9 @@ from activities.host.host import Host
 from activities.host.remote_checkpoints import bring_session, checkpoint_ref
 from activities.host.running_attempts import take_fence
 from activities.workspaces.workspace_setup import forget_setup, set_up_workspace, writing
-from septet.agents.clis.usable import check_usable
+from septet.agents.clis.registry import check_usable
 from septet.agents.outcomes.endings import SUPERSEDED
-from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.connections import end_agent
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import AgentAnswer, AgentQuestion, CancelledWork, MoveWorkspace, Workspace
 from septet.errors import AgentError, WorkspaceError

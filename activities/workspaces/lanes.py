@@ -13,8 +13,8 @@ from activities.host.running_attempts import Fence, take_fence
 from activities.workspaces.workspace_setup import Writer
 from activities.workspaces.workspaces import WorkspaceActivities
 from septet.agents.outcomes.endings import SUPERSEDED
-from septet.agents.runs.handover import pass_on
-from septet.agents.turns.finalize_run import end_all
+from septet.agents.runs.usage import pass_on
+from septet.agents.turns.end_of_turn import end_all
 from septet.contracts.lanes import CloseLanes, EnterLane
 from septet.contracts.workspace import Workspace
 from septet.errors import NotFoundError

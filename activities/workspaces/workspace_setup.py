@@ -14,9 +14,9 @@ from activities.host.running_attempts import take_fence
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.runs.folders import SETUP_FOLDER
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.network import lines_of_last_command, refused_in
-from septet.agents.sandbox.guest_programs import missing_programs
+from septet.agents.runs.logs import lines_of_last_command, refused_in
 from septet.agents.sandbox.guest_run import GuestCommand
+from septet.agents.sandbox.probe import missing_programs
 from septet.contracts.names import SETTINGS_PATH
 from septet.contracts.wire import Wire
 from septet.errors import SetupError

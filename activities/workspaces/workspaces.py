@@ -20,7 +20,7 @@ from activities.workspaces.workspace_setup import (
     set_up_workspace,
     writing,
 )
-from septet.agents.clis.usable import check_usable
+from septet.agents.clis.registry import check_usable
 from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
 from septet.contracts.names import SETTINGS_PATH, Sessions

@@ -9,7 +9,7 @@ from clients.disk.runs import started_runs
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.outcomes.transcript import Transcript, TranscriptEntry
 from septet.agents.runs.folders import Run
-from septet.agents.runs.stream_times import Written, pieces, times_written, written_last
+from septet.agents.runs.logs import Written, pieces, times_written, written_last
 from septet.contracts.views import LogEntry
 from septet.errors import NotFoundError
 from septet.state import StateDir

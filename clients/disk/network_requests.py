@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from clients.disk.runs import MOST_REFUSED, lanes_of, started_runs
 from septet.agents.runs.folders import SETUP_FOLDER, Run
-from septet.agents.runs.network import NetworkLine, lines_of_commands, network_lines, refused_in
+from septet.agents.runs.logs import NetworkLine, lines_of_commands, network_lines, refused_in
 from septet.contracts.replies import NetworkReply
 from septet.contracts.views import AgentRun, NetworkRequest
 from septet.state import StateDir

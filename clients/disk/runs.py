@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.runs.network import refused_hosts
+from septet.agents.runs.logs import refused_hosts
 from septet.contracts.views import AgentRun
 from septet.janitor.terms import pipeline_of
 from septet.state import StateDir

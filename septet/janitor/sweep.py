@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from septet.agents.homes.home import Homes
-from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
+from septet.agents.runs.homes import Homes
+from septet.agents.runs.logins import Logins
 from septet.agents.turns.warm import end_warm
 from septet.errors import SeptetError
 from septet.git.engine.engine import Git

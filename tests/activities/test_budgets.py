@@ -23,8 +23,8 @@ from temporalio.testing import ActivityEnvironment
 from septet.agents.outcomes.endings import BUDGET
 from septet.agents.runs.folders import Run
 from septet.agents.runs.usage import seconds_of
-from septet.agents.sandbox.attachment import short_address
-from septet.agents.turns.finalize_run import end_all
+from septet.agents.sandbox.connections import short_address
+from septet.agents.turns.end_of_turn import end_all
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import MOST_WAITING, AccountState, LimitCall

@@ -10,7 +10,7 @@ from fakes.small_disk import SmallDisk, small_disk
 from fakes.step_lab import IMPLEMENTED, StepLab, settings_of, step_lab
 from temporalio.exceptions import ApplicationError
 
-from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.connections import end_agent
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.git.vault.vault import find, vault_at, verify

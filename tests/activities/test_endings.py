@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from septet.agents.runs.usage import seconds_of
-from septet.agents.turns.finalize_run import finalize_run
+from septet.agents.turns.end_of_turn import finalize_run
 from septet.contracts.names import Step, Verdict
 from septet.contracts.run_limits import Timeouts
 from septet.contracts.steps import StepResult

@@ -18,11 +18,10 @@ from temporalio.exceptions import ApplicationError
 
 from activities.turns.logins import login_digest, own_login
 from septet.agents.clis.adapter import Machine
-from septet.agents.clis.named_logins import NamedLogin, read_login
-from septet.agents.clis.own_files import locate
+from septet.agents.clis.own_files import NamedLogin, locate, read_login
 from septet.agents.clis.registry import adapter_for
-from septet.agents.homes.home import Homes
-from septet.agents.homes.logins import Logins
+from septet.agents.runs.homes import Homes
+from septet.agents.runs.logins import Logins
 from septet.contracts.budget import QuotaPause
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult

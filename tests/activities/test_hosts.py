@@ -22,7 +22,7 @@ from activities.host.remote_checkpoints import checkpoint_ref
 from septet.agents.guest.description import GuestFiles
 from septet.agents.runs.lease import Lease
 from septet.agents.runs.records import RunKey
-from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.connections import end_agent
 from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import MoveWorkspace
 from septet.errors import SupersededError

@@ -21,7 +21,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.host.remote_checkpoints import expect_hold, keep
 from activities.workspaces.lanes import LaneActivities
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.finalize_run import end_all
+from septet.agents.turns.end_of_turn import end_all
 from septet.contracts.lanes import EnterLane, Lane
 from septet.contracts.names import IssueClass, Step, Verdict
 from septet.contracts.steps import EndCall, Progress, StepCall, StepResult

@@ -3,7 +3,7 @@
 import pytest
 from fakes.step_lab import StepLab
 
-from septet.agents.runs.handover import pass_on
+from septet.agents.runs.usage import pass_on
 from septet.contracts.names import Step
 from septet.contracts.run_limits import StepSettings
 

@@ -18,7 +18,7 @@ from fakes.network_routes import (
 
 from septet.agents.guest.network import FIRST_MODEL_PORT, NamedHost, OwnNetwork
 from septet.agents.runs.folders import Run
-from septet.agents.runs.network import network_lines
+from septet.agents.runs.logs import network_lines
 from septet.agents.sandbox.supervisors import Supervisors
 
 pytestmark = pytest.mark.needs("bubblewrap")

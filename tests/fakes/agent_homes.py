@@ -4,8 +4,8 @@ from pathlib import Path
 
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import adapter_for
-from septet.agents.homes.home import AgentHome, Homes
-from septet.agents.homes.logins import Logins
+from septet.agents.runs.homes import AgentHome, Homes
+from septet.agents.runs.logins import Logins
 
 
 def home_of(root: Path, agent: str, order_id: str = "wo-1") -> AgentHome:

@@ -10,7 +10,7 @@ from fakes.septet_command import free_ports
 
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.finalize_run import end_all
+from septet.agents.turns.end_of_turn import end_all
 from septet.forges.local.forge import LocalForge
 from septet.sample.repository import make_sample
 from septet.settings import Settings

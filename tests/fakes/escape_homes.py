@@ -12,10 +12,10 @@ from fakes.logins import HOUR, login
 from septet.agents.clis.adapter import Machine as Host
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import Description
-from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
+from septet.agents.guest.paths import OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.world import Protection
-from septet.agents.homes.home import AgentHome, Homes
-from septet.agents.homes.logins import Logins
+from septet.agents.runs.homes import AgentHome, Homes
+from septet.agents.runs.logins import Logins
 
 SESSION = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
 _PREPARE = "own = os.path.join(root, 'home/.claude'); copy = os.path.join(own, '.credentials.json')\n"

@@ -18,7 +18,7 @@ from fakes.plan_routes import PLAN_ROUTES
 from fakes.read_outgoing_routes import READING_ROUTES
 
 from septet.agents.guest.description import Description
-from septet.agents.guest.placements import OwnFolder
+from septet.agents.guest.paths import OwnFolder
 from septet.agents.guest.world import (
     Binding,
     Cover,

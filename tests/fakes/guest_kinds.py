@@ -13,10 +13,10 @@ from fakes.runners import Runner
 from fakes.step_lab import StepLab
 
 from septet.agents.guest.description import World
-from septet.agents.guest.named_paths import NamedPath
+from septet.agents.guest.paths import NamedPath
 from septet.agents.runs.folders import Runs
+from septet.agents.sandbox.connections import RUNNER_LOCK
 from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
-from septet.agents.sandbox.runner_connection import RUNNER_LOCK
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.turn_runs import TurnResult

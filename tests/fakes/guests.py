@@ -13,8 +13,7 @@ from pathlib import Path
 import msgspec
 
 from septet.agents.guest.description import Description, GuestFiles, World, describe
-from septet.agents.guest.named_paths import NamedPath
-from septet.agents.guest.placements import OwnFolder
+from septet.agents.guest.paths import NamedPath, OwnFolder
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.processes.order import Limits, Order, send_order
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox

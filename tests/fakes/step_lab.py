@@ -21,7 +21,7 @@ from temporalio.testing import ActivityEnvironment
 
 from septet.agents import scripted
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.turns.finalize_run import end_all
+from septet.agents.turns.end_of_turn import end_all
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.rework import PreparedRework

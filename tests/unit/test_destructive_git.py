@@ -49,7 +49,7 @@ MAY_DESTROY = {
         "remove_folder(path)",
     ),
     # Removes an agent's files in a home after its sessions were taken out.
-    "septet/agents/homes/home.py": ("shutil.rmtree(gone, ignore_errors=True)",),
+    "septet/agents/runs/homes.py": ("shutil.rmtree(gone, ignore_errors=True)",),
     # Writes into a new folder that no agent has seen, and whose name is no workspace's.
     "septet/git/workspace/workspace.py": (
         "shutil.rmtree(clone, ignore_errors=True)",
@@ -74,7 +74,7 @@ MAY_DESTROY = {
     # Removes an unfinished copy of the backup before the copy is made again.
     "septet/backup.py": ("shutil.rmtree(self.target / name, ignore_errors=True)",),
     # Removes an old version that a CLI unpacked; no agent ever wrote there.
-    "septet/agents/sandbox/shared_packages.py": ("shutil.rmtree(path)",),
+    "septet/agents/turns/guest_home.py": ("shutil.rmtree(path)",),
     # Removes the state of earlier demos, whose work orders are of a sample repository.
     "clients/cli/start/demo.py": ("shutil.rmtree(used.parent, ignore_errors=True)",),
     # Removes the home and the run of a trial of `septet doctor --try`, which belongs to no work order.
@@ -102,7 +102,7 @@ MAY_START_PROCESSES = {
     "septet/agents/supervisor/recorder.py",
     "septet/agents/supervisor/fork_server.py",
     "septet/agents/proxy/way_out.py",  # the fork that becomes a guest's proxy
-    "septet/agents/sandbox/runner_connection.py",
+    "septet/agents/sandbox/connections.py",
 }
 MAY_READ_THE_ENVIRONMENT = {
     "septet/settings.py",

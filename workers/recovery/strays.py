@@ -17,8 +17,8 @@ from activities.host.host import Host
 from activities.turns.turn_costs import is_unread, note_unread_turns
 from septet.agents.outcomes.endings import PAUSED, RESTARTED
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.sandbox.attachment import end_agent
-from septet.agents.turns.finalize_run import end_all, finalize_runs, sweep_order
+from septet.agents.sandbox.connections import end_agent
+from septet.agents.turns.end_of_turn import end_all, finalize_runs, sweep_order
 from septet.agents.turns.warm import end_warm, is_warm, warm_orders
 from septet.errors import SeptetError
 from septet.janitor.terms import pipeline_of

@@ -6,7 +6,7 @@ Each announcement is a plugin that only has a name.
 from temporalio.plugin import SimplePlugin
 
 from activities.host.host import Host
-from septet.agents.clis.usable import usable_agents
+from septet.agents.clis.registry import usable_agents
 from septet.forges.choose import hosts_with_key
 from workers.watching.announced_agents import AGENT, DEFAULT, FORGE_KEY, METRICS, MODEL, SANDBOX
 

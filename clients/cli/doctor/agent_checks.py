@@ -11,9 +11,8 @@ from clients.cli.doctor.machine_checks import (
     MissingAgent,
 )
 from septet.agents.clis.adapter import Adapter, Machine
-from septet.agents.clis.named_logins import read_login
-from septet.agents.clis.registry import ADAPTERS, adapter_for
-from septet.agents.clis.usable import seen_login
+from septet.agents.clis.own_files import read_login
+from septet.agents.clis.registry import ADAPTERS, adapter_for, seen_login
 from septet.agents.sandbox.probe import Probe, probe
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.errors import (

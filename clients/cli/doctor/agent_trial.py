@@ -20,7 +20,7 @@ from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.lease import Lease
 from septet.agents.runs.records import RunKey
-from septet.agents.turns.finalize_run import end_all
+from septet.agents.turns.end_of_turn import end_all
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.contracts.run_limits import Timeouts

@@ -31,11 +31,11 @@ from clients.cli.terminal.reply import CommandReply
 from clients.starting.agents import worker_agents
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.guest.description import World
-from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
+from septet.agents.guest.paths import parse_named_paths
 from septet.agents.guest.toolchains import find_toolchains
 from septet.agents.runs.folders import Runs
-from septet.agents.sandbox import runner_connection
+from septet.agents.sandbox import connections
 from septet.agents.sandbox.probe import try_network
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.warm import warm_orders
@@ -259,7 +259,7 @@ def _runner(settings: Settings) -> Check:
     """Check that the runner of this machine's workers answers."""
     state = StateDir(settings.state_dir)
     try:
-        runner_connection.connect_to_runner(state.runner).close()
+        connections.connect_to_runner(state.runner).close()
     except AgentCrashedError as error:
         return Check("runner", "failed", f"No agent can start here: {error.message}", error.remedy)
     return Check("runner", "ok", f"A runner starts the agents of {state.root}.")

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from clients.starting.checks import check_folder, find_unused_settings
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
-from septet.agents.sandbox.guest_programs import missing_programs
+from septet.agents.sandbox.probe import missing_programs
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.commands.filler import check
 from septet.commands.loader import FOLDER, load_all, overrides

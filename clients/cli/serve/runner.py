@@ -5,7 +5,7 @@ import sys
 from clients.cli.serve.options import RunnerOptions
 from clients.cli.terminal.output import print_json, say
 from clients.cli.terminal.reply import CommandReply
-from septet.agents.sandbox.runner_connection import become_runner, hold_signals, listen, take_lock
+from septet.agents.sandbox.connections import become_runner, hold_signals, listen, take_lock
 from septet.settings import load_settings
 from septet.state import StateDir
 

@@ -26,7 +26,7 @@ from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.endings import RESTARTED
 from septet.agents.runs.folders import Runs
-from septet.agents.turns.finalize_run import end_all
+from septet.agents.turns.end_of_turn import end_all
 from septet.contracts.names import SandboxChoice, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from septet.agents.clis.capabilities import Capabilities
-from septet.agents.clis.model_place import ModelPlace
+from septet.agents.clis.models import ModelPlace
 from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
 from septet.agents.outcomes.transcript import Transcript
 from septet.contracts.facts import Usage

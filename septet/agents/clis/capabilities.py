@@ -14,7 +14,7 @@ class ModelVariables:
     address: str
     keys: tuple[str, ...]
     requests: tuple[str, ...]
-    """The requests that reach a model: see `model_place.py`."""
+    """The requests that reach a model: see `models.py`."""
     usual_address: str = ""
     """The address that the CLI uses if the variable is not set; empty if the CLI chooses an address."""
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from septet.agents.guest.named_paths import NamedPath
 from septet.agents.guest.network import ModelKey, NamedHost, NetworkSettings, OwnNetwork
-from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
+from septet.agents.guest.paths import NamedPath, OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.programs import Needs
 from septet.agents.guest.system_calls import refused_system_calls
 from septet.agents.guest.toolchains import toolchain_paths

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from septet.agents.guest.placements import OwnFolder, PlacedInOwnFolder
+from septet.agents.guest.paths import OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.world import SYSTEM_FOLDERS, Binding, Link
 
 _VISIBLE: Final = (*map(Path, SYSTEM_FOLDERS), Path("/proc"), Path("/dev"))

@@ -1,9 +1,13 @@
-"""Classify an error of a model API: its kind, whether a wait helps, and the remedy."""
+"""Classify an error of a model API: its kind, whether a wait helps, and the remedy.
 
+The tables hold the sentences in which agent CLIs and model APIs report an error; the first matching row counts.
+The sources are the CLIs' programs, the APIs behind them, and users' reports.
+"""
+
+import re
 from dataclasses import dataclass
 from typing import Final
 
-from septet.agents.outcomes.api_words import LIKELY, STATUS, SURE
 from septet.agents.outcomes.reset_times import names_reset
 
 
@@ -90,20 +94,99 @@ _SERVER_ERRORS: Final = range(500, 600)
 _CLIENT_ERRORS: Final = range(400, 500)
 
 
+_Row = tuple[str, re.Pattern[str]]
+"""A kind of error, and the pattern of its words."""
+
+
+def _row(kind: str, *phrases: str) -> _Row:
+    return kind, re.compile("|".join(phrases), re.IGNORECASE)
+
+
+_SURE: Final = (
+    _row(
+        "context_length",
+        r"(prompt|input) (is|as) too long|context (length|window|size)|maximum (context|prompt length)",
+        r"prompt token count|model token limit|exceeds the maximum number of tokens",
+    ),
+    _row(
+        "refusal",
+        r"violate our usage policy|safeguards (flagged|stopped)|can't help with this\. start a new",  # claude
+        r"content filtering policy",  # Anthropic
+        r"flagged (for possible|as potentially)|policy violation|limited access to this content",  # OpenAI
+        r"rejected by the content policy|content[ _-]filter\b",  # codex, opencode
+        r"filtered due to the prompt",  # Azure
+        r"response was blocked due to|PROHIBITED_CONTENT",  # gemini
+        r"blocked by content filtering|filtered by the responsible ai",  # copilot
+    ),
+    _row("no_quota", r"limit: 0(?![\d.])"),  # Google: the plan has none
+    _row(
+        "rate_limit",
+        r"usage limits\b.{0,20}regain access",  # Anthropic's keys
+        r"hit your usage limit",  # codex
+        r"exhausted your (capacity|daily quota)|quota exceeded for (quota )?metric",  # Google
+        r"you have no quota",  # copilot
+    ),
+    _row(
+        "billing",
+        r"credit balance|billing|payment required",
+        r"\bout of .{0,20}(credits|usage)\b|(more|usage|available|any|paid) credits\b|credits exhausted",
+        r"spend(ing)?[ _](limit|cap)",
+        r"insufficient[ _](\w+[ _])?(credit|balance|quota|fund)",
+        r"group budget|usage is paused|usage limit is set to \$0|usage allocation has been disabled",  # claude
+        r"seat type doesn't include",
+        r"not included with the plan|plan, upgrade",  # codex
+        r"enable overages",  # Google
+        r"additional usage limit|(?<!\d )premium request",  # copilot, whose summary counts them
+    ),
+    _row("authentication", r"API key not valid|API_KEY_INVALID"),
+    _row("unknown_model", r"\bmodel\b.{0,120}\b(not supported|does not exist|not found)"),
+    _row("overloaded", r"at capacity|no capacity available|capacity (is unavailable|exceeded)|MODEL_CAPACITY_EX"),
+)
+"""The words that count before a status: 400 may mean a long context, an empty account or a refusal."""
+
+_LIKELY: Final = (
+    _row(
+        "authentication",
+        r"not logged in|please run /login|(invalid|incorrect) api key|invalid bearer",
+        r"missing environment variable|token (has expired|could not be refreshed)",
+    ),
+    _row("permission", r"organization has been disabled|service is disabled for your org"),
+    _row("unknown_model", r"issue with the selected model"),
+    _row(
+        "rate_limit",
+        r"usage limit|rate.?limit|(?<!disk )quota|limit[ _](will reset|reached)|usage exceeded",
+        r"(hit|reached) your [\w' -]{0,40}limit",
+        r"too many (requests|tokens)|throttl|resource.(has been )?exhausted|exceeded your copilot token usage",
+    ),
+    _row("overloaded", r"overloaded|high demand"),
+    _row("invalid_request", r"invalid_request_error|INVALID_ARGUMENT"),
+    _row(
+        "network",
+        r"ECONN|ENOTFOUND|ETIMEDOUT|timed? ?out|unable to connect|connection|disconnected|network|fetch failed",
+    ),
+)
+"""The words that count without a known status."""
+
+_STATUS: Final = re.compile(
+    r"^API Error:.{0,40}?\b([45]\d\d)\b|(?:unexpected status|last status:) (\d{3})|\"code\":\s*(\d{3})"
+)
+"""A status in the words: claude's, codex's, Google's."""
+
+
 def classify(status: int | None, words: str, *, kind: str = "unknown") -> ApiError:
     """Return the kind of an error; a billing error that names a time at which it ends counts as a rate limit.
 
     A status in the message takes precedence over `status`; `kind` is the kind by the CLI's own word, which
     counts if neither status nor message shows the kind.
     """
-    match = STATUS.search(words)
+    match = _STATUS.search(words)
     named = int(next(filter(None, match.groups()))) if match else None
     error = _by_words_or_status(named or status, words) or _BY_KIND[kind]
     return _RATE_LIMIT if error is _BILLING and names_reset(words) else error
 
 
 def _by_words_or_status(status: int | None, words: str) -> ApiError | None:
-    for kind, pattern in SURE:
+    for kind, pattern in _SURE:
         if pattern.search(words):
             return _BY_KIND[kind]
     if status in _BY_STATUS:
@@ -112,4 +195,4 @@ def _by_words_or_status(status: int | None, words: str) -> ApiError | None:
         return _SERVER
     if status in _CLIENT_ERRORS:
         return _REQUEST
-    return next((_BY_KIND[kind] for kind, pattern in LIKELY if pattern.search(words)), None)
+    return next((_BY_KIND[kind] for kind, pattern in _LIKELY if pattern.search(words)), None)

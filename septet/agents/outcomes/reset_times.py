@@ -1,11 +1,9 @@
-"""Find the end of a usage limit in the messages of CLIs and model APIs, by the patterns of the table."""
+"""Find the end of a usage limit in the messages of CLIs and model APIs, by a table of patterns."""
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-from septet.agents.outcomes.api_words import MOMENTS
 
 _JUST_OVER: Final = timedelta(minutes=10)
 """The time within which a passed hour still means today and not the next day."""
@@ -16,6 +14,33 @@ _UNITS: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _GOOGLES_DAY: Final = "America/Los_Angeles"
 
 
+_DAY: Final = r"(?P<month>[A-Z][a-z]{2})[a-z]* (?P<day>\d{1,2})(?:st|nd|rd|th)?(?:,? (?P<year>\d{4}))?"
+_CLOCK: Final = r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))? ?(?P<half>[AaPp])[Mm]\b(?: \((?P<zone>[\w+/-]+)\))?"
+_UNIT: Final = r"(?:ms|d(?:ays?)?|h(?:(?:ou)?rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])"
+_LENGTH: Final = rf"(?P<length>(?:\d+(?:\.\d+)? ?{_UNIT}[ ,]*(?:and )?)+)"
+_DATE: Final = r"(?P<date>\d{4}-\d\d-\d\d)(?: at |T| )(?P<time>\d\d:\d\d)(?::\d\d)?(?:\.\d+)?(?P<utc>Z| UTC)?"
+
+_MOMENTS: Final = (
+    # claude with a plan, earlier: `usage limit reached|1764151200`; OpenAI's plans: `"resets_at":1788879437`
+    re.compile(r"(?:\||resets_at\W{1,4})(?P<epoch>\d{10}(?:\d{3})?)\b"),
+    # codex, in the machine's zone: `try again at 7:18 AM` of the same day, `try again at Nov 28th, 2026 7:18 AM`
+    re.compile(rf"(?P<past>(?i:try again at)) (?:{_DAY}(?:,| at)? )?{_CLOCK}"),
+    # claude: `resets Jul 11 at 12pm (Asia/Tokyo)`; copilot: `reset on April 20, 2026 at 2:00 AM`
+    re.compile(rf"\b(?i:resets?)(?: at| on)? (?:{_DAY}(?:,| at)? )?{_CLOCK}"),
+    # copilot: `Allowance resets June 14, 2026`, `wait until April 21, 2026`
+    re.compile(rf"\b(?i:resets?|renews?|wait until)(?: on)? {_DAY}\b"),
+    # Anthropic's keys: `regain access on 2026-12-01 at 00:00 UTC`; others: `reset at 2026-11-29 17:37:43`
+    re.compile(rf"\b(?i:resets?|regain access|try again)(?: at| on)? {_DATE}"),
+    # gemini: `reset after 3h5m12s`, `retry in 34.07s`; codex, copilot, opencode: `try again in 2 days 3 hours`
+    re.compile(
+        rf"\b(?:(?:try|retry)(?: again)? (?:in|after)|resets? (?:in|after)|wait(?: for)?) {_LENGTH}", re.IGNORECASE
+    ),
+    # Google's daily quotas name no time: they begin anew at midnight in California
+    re.compile(r"(?P<daily>exhausted your daily quota|requests_per_model_per_day|RequestsPerDay)"),
+)
+"""The patterns of the end of a limit."""
+
+
 def seconds_of(moment: float) -> float:
     """Return a CLI's time, in seconds or milliseconds since the epoch, in seconds."""
     return moment / 1000.0 if moment >= _MILLISECONDS_FROM else moment
@@ -23,7 +48,7 @@ def seconds_of(moment: float) -> float:
 
 def names_reset(words: str) -> bool:
     """Return whether a message names the end of a limit."""
-    return any(pattern.search(words) for pattern in MOMENTS)
+    return any(pattern.search(words) for pattern in _MOMENTS)
 
 
 def find_reset(words: str, said_at: float) -> float | None:
@@ -31,7 +56,7 @@ def find_reset(words: str, said_at: float) -> float | None:
 
     The message was written at `said_at`, in seconds since the epoch: a message may name the hour alone.
     """
-    match = next(filter(None, (pattern.search(words) for pattern in MOMENTS)), None)
+    match = next(filter(None, (pattern.search(words) for pattern in _MOMENTS)), None)
     if match is None:
         return None
     parts = {name: value for name, value in match.groupdict().items() if value}

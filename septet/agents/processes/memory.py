@@ -1,8 +1,14 @@
-"""Read the memory of this machine or container."""
+"""Measure memory: of this machine or container, and what processes hold by sockets, pipes and nameless files."""
 
+import ctypes
+import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
+
+from septet.agents.processes.own_user import LIBC
+from septet.agents.processes.process_tree import read_file
 
 TOTAL = re.compile(r"^MemTotal:\s+(\d+) kB$", re.MULTILINE)
 GROUPS = (("sys/fs/cgroup", "", "memory.max"), ("sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes"))
@@ -59,3 +65,136 @@ def read_text(path: str) -> str:
     """Return the content of a kernel's file."""
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read()
+
+
+IN_MEMORY = (0x01021994, 0x958458F6)
+"""The kernel's numbers of tmpfs and hugetlbfs: their files take memory, and no disk."""
+STATFS_WORDS = 32
+BLOCK_BYTES = 512
+BUFFER = "/proc/sys/net/core/wmem_default"
+USUAL_BUFFER_BYTES = 212992
+BUFFERS_HELD = 2
+"""The number of buffers that a connection may fill: the last message may be as large as all earlier messages."""
+FEWEST_CONNECTIONS = 256
+"""The number of connections that any program may have, whatever its memory limit."""
+
+FileId = tuple[int, int]
+"""A file's device and number."""
+
+
+class OpenFiles:
+    """The open files of some processes; a shared file counts once."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        """Read the open files of each process; a process that is gone has none."""
+        self.connections: set[FileId] = set()
+        """The open sockets and pipes."""
+        self.nameless_files: dict[FileId, int] = {}
+        """The bytes of each file in memory without a name."""
+        self.files_in_messages = 0
+        """The number of files in unreceived messages, which no process may have open."""
+        for pid in pids:
+            for path in names_in(f"/proc/{pid}/fd"):
+                status = status_of(path, follow=True)
+                if status is not None:
+                    self._note(path, status)
+
+    def _note(self, path: str, status: os.stat_result) -> None:
+        file, mode = (status.st_dev, status.st_ino), status.st_mode
+        if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode):
+            if stat.S_ISSOCK(mode) and file not in self.connections:
+                self.files_in_messages += number_after(read_file(path.replace("/fd/", "/fdinfo/")), b"scm_fds:")
+            self.connections.add(file)
+        elif stat.S_ISREG(mode) and status.st_nlink == 0 and file not in self.nameless_files and is_memory(path):
+            self.nameless_files[file] = status.st_blocks * BLOCK_BYTES
+
+
+def most_connections(memory_bytes: int) -> int:
+    """Return the number of sockets and pipes with buffers that together fill the memory limit."""
+    told = read_file(BUFFER).strip()
+    buffer_bytes = int(told) if told.isdigit() else USUAL_BUFFER_BYTES
+    return max(FEWEST_CONNECTIONS, memory_bytes // (BUFFERS_HELD * max(buffer_bytes, 1)))
+
+
+def sockets_beside(pids: Sequence[int]) -> int:
+    """Return the number of sockets in the network of these processes, with sockets in unreceived messages.
+
+    The number is 0 if the processes have no network of their own, because the owners of sockets are then unknown.
+    """
+    own = status_of("/proc/self/ns/net", follow=True)
+    for pid in reversed(pids):
+        network = status_of(f"/proc/{pid}/ns/net", follow=True)
+        if own is not None and network is not None and network.st_ino != own.st_ino:
+            words = read_file(f"/proc/{pid}/net/sockstat").split(None, 3)
+            return int(words[2]) if words[:2] == [b"sockets:", b"used"] else 0
+    return 0
+
+
+def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int:
+    """Return a process's share of the mapped bytes of these files."""
+    total, is_one = 0, False
+    for line in read_file(f"{proc}/{pid}/smaps").splitlines():
+        words = line.split(None, 5)
+        if not words[0].endswith(b":"):
+            is_one = file_id(words[3], words[4]) in files
+        elif is_one and words[0] == b"Pss:":
+            total += int(words[1]) << 10
+    return total
+
+
+def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
+    """Return the bytes of the nameless files that these processes have only mapped, and not open as `files`.
+
+    The kernel does not report how much of a file is filled: earlier writes show only in a process that touched
+    them.
+    """
+    longest: dict[FileId, int] = {}
+    for pid in pids:
+        mapped: dict[FileId, int] = {}
+        for line in read_file(f"/proc/{pid}/maps").splitlines():
+            place, rights, _, device, number, *name = line.split(None, 5)
+            if rights.endswith(b"s") and b"".join(name).endswith(b"(deleted)"):
+                file = file_id(device, number)
+                begin, _, end = place.partition(b"-")
+                mapped[file] = mapped.get(file, 0) + int(end, 16) - int(begin, 16)
+        longest |= {file: max(size, longest.get(file, 0)) for file, size in mapped.items() if file not in files}
+    return sum(longest.values())
+
+
+def file_id(device: bytes, number: bytes) -> FileId:
+    """Return the id of a file from the words of `maps`."""
+    major, _, minor = device.partition(b":")
+    return os.makedev(int(major, 16), int(minor, 16)), int(number)
+
+
+def shared_memory_bytes() -> int:
+    """Return the bytes of all files in memory, of all processes of the machine."""
+    return number_after(read_file("/proc/meminfo"), b"Shmem:") << 10
+
+
+def number_after(text: bytes, name: bytes) -> int:
+    """Return the number behind a name in a text of `/proc`; 0 without the name."""
+    words = text.partition(name)[2].split(None, 1)
+    return int(words[0]) if words else 0
+
+
+def is_memory(path: str) -> bool:
+    """Return whether a file lies in a file system in memory."""
+    told = (ctypes.c_long * STATFS_WORDS)()
+    return LIBC.statfs(os.fsencode(path), told) == 0 and told[0] in IN_MEMORY
+
+
+def names_in(folder: str) -> list[str]:
+    """Return the paths in a folder; empty if the folder is gone or too deep for a path."""
+    try:
+        return [f"{folder}/{name}" for name in os.listdir(folder)]
+    except OSError:
+        return []
+
+
+def status_of(path: str, *, follow: bool = False) -> os.stat_result | None:
+    """Return the status of a file; `None` if the file is gone."""
+    try:
+        return os.stat(path, follow_symlinks=follow)
+    except OSError:
+        return None

@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from collections.abc import Container, Sequence
 from contextlib import suppress
 
@@ -112,6 +113,11 @@ def identity(pid: int) -> dict[str, str | float | None]:
         "boot_id": read_file("/proc/sys/kernel/random/boot_id").decode().strip(),
         "pid_namespace": os.readlink("/proc/self/ns/pid") if LINUX else "",
     }
+
+
+def utc_text(seconds: float) -> str:
+    """Return the time as ISO 8601 in UTC, to the millisecond."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1000):03d}Z"
 
 
 def read_file(path: str) -> bytes:

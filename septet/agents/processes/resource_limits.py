@@ -11,14 +11,14 @@ import stat
 import time
 from collections.abc import Container, Iterator, Mapping
 
-from septet.agents.processes.memory import most_memory_bytes
-from septet.agents.processes.open_files import (
+from septet.agents.processes.memory import (
     BLOCK_BYTES,
     FileId,
     OpenFiles,
     bytes_only_mapped,
     mapped_bytes,
     most_connections,
+    most_memory_bytes,
     names_in,
     number_after,
     shared_memory_bytes,

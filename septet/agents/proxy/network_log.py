@@ -10,7 +10,7 @@ import os
 import threading
 import time
 
-from septet.agents.processes.exit_file import utc_text
+from septet.agents.processes.process_tree import utc_text
 
 NETWORK_LOG = "network.jsonl"
 REFUSED_BYTES = 1 << 18

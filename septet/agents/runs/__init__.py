@@ -1,1 +1,1 @@
-"""The agent runs that a host keeps: their folders, their writers, their usage, and their sessions."""
+"""The agent runs that a host keeps: their folders, writers, usage, sessions and logs; and the homes of agents."""

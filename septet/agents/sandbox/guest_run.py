@@ -20,10 +20,9 @@ from septet.agents.guest.description import GuestFiles
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.processes.order import Limits, Order, send_order
 from septet.agents.runs.folders import RUN_VARIABLE, Runs
-from septet.agents.sandbox.runner_connection import await_sweep
+from septet.agents.sandbox.connections import await_sweep
 from septet.agents.sandbox.sandbox import Sandbox
-from septet.agents.sandbox.supervisors import Supervisors
-from septet.agents.sandbox.sweep import sweep_leftovers
+from septet.agents.sandbox.supervisors import Supervisors, sweep_leftovers
 from septet.errors import AgentCrashedError, HaltedError
 from septet.system import processes
 from septet.system.durable import create_file

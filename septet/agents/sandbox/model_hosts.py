@@ -6,7 +6,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, own_variables
-from septet.agents.clis.model_place import ModelPlace
+from septet.agents.clis.models import ModelPlace
 from septet.agents.clis.own_files import locate
 from septet.agents.guest.network import FIRST_MODEL_PORT, ModelKey, NamedHost, hosts_in, worthless_key
 

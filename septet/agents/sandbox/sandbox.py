@@ -12,7 +12,7 @@ from typing import Final
 
 from septet.agents.guest.description import Description, GuestFiles, World, describe, guest_environment
 from septet.agents.guest.network import network_environment
-from septet.agents.guest.placements import make_mount_points
+from septet.agents.guest.paths import make_mount_points
 from septet.agents.processes.confined import SandboxStart
 from septet.agents.processes.order import Confinement
 from septet.agents.processes.own_user import BUNDLED

@@ -1,4 +1,4 @@
-"""One run: a start of a step, or a turn that requests a session's JSON alone."""
+"""One run: a start of a step, or a turn for a session's JSON; and the jobs of pipelines and pull requests."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 
 from septet.agents.scripted.events import TooManyTurnsError
-from septet.agents.scripted.further_jobs import JOBS_IN_PIPELINE, rework
-from septet.agents.scripted.hands import Hands
-from septet.agents.scripted.jobs import JOBS
+from septet.agents.scripted.hands import Hands, read
+from septet.agents.scripted.jobs import JOBS, implement, obey, plan, predicted_files
 from septet.agents.scripted.task import PromptTask, step_of
 
 TYPE_CHECKING = False
@@ -19,12 +18,85 @@ if TYPE_CHECKING:
     from typing import Any
 
     from septet.agents.scripted.events import Stream
+    from septet.agents.scripted.jobs import Answer, Job
     from septet.agents.scripted.scenario import Scenario, Script
     from septet.agents.scripted.sessions import Memory
 
 _TICK_SECONDS = 0.25
 _TERMINATED = 143
 """The exit code after SIGTERM, 128 + 15, as claude's."""
+
+
+_MARKS, _BETWEEN = ("<<<<<<< ", ">>>>>>> "), "======="
+
+
+def plan_solution(task: PromptTask, hands: Hands) -> Answer:
+    """Write the plan, and answer with a solution: a sequence of tasks, one for each file that will change."""
+    planned = plan(task, hands)
+    files = predicted_files(task, planned["plan_path"])
+    return {
+        "id": task.solution,
+        "plan_path": planned["plan_path"],
+        "summary": planned["summary"],
+        "tasks": [_task(number, file) for number, file in enumerate(files, start=1)],
+        "predicted_files": files,
+    }
+
+
+def carry_out_solution(task: PromptTask, hands: Hands) -> Answer:
+    """Execute the plan, and answer with the status of each task of the solution."""
+    done = implement(task, hands)
+    status = "completed" if done["success"] else "failed"
+    tasks = task.given.get("tasks", [])
+    return {
+        "status": status,
+        "summary": done["summary"],
+        "tasks": [{"id": each["id"], "status": status, "note": each["title"]} for each in tasks],
+        "commit_hash": None,
+        "files_modified": list(hands.touched),
+    }
+
+
+JOBS_IN_PIPELINE: dict[str, Job] = {"build_plan": plan_solution, "implement_plan": carry_out_solution}
+"""The jobs in a pipeline, by step."""
+
+
+def rework(task: PromptTask, hands: Hands) -> Answer:
+    """Make the changes in logs and reviews, keep both sides of a conflict, and reply to each thread."""
+    checks, reviews = task.feedback.get("checks", []), task.feedback.get("reviews", [])
+    done = [line for check in checks for line in obey(task, hands, str(check.get("log", "")))]
+    done += [line for review in reviews for line in obey(task, hands, str(review.get("body", "")))]
+    replies = []
+    for thread in task.feedback.get("threads", []):
+        said = [line for each in thread["comments"] for line in obey(task, hands, str(each.get("body", "")))]
+        done += said
+        replies.append({"thread": thread["thread"], "reply": " ".join(said) or "There is nothing to change."})
+    for path in (task.feedback.get("conflict") or {}).get("paths", []):
+        content = read(task.folder / path)
+        if content is not None:
+            lines = (line for line in content.split("\n") if not line.startswith(_MARKS) and line != _BETWEEN)
+            hands.write(path, "\n".join(lines))
+            done.append(f"`{path}` holds what both sides have.")
+    return {
+        "success": True,
+        "summary": " ".join(done) or "There is nothing to change.",
+        "commit_message": "fix: answer what is said on the pull request",
+        "replies": replies,
+    }
+
+
+def _task(number: int, file: str) -> Answer:
+    return {
+        "id": f"T{number}",
+        "title": f"Change {file}",
+        "scope": file,
+        "modification_points": [{"file": file, "change": "What the plan's steps say of this file."}],
+        "implementation": [f"Do the plan's steps for {file}."],
+        "test_commands": ["git diff --check"],
+        "acceptance": [f"{file} holds what the plan's steps say."],
+        "depends_on": [f"T{number - 1}"] if number > 1 else [],
+        "estimated_minutes": 5,
+    }
 
 
 class ScriptedRun:

@@ -17,12 +17,12 @@ import time
 from contextlib import suppress
 
 from septet.agents.processes.confined import REPORT, exit_code_inside, start_failure
-from septet.agents.processes.exit_file import utc_text, write_record
 from septet.agents.processes.order import Order
 from septet.agents.processes.own_user import RunUser
-from septet.agents.processes.process_tree import has_others, identity, kill_below, read_file
+from septet.agents.processes.process_tree import has_others, identity, kill_below, read_file, utc_text
 from septet.agents.processes.resource_limits import LOOK_SECONDS, ResourceWatch
 from septet.agents.supervisor.agent_process import NEVER, AgentProcess
+from septet.agents.supervisor.recorder import write_record
 
 TICKS_PER_IDLE_LIMIT = 20
 LONGEST_TICK_SECONDS = 5.0

@@ -1,4 +1,4 @@
-"""Record a program's output: a recorder, which is a process of its own, reads pipes and writes files.
+"""Record a program's output and its end: a recorder, a process of its own, reads pipes and writes files.
 
 So the program has no open file of the engine, which the program could reopen, truncate or fill with holes. The
 recorder outlives a killed supervisor, with which the program dies, until the program's output is on disk;
@@ -11,6 +11,7 @@ import select
 import signal
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 from septet.agents.processes.process_tree import close_others, name_process, read_file
 
@@ -163,3 +164,30 @@ def open_prompt(path: str) -> int:
 def is_recorder(pid: int) -> bool:
     """Return whether a process has the recorder's name."""
     return read_file(f"/proc/{pid}/comm").strip() == NAME
+
+
+def write_record(name: str, record: bytes, outputs: list[int]) -> None:
+    """Write a record to disk, after the outputs and `run.json`; errors of the disk are ignored."""
+    with suppress(OSError):
+        for output in outputs:
+            os.fsync(output)
+        if os.path.exists("run.json"):  # a check or a set-up has no such file
+            _force("run.json")
+        file = os.open(f"{name}.new", os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.write(file, record)
+        finally:
+            os.close(file)
+        _force(f"{name}.new")
+        os.rename(f"{name}.new", name)
+        _force(".")
+        os.unlink("control.sock")
+
+
+def _force(path: str) -> None:
+    """Return once the content of a file, or the names in a folder, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,16 +1,111 @@
-"""A turn's home: prepare it before the agent starts, and write the user's login back after the agent's end."""
+"""A turn's home: prepare it before the agent starts, and write the user's login back after the agent's end.
 
+The packages that a CLI unpacks and compiles at its first start are made once, and shared by all homes.
+"""
+
+import hashlib
 import logging
+import shutil
+import tempfile
+from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
-from septet.agents.guest.placements import OwnFolder
-from septet.agents.homes.home import AgentHome
-from septet.agents.sandbox.shared_packages import shared_packages
+from septet.agents.clis.adapter import FOR_EVERY_AGENT, Adapter, Machine, find_program, select_variables
+from septet.agents.clis.own_files import locate, own_packages
+from septet.agents.guest.description import GuestFiles, guest_environment
+from septet.agents.guest.paths import OwnFolder
+from septet.agents.runs.homes import AgentHome
+from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.warm import WarmProcess
 from septet.errors import LockHeldError
 from septet.system.durable import close_after
+from septet.system.locks import hold_lock
+
+_START_SECONDS: Final = 120.0
+_VERSIONS_KEPT: Final = 2
+"""The number of versions of a CLI whose packages stay: agents of the previous version may still run."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstStart:
+    """A start of a CLI that fills a folder, in a sandbox with this folder alone."""
+
+    folder: Path
+    """The folder that keeps the files."""
+    place: Path
+    """The path at which the CLI writes the files and guests read them."""
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(repr=False)
+    packages: tuple[Path, ...] = ()
+    """The user's own packages, which the CLI reads."""
+    home_folders: tuple[OwnFolder, ...] = ()
+    """Further folders that the CLI reads."""
+
+
+def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
+    """Return the folders with the packages that a CLI has unpacked and compiled, except the user's own packages.
+
+    A missing folder is filled by a CLI that prints its version or help, in a sandbox with this folder alone: no
+    agent ever writes there, so no agent leaves code for another.
+
+    Raises:
+        AgentMissingError: The program was not found.
+        OSError: The disk refused.
+    """
+    unpacks, compiled = adapter.capabilities.unpacks, adapter.capabilities.compiled
+    if not unpacks and compiled is None:
+        return ()
+    program = Path(find_program(adapter.name, adapter.program, machine))
+    status = program.stat()
+    words = f"{program.resolve()}\0{status.st_size}\0{status.st_mtime_ns}"
+    version = hashlib.sha256(words.encode()).hexdigest()[:16]
+    env = guest_environment(select_variables(machine.env, FOR_EVERY_AGENT))
+    users = own_packages(adapter, machine)
+    shared: tuple[OwnFolder, ...] = ()
+    if unpacks and not users:
+        place = locate(adapter, machine, unpacks)
+        folder = root / adapter.name / version
+        shared = _fill_once(_FirstStart(folder, place, (str(program), "--version"), env), sandbox)
+    if compiled is not None:
+        place = locate(adapter, machine, compiled.place)
+        folder = root / f"{adapter.name}-compiled" / version
+        env = {**env, compiled.variable: str(place)}
+        start = _FirstStart(folder, place, (str(program), *compiled.words), env, users, shared)
+        shared = (*shared, *_fill_once(start, sandbox))
+    return shared
+
+
+def _fill_once(start: _FirstStart, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
+    """Return the folder of a first start, and fill a missing folder; empty if the start filled nothing."""
+    folder = start.folder
+    if not folder.is_dir():
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with hold_lock(folder.parent.with_suffix(".lock")):
+            if not folder.is_dir():
+                _fill(start, sandbox)
+    return (OwnFolder(folder, start.place, writable=False),) if folder.is_dir() else ()
+
+
+def _fill(start: _FirstStart, sandbox: Sandbox) -> None:
+    """Fill the folder; if the start fails, each run unpacks for itself."""
+    kept = start.folder.parent
+    earlier = sorted(kept.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in earlier[_VERSIONS_KEPT - 1 :]:
+        shutil.rmtree(path)
+    with tempfile.TemporaryDirectory(dir=kept.parent, prefix="new-") as draft:
+        filled, workspace = Path(draft) / "package", Path(draft) / "workspace"
+        for each in (filled, workspace):
+            each.mkdir(mode=0o700)
+        home_folders = (*start.home_folders, OwnFolder(filled, start.place))
+        files = GuestFiles(workspace, env=start.env, home_folders=home_folders, own_packages=start.packages)
+        end = sandbox.run(start.argv, files, start.env, _START_SECONDS)
+        if end.exit_code == 0 and any(filled.iterdir()):
+            filled.rename(start.folder)
+
 
 _log: Final = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ from typing import Final
 from septet.agents.clis.adapter import Invocation, Turn
 from septet.agents.clis.own_files import locate, own_folders, own_packages
 from septet.agents.guest.description import GuestFiles
-from septet.agents.guest.placements import OwnFolder
+from septet.agents.guest.paths import OwnFolder
 from septet.agents.processes.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.processes.process_tree import LINUX
 from septet.agents.runs.folders import RUN_VARIABLE, SETUP_FOLDER, Run
-from septet.agents.runs.network import refusal_note
+from septet.agents.runs.logs import refusal_note
 from septet.agents.runs.records import RunRecord, StartReason
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD

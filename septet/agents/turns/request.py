@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine, Turn
-from septet.agents.homes.home import Homes
 from septet.agents.runs.folders import Runs
+from septet.agents.runs.homes import Homes
 from septet.agents.runs.records import Payer, RunKey
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.sandbox.supervisors import Supervisors

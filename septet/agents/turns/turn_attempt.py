@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Final, Self
 
-from septet.agents.homes.logins import LoginBusyError
 from septet.agents.outcomes.endings import SUPERSEDED
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.runs.folders import Run
 from septet.agents.runs.lease import WAY_SECONDS, Lease, busy_error
-from septet.agents.sandbox.attachment import Attachment, end_agent
+from septet.agents.runs.logins import LoginBusyError
+from septet.agents.sandbox.connections import Attachment, end_agent
 from septet.agents.sandbox.model_hosts import model_keys, name_models
-from septet.agents.turns.failures import failure_of
+from septet.agents.turns.end_of_turn import failure_of
 from septet.agents.turns.follow import StreamReading, TurnProgress, follow
 from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.launch import launch

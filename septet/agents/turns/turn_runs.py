@@ -20,7 +20,7 @@ from septet.agents.runs.usage import (
     spent_in,
     with_seen_usage,
 )
-from septet.agents.turns.finalize_run import finalize_run
+from septet.agents.turns.end_of_turn import finalize_run
 from septet.agents.turns.follow import StreamReading
 from septet.agents.turns.next_move import Move, Rung, SessionUse, Start, hand_over, next_move
 from septet.agents.turns.request import TurnRequest

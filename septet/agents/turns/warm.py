@@ -15,10 +15,8 @@ import msgspec
 
 from septet.agents.processes.order import ORDER_VERSION, Order, send_order
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.sandbox.attachment import short_address
-from septet.agents.sandbox.runner_connection import await_sweep
-from septet.agents.sandbox.supervisors import Supervisors
-from septet.agents.sandbox.sweep import sweep_leftovers
+from septet.agents.sandbox.connections import await_sweep, short_address
+from septet.agents.sandbox.supervisors import Supervisors, sweep_leftovers
 from septet.errors import AgentError
 from septet.system.durable import read_struct
 from septet.system.locks import lock_is_held, open_lock, try_lock

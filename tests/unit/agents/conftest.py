@@ -13,7 +13,7 @@ from fakes.agent_lab import Lab
 
 from septet.agents.clis.adapter import Machine
 from septet.agents.runs.folders import Runs
-from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.connections import end_agent
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.request import AgentRuntime

@@ -15,7 +15,7 @@ WALL_CLOCKS = {
     "septet/agents/proxy/network_log.py": "when a guest asked for a host, for people",
     "septet/agents/supervisor/warm_process.py": "when a turn of an agent began, for people",
     "workers/recovery/strays.py": "whether a folder is so young that it may change within the same time; a jump only has it asked again",
-    "septet/agents/homes/logins.py": "when a login expires: a jump has one agent refresh it early, or several at once",
+    "septet/agents/runs/logins.py": "when a login expires: a jump has one agent refresh it early, or several at once",
     "septet/git/checkpoints/keep.py": "when a commit was made, for people",
     "septet/git/engine/packs.py": "how old a file is that a killed git left; what a vault drops also has to be unreachable, and a pass distrusts a jump",
     "septet/git/snapshots/take.py": "when a snapshot was taken, for people and for the janitor",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from septet.agents.processes.exit_file import write_record
+from septet.agents.supervisor.recorder import write_record
 
 pytestmark = pytest.mark.law
 

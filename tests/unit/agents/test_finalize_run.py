@@ -9,7 +9,7 @@ import pytest
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.runs.records import RunKey, RunRecord
-from septet.agents.turns.finalize_run import finalize_run
+from septet.agents.turns.end_of_turn import finalize_run
 from septet.errors import WorkspaceBusyError
 
 pytestmark = pytest.mark.law

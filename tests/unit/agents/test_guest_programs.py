@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from septet.agents.guest.description import GuestFiles, World
-from septet.agents.guest.named_paths import parse_named_paths
-from septet.agents.sandbox.guest_programs import missing_programs
+from septet.agents.guest.paths import parse_named_paths
+from septet.agents.sandbox.probe import missing_programs
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 
 _SCRIPT = "#!/bin/sh\necho it runs\n"

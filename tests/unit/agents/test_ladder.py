@@ -20,7 +20,7 @@ from fakes.writing import writing
 from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.lease import Lease
-from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.connections import end_agent
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.contracts.run_limits import Timeouts

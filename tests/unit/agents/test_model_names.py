@@ -2,7 +2,7 @@
 
 import pytest
 
-from septet.agents.clis.model_names import names_another_model
+from septet.agents.clis.models import names_another_model
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from septet.agents.runs.folders import Run
 from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.runs.usage import with_seen_usage
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts
-from septet.agents.turns.failures import failure_of
+from septet.agents.turns.end_of_turn import failure_of
 from septet.contracts.facts import Usage
 from septet.errors import InvalidInputError
 

@@ -14,7 +14,7 @@ from septet.agents.proxy.network_log import (
     open_log,
 )
 from septet.agents.runs.folders import Run
-from septet.agents.runs.network import network_lines, refused_hosts
+from septet.agents.runs.logs import network_lines, refused_hosts
 
 WHY = "not in the list of hosts"
 

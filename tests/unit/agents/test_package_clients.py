@@ -15,8 +15,8 @@ from fakes.package_registry import write_packages
 from fakes.two_networks import OTHER, two_networks
 
 from septet.agents.guest.description import World
-from septet.agents.guest.named_paths import parse_named_paths
 from septet.agents.guest.network import parse_way_out
+from septet.agents.guest.paths import parse_named_paths
 from septet.agents.proxy.network_log import NETWORK_LOG
 from septet.agents.runs.folders import Runs
 from septet.agents.sandbox.guest_run import GuestCommand, GuestEnd, GuestRunner

@@ -11,8 +11,8 @@ from fakes.waiting import wait_until
 from activities.turns.results import context_of
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
-from septet.agents.runs.handover import pass_on
 from septet.agents.runs.records import RunKey
+from septet.agents.runs.usage import pass_on
 from septet.agents.turns.turn_runs import TurnResult
 
 ANSWER = "init(); turn('m1'); result('done')"

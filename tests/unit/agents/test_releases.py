@@ -12,7 +12,7 @@ from fakes.agent_lab import Lab
 from fakes.runners import Runner, copy_packages
 
 from septet.agents.runs.folders import Runs
-from septet.agents.sandbox.runner_connection import RUNNER_LOCK, await_sweep
+from septet.agents.sandbox.connections import RUNNER_LOCK, await_sweep
 from septet.agents.sandbox.supervisors import Supervisors
 
 

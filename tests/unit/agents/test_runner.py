@@ -22,7 +22,7 @@ from fakes.waiting import wait_until
 
 from septet.agents.outcomes.endings import RESTARTED
 from septet.agents.runs.folders import Runs
-from septet.agents.sandbox.runner_connection import RUNNER_LOCK, await_sweep, take_lock
+from septet.agents.sandbox.connections import RUNNER_LOCK, await_sweep, take_lock
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.supervisor.recorder import is_recorder
 from septet.agents.turns.warm import warm_orders

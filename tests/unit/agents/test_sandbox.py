@@ -17,9 +17,9 @@ from fakes.guest_paths import guest_paths
 from fakes.waiting import wait_until
 
 from septet.agents.guest.description import GuestFiles, World
-from septet.agents.guest.named_paths import NamedPath
+from septet.agents.guest.paths import NamedPath
 from septet.agents.runs.folders import Run
-from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.connections import end_agent
 from septet.agents.sandbox.sandbox import find_sandbox, how_to_allow
 from septet.errors import AgentCrashedError, AgentMissingError, SandboxError
 

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from septet.agents.runs.folders import Run
-from septet.agents.runs.stream_times import Written, note_written, pieces, times_written
+from septet.agents.runs.logs import Written, note_written, pieces, times_written
 
 NOON = 1_735_732_800.0
 """2025-01-01T12:00:00Z."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from septet.agents.clis.adapter import Machine
-from septet.agents.clis.usable import check_usable, usable_agents
+from septet.agents.clis.registry import check_usable, usable_agents
 from septet.errors import AgentError, AgentMissingError
 
 

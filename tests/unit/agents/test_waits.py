@@ -13,7 +13,7 @@ from septet.agents.outcomes.endings import api_ending, with_ending
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run
 from septet.agents.runs.records import StartReason
-from septet.agents.turns.failures import failure_of
+from septet.agents.turns.end_of_turn import failure_of
 from septet.agents.turns.follow import StreamReading
 
 ENDED = datetime(2026, 3, 9, 8, 0, tzinfo=UTC)

@@ -20,12 +20,12 @@ from fakes.waiting import wait_until
 
 from septet.agents.clis.adapter import Adapter, Turn
 from septet.agents.guest.description import World
-from septet.agents.guest.named_paths import NamedPath
+from septet.agents.guest.paths import NamedPath
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.connections import end_agent
 from septet.agents.sandbox.sandbox import find_sandbox
 from septet.agents.supervisor.warm_process import REQUEST_SECONDS
-from septet.agents.turns.finalize_run import end_all
+from septet.agents.turns.end_of_turn import end_all
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm, warm_orders
 from septet.contracts.run_limits import Timeouts

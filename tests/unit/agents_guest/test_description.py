@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from septet.agents.guest.description import GuestFiles, World, describe, guest_environment
-from septet.agents.guest.named_paths import NamedPath
+from septet.agents.guest.paths import NamedPath
 from septet.agents.guest.system_calls import refused_system_calls
 from septet.agents.guest.world import Binding, Cover, OwnHome, SealedFolders, SystemFiles
 

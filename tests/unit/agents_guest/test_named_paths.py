@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from septet.agents.guest.named_paths import NamedPath, parse_named_paths
+from septet.agents.guest.paths import NamedPath, parse_named_paths
 from septet.errors import InvalidInputError
 
 

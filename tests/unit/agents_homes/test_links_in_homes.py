@@ -8,7 +8,7 @@ import pytest
 from fakes.agent_homes import home_of
 from fakes.logins import FILES, HOUR, log_in, login
 
-from septet.agents.homes.home import AgentHome
+from septet.agents.runs.homes import AgentHome
 
 SESSION = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
 

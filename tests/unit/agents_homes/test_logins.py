@@ -13,8 +13,8 @@ from fakes.agent_homes import home_of
 from fakes.logins import FILES, HOUR, log_in, login
 
 from septet.agents.clis.adapter import Machine
-from septet.agents.homes.home import AgentHome, Homes
-from septet.agents.homes.logins import LoginBusyError, Logins
+from septet.agents.runs.homes import AgentHome, Homes
+from septet.agents.runs.logins import LoginBusyError, Logins
 from septet.system.durable import write_durably
 
 AGENTS = ("claude", "codex", "opencode")

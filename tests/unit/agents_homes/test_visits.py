@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fakes.agent_homes import home_of
 
-from septet.agents.homes.home import AgentHome
+from septet.agents.runs.homes import AgentHome
 from septet.system.guarded_folder import GuardedFolder
 
 FIRST, SECOND = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867", "1b0e8a3c-2f4b-4a6e-9d5d-1c2b3a495868"

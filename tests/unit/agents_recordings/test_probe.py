@@ -8,7 +8,7 @@ import pytest
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import ADAPTERS, adapter_for
 from septet.agents.guest.description import World
-from septet.agents.guest.named_paths import NamedPath
+from septet.agents.guest.paths import NamedPath
 from septet.agents.sandbox.probe import Probe, probe
 from septet.agents.sandbox.sandbox import find_sandbox
 from septet.errors import AgentError, AgentMissingError

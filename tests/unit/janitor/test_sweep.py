@@ -22,10 +22,10 @@ from fakes.repositories import Origin, git_env, make_origin
 
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
-from septet.agents.homes.home import Homes
-from septet.agents.homes.logins import Logins
 from septet.agents.runs.folders import Runs
-from septet.agents.sandbox.runner_connection import RUNNER_LOCK, listen
+from septet.agents.runs.homes import Homes
+from septet.agents.runs.logins import Logins
+from septet.agents.sandbox.connections import RUNNER_LOCK, listen
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.request import AgentRuntime
 from septet.agents.turns.warm import WarmProcess

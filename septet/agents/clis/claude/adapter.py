@@ -9,7 +9,7 @@ from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, optio
 from septet.agents.clis.capabilities import Capabilities, ModelVariables
 from septet.agents.clis.claude.stream import ClaudeStream, ClaudeTranscript
 from septet.agents.clis.login_files import LoginFile, TokenFields
-from septet.agents.clis.model_place import MESSAGES, MODELS, ModelPlace, below
+from septet.agents.clis.models import MESSAGES, MODELS, ModelPlace, below
 from septet.agents.clis.plain_settings import SettingsFile
 from septet.contracts.run_limits import Tools
 from septet.errors import AgentError

@@ -12,7 +12,7 @@ from septet.agents.clis.adapter import Adapter, Dialect, Invocation, Machine, Tu
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.codex.stream import CodexStream, CodexTranscript
 from septet.agents.clis.login_files import LoginFile, TokenFields
-from septet.agents.clis.model_place import CHAT, MODELS, RESPONSES, ModelPlace
+from septet.agents.clis.models import CHAT, MODELS, RESPONSES, ModelPlace
 from septet.agents.clis.own_files import read_own_file
 from septet.agents.clis.plain_settings import SettingsFile, read_document, read_object
 from septet.agents.outcomes.outcome import NO_USAGE

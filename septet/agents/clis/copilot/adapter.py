@@ -9,7 +9,7 @@ import msgspec
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option
 from septet.agents.clis.capabilities import Capabilities, CompiledCode, ModelVariables
 from septet.agents.clis.login_files import LoginFile
-from septet.agents.clis.model_place import AZURE, CHAT, MESSAGES, MODELS, RESPONSES, below
+from septet.agents.clis.models import AZURE, CHAT, MESSAGES, MODELS, RESPONSES, below
 from septet.agents.clis.plain_settings import SettingsFile
 from septet.agents.outcomes.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
 from septet.agents.outcomes.outcome import Ending

@@ -9,7 +9,7 @@ from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, optio
 from septet.agents.clis.capabilities import Capabilities, ModelVariables
 from septet.agents.clis.gemini.stream import GeminiStream, GeminiTranscript
 from septet.agents.clis.login_files import LoginFile
-from septet.agents.clis.model_place import GENERATE, VERTEX, below
+from septet.agents.clis.models import GENERATE, VERTEX, below
 from septet.agents.clis.own_files import read_own_file
 from septet.agents.clis.plain_settings import SettingsFile, read_object
 

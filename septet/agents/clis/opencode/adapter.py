@@ -10,7 +10,7 @@ from typing import Any, Final
 from septet.agents.clis.adapter import Adapter, Invocation, Machine, Turn, option, own_variables
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.login_files import LoginFile, TokenFields
-from septet.agents.clis.model_place import ANY, CHAT, GENERATE, MESSAGES, MODELS, RESPONSES, ModelPlace, below
+from septet.agents.clis.models import ANY, CHAT, GENERATE, MESSAGES, MODELS, RESPONSES, ModelPlace, below
 from septet.agents.clis.opencode.stream import OpenCodeStream, OpenCodeTranscript
 from septet.agents.clis.own_files import read_own_file
 from septet.agents.clis.plain_settings import SettingsFile, read_object

@@ -17,8 +17,8 @@ from septet.agents.clis.adapter import Adapter, Machine
 from septet.agents.clis.capabilities import Capabilities
 from septet.agents.clis.own_files import locate, own_folders_by_name
 from septet.agents.clis.plain_settings import read_document
-from septet.agents.guest.placements import OwnFolder
-from septet.agents.homes.logins import LoginCopy, Logins, read_if_possible
+from septet.agents.guest.paths import OwnFolder
+from septet.agents.runs.logins import LoginCopy, Logins, read_if_possible
 from septet.agents.runs.sessions import SessionFolder, copy_files, copy_session, user_sessions
 from septet.system.guarded_folder import GuardedFolder
 from septet.system.keys import keys_in
