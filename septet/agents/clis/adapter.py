@@ -39,11 +39,9 @@ class Turn:
 
     prompt: str
     worktree: Path
-    """The agent's working folder."""
     session_id: str | None = None
     """The id for a new session, a UUID, for a CLI that accepts an id."""
     resume_id: str | None = None
-    """The session to continue."""
     for_new_session: str = ""
     """The text that follows the prompt in a new session; a resumed session has the text already."""
     about_session: bool = False
@@ -81,7 +79,6 @@ class Machine:
     programs: Mapping[str, str] = field(default_factory=dict)
     """The path in `SEPTET_<AGENT>_PATH`, by the name of the agent."""
     sandboxed: bool = False
-    """Whether the machine is a container or another sandbox."""
     uid: int = field(default_factory=os.getuid)
 
 
@@ -104,14 +101,11 @@ class Adapter(ABC):
     """The adapter of one CLI."""
 
     name: str
-    """The agent's name."""
     capabilities: Capabilities
-    """The facts about the CLI."""
     new_dialect: Callable[[], Dialect]
     transcript: Callable[[], Transcript]
     """A function that makes a reader, which turns a stream into a transcript for people."""
     program: str
-    """The program's name on PATH."""
     login: tuple[str, ...] = ()
     """The variables with which the CLI logs in; a name that ends with `*` is a prefix."""
     quiet: Mapping[str, str] = field(default_factory=dict)

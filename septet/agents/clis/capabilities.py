@@ -24,7 +24,6 @@ class CompiledCode:
     """The compiled code that a CLI caches for a quick next start."""
 
     variable: str
-    """The variable that names the folder of the compiled code."""
     place: str
     """The folder for the compiled code; `~` is the user's home."""
     words: tuple[str, ...]
@@ -46,13 +45,11 @@ class Capabilities:
     own_session_id: bool = False
     """Whether the CLI accepts an id for a new session; the id is then known before the first event."""
     resumes: bool = True
-    """Whether the CLI can continue a session that ended."""
     resumes_after_kill: bool = True
     """Whether the CLI can continue a session whose process was killed."""
     keeps_model: bool = False
     """Whether a resume without a model uses the session's last model, and not the CLI's default."""
     schema: bool = False
-    """Whether the CLI accepts the answer's JSON Schema."""
     without_tools: bool = False
     """Whether the CLI can start without any tool; a CLI that cannot starts in its most restricted mode."""
     input_stream: bool = False
@@ -60,9 +57,7 @@ class Capabilities:
     tells: tuple[str, ...] = ("usd", "tokens")
     """The amounts that the CLI's stream reports; the seconds are known for every CLI."""
     turn_limit: bool = False
-    """Whether the CLI enforces a limit of turns itself."""
     needs_login: bool = True
-    """Whether the CLI works only with a login or a key."""
     login_files: tuple[str, ...] = ()
     """The files of the CLI's login: first the login itself; `~` is the user's home."""
     login_variables: tuple[str, ...] = ()
@@ -84,7 +79,6 @@ class Capabilities:
     """The CLI's compiled code. Without the variable the code is in a temporary folder, so each guest would compile
     again."""
     logins: tuple[LoginFile, ...] = ()
-    """The login files that are copied for a guest."""
     settings: tuple[SettingsFile, ...] = ()
     """The CLI's settings files, with the keys of the settings that a guest gets."""
     session_copies: tuple[str, ...] = ()
@@ -94,7 +88,6 @@ class Capabilities:
     """The pattern of the CLI's notes about a workspace in the CLI's folder, which a new home receives; `{order}`
     is the work order's id in letters, digits and `-`."""
     session_database: str = ""
-    """The name of the database with all sessions in the CLI's folder."""
     names_files: bool = False
     """Whether the worker's settings choose the whole command line, which may name files that the program reads."""
     closing: str = ""

@@ -40,9 +40,7 @@ class TokenFields:
     expires: str = ""
     """The field of the access token's expiry, in milliseconds; empty for a JWT, which holds its expiry."""
     owner: tuple[str, ...] = ()
-    """Fields that identify the account."""
     replaced: tuple[str, ...] = ()
-    """Further fields that a refresh replaces."""
     noted: tuple[str, ...] = ()
     """Fields at the top level of the document that a refresh replaces."""
     document_owner: tuple[str, ...] = ()
@@ -178,7 +176,6 @@ def _is_plain(value: object) -> bool:
 
 
 def _subject(token: object) -> tuple[object, object]:
-    """Return the subject and account that a JWT names."""
     claims = _claims(token)
     account = claims.get(_OPENAI)
     return claims.get("sub"), account.get("chatgpt_account_id") if isinstance(account, dict) else None

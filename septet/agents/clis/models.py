@@ -57,7 +57,6 @@ class ModelPlace:
     headers: tuple[str, ...] = ()
     """The headers in which this CLI sends keys, in addition to the usual headers of all CLIs."""
     query_names: tuple[str, ...] = QUERY_NAMES
-    """The names of parameters that a request may have in its query."""
     fields: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Header fields that look like keys, with their values, from the worker's settings."""
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from septet.agents import clis
 from septet.agents.clis.adapter import Adapter, Machine, Turn, select_variables
-from septet.agents.clis.own_files import locate
+from septet.agents.clis.own_files import locate, read_own_file
 from septet.errors import AgentError, AgentMissingError
 
 
@@ -114,12 +114,4 @@ def _may_log_in(adapter: Adapter, machine: Machine) -> bool:
         return True
     facts = adapter.capabilities
     files = (*facts.login_files[1:], *(each.name for each in facts.settings))
-    return any(_OTHER_LOGIN.search(_begin_of(locate(adapter, machine, name))) for name in files)
-
-
-def _begin_of(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(_SETTINGS_BYTES)
-    except OSError:
-        return b""
+    return any(_OTHER_LOGIN.search(read_own_file(adapter, machine, name)[:_SETTINGS_BYTES]) for name in files)

@@ -96,7 +96,6 @@ class ModelKey:
 
     port: int
     address: str
-    """The real address."""
     keys: tuple[str, ...] = field(repr=False)
     """The real keys, for the proxy alone: the guest has the `worthless_key` of each key's number."""
     headers: tuple[str, ...] = ()
@@ -179,7 +178,6 @@ class NetworkSettings:
     model_requests: tuple[str, ...] = ()
     """Requests that guests may send to a model whose key stays outside, in addition to the CLIs' requests."""
     setup_hosts: tuple[NamedHost, ...] = ()
-    """The hosts that set-up alone may reach."""
 
     def for_setup(self) -> "NetworkSettings":
         """Return the settings for the network of a repository's set-up."""

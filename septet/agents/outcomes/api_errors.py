@@ -16,7 +16,7 @@ class ApiError:
     """A kind of error of the model API."""
 
     kind: str
-    retryable: bool
+    retryable: bool = False
     remedy: str = ""
     retry_after_seconds: float | None = None
     """The shortest wait before a retry, in seconds, if the message names no time."""
@@ -28,7 +28,6 @@ _ANOTHER_MODEL: Final = (
 )
 _AUTHENTICATION: Final = ApiError(
     "authentication",
-    retryable=False,
     remedy=(
         "Where the worker (`septet up`) runs, log in with the agent's CLI, or set its API key and start the "
         "worker again; then run `septet retry`."
@@ -36,7 +35,6 @@ _AUTHENTICATION: Final = ApiError(
 )
 _BILLING: Final = ApiError(
     "billing",
-    retryable=False,
     remedy=(
         "Add credit to the account or raise its limit (an administrator may have to), then run `septet retry`; or "
         "start a new work order with another `--agent`."
@@ -44,29 +42,24 @@ _BILLING: Final = ApiError(
 )
 _NO_QUOTA: Final = ApiError(
     "billing",
-    retryable=False,
     remedy=f"The account's plan does not include this model. {_ANOTHER_MODEL}",
 )
 _PERMISSION: Final = ApiError(
     "permission",
-    retryable=False,
     remedy=f"Give the account access, then run `septet retry`. Or: {_ANOTHER_MODEL}",
 )
-_MODEL: Final = ApiError("unknown_model", retryable=False, remedy=_ANOTHER_MODEL)
+_MODEL: Final = ApiError("unknown_model", remedy=_ANOTHER_MODEL)
 _CONTEXT: Final = ApiError(
-    "context_length", retryable=False, remedy="Split the work into smaller issues, or choose a larger model."
+    "context_length", remedy="Split the work into smaller issues, or choose a larger model."
 )
 REFUSAL: Final = ApiError(
     "refusal",
-    retryable=False,
     remedy=(
         "Reword the issue and start a new work order; or start one with another model (`--model`), or with an "
         "agent that takes over where this one refuses (`--fallback-agent`)."
     ),
 )
-_REQUEST: Final = ApiError(
-    "invalid_request", retryable=False, remedy="Read the run's stdout.jsonl for what was refused."
-)
+_REQUEST: Final = ApiError("invalid_request", remedy="Read the run's stdout.jsonl for what was refused.")
 _RATE_LIMIT: Final = ApiError("rate_limit", retryable=True, retry_after_seconds=60.0)
 _OVERLOADED: Final = ApiError("overloaded", retryable=True, retry_after_seconds=30.0)
 _SERVER: Final = ApiError("server_error", retryable=True, retry_after_seconds=15.0)

@@ -28,6 +28,8 @@ SILENT: Final = "silent"
 OTHER_DIALECT: Final = "other_dialect"
 """The kinds of endings for a program that printed nothing, or nothing that its adapter understands."""
 
+_SHARED: Final = ("ended", "kind", "remedy", "retryable", "retry_after_seconds", "retry_is_named")
+"""The fields that an outcome takes from its ending."""
 _USAGE_LIMIT: Final = "rate_limit"
 _TOLD_ON_STDERR: Final = frozenset({"billing", REFUSAL.kind})
 _LIMITS: Final = frozenset({_USAGE_LIMIT, *_TOLD_ON_STDERR})
@@ -90,13 +92,8 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord, lacked: Colle
     return replace(
         outcome,
         warnings=(*outcome.warnings, note) if skipped and ending.ended == "ok" else outcome.warnings,
-        ended=ending.ended,
-        kind=ending.kind,
         message=mask(ending.message)[:_MESSAGE_LIMIT],
-        remedy=ending.remedy,
-        retryable=ending.retryable,
-        retry_after_seconds=ending.retry_after_seconds,
-        retry_is_named=ending.retry_is_named,
+        **{name: getattr(ending, name) for name in _SHARED},
         ended_at_seconds=end.ended_at_seconds,
         exit_code=end.exit_code,
         signal=end.signal,

@@ -50,14 +50,11 @@ class Facts:
     finished: bool = False
     """Whether the CLI reported its own end, so that the last text is the answer."""
     failure: Ending | None = None
-    """The failure that the CLI reported."""
     trying_again: Ending | None = None
     """The API error after which the CLI retries; `None` once the API answers."""
     interrupted: str = ""
-    """The reason of an interruption that the CLI reported."""
     denials: list[str] = field(default_factory=list)
     lacked: list[str] = field(default_factory=list)
-    """The tools that the agent called and the CLI does not have."""
     warnings: list[str] = field(default_factory=list)
     left_out: int = 0
     """The number of characters of the last text that were not kept."""

@@ -108,7 +108,6 @@ class Outcome:
     turns: int = 0
     tool_calls: int = 0
     api_retries: int = 0
-    """The number of retries that the CLI itself made."""
     denials: tuple[str, ...] = ()
     """Tools that were denied, as `Name` or `Name(argument)`."""
     warnings: tuple[str, ...] = ()
@@ -172,6 +171,5 @@ class Ending:
     retryable: bool = False
     retry_after_seconds: float | None = None
     retry_is_named: bool = False
-    """Whether the CLI named the time of the retry."""
     resets_at: float | None = None
     """The end of a usage limit, in seconds since the epoch, if the CLI named it outside the message."""

@@ -46,7 +46,6 @@ class EventReader(Generic[E]):
         self.words = ""
         """The end of the output that is no event."""
         self.last: E | None = None
-        """The last event."""
         self._decoder = msgspec.json.Decoder(event_type)
         self._is_own = is_own
         self._partial: list[bytes] = []

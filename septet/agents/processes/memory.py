@@ -32,7 +32,8 @@ def memory_bytes(root: str = "/") -> int:
     Raises:
         OSError: `/proc/meminfo` is missing, as on systems other than Linux.
     """
-    match = TOTAL.search(read_text(f"{root}/proc/meminfo"))
+    with open(f"{root}/proc/meminfo", encoding="utf-8", errors="replace") as file:
+        match = TOTAL.search(file.read())
     if match is None:
         raise OSError(0, "it does not tell the memory", f"{root}/proc/meminfo")
     return min([int(match[1]) * 1024, *limits_of_groups(root)])
@@ -40,11 +41,7 @@ def memory_bytes(root: str = "/") -> int:
 
 def limits_of_groups(root: str) -> Iterator[int]:
     """Yield the limits of the process's own groups and of the groups around them, without `max`."""
-    try:
-        lines = read_text(f"{root}/proc/self/cgroup").splitlines()
-    except OSError:
-        return
-    for line in lines:
+    for line in read_file(f"{root}/proc/self/cgroup").decode("utf-8", "replace").splitlines():
         _, controllers, path = line.split(":", 2)
         for mount, controller, name in GROUPS:
             if controller in controllers.split(","):
@@ -54,17 +51,11 @@ def limits_of_groups(root: str) -> Iterator[int]:
 def limits_above(mount: str, group: str, name: str) -> Iterator[int]:
     """Yield the numbers in the files of this name, in a group and the groups around it."""
     while True:
-        with suppress(OSError, ValueError):
-            yield int(read_text(f"{mount}/{group}/{name}"))
+        with suppress(ValueError):
+            yield int(read_file(f"{mount}/{group}/{name}"))
         if not group:
             return
         group = group.rpartition("/")[0]
-
-
-def read_text(path: str) -> str:
-    """Return the content of a kernel's file."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
 
 
 IN_MEMORY = (0x01021994, 0x958458F6)

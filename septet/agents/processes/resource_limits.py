@@ -11,6 +11,7 @@ import stat
 import time
 from collections.abc import Container, Iterator, Mapping
 
+from septet.agents.processes.control_group import ROOM_ABOVE_LIMIT
 from septet.agents.processes.memory import (
     BLOCK_BYTES,
     FileId,
@@ -34,9 +35,6 @@ TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 """Whether the kernel lists a process's children; a kernel may be built without these files."""
 NO_DUMP = 1
 """The limit of core dumps, in bytes: with 1 the kernel writes no file, and starts no program of `core_pattern`."""
-ROOM_ABOVE_LIMIT = 4
-"""The divisor of the room above a limit: the kernel's limit is a quarter above the order's limit, so that the
-watch reports the limit by its name."""
 MOST_OPEN_FILES = 8192
 """The number of open files of one process; the same number of files may also lie in unreceived messages."""
 SHORTEST_COUNT_SECONDS, COUNT_SHARE = 4.0, 2000

@@ -107,7 +107,6 @@ class Passage:
         self.request = ""
         """Method and path of a request to a model whose key stays outside the guest; empty for other requests."""
         self.usage: SeenUsage | None = None
-        """The usage that the model reports."""
         self.sent_bytes = self.received_bytes = 0
 
     def pass_on(self, head: bytes, rest: bytes) -> None:

@@ -35,14 +35,9 @@ class SessionStore:
 
     root: Path
     facts: Capabilities
-    """The facts of the CLI, with the patterns of a session's files."""
 
     def take(self, home: GuardedFolder) -> None:
-        """Move all sessions from the CLI's folder into the store.
-
-        Raises:
-            OSError: The disk refused.
-        """
+        """Move all sessions from the CLI's folder into the store."""
         names = [name for pattern in self._patterns() for name in home.find(pattern)]
         if not names:
             return
@@ -53,11 +48,7 @@ class SessionStore:
             home.move(name, GuardedFolder(folder))
 
     def give(self, session_id: str, home: GuardedFolder) -> None:
-        """Move the files of a session from the store into the CLI's folder; do nothing if the store has none.
-
-        Raises:
-            OSError: The disk refused.
-        """
+        """Move the files of a session from the store into the CLI's folder; do nothing if the store has none."""
         if not _ID.fullmatch(session_id):
             return
         for visit in sorted(self._visits(), key=lambda visit: int(visit.name), reverse=True):

@@ -75,7 +75,6 @@ class LoginCopy:
     agent: str
     file: LoginFile
     login: Path
-    """The user's file."""
     home: Path
     """The home, in which guests write."""
     borrower: str

@@ -50,7 +50,6 @@ class NetworkLine(msgspec.Struct):
     output_tokens: int = 0
     count: int = 1
     of_check: bool = False
-    """Whether the line comes from the log of a check."""
 
 
 def network_lines(run: Run) -> Iterator[NetworkLine]:

@@ -35,7 +35,6 @@ class ArchivedRuns(Wire):
     runs: frozenset[str] = frozenset()
     """The names of the runs' folders."""
     serial: int = 0
-    """The highest serial of the runs."""
     sessions: dict[str, InSession] = Field(default_factory=dict)
 
     def of(self, session_id: str | None) -> InSession:
@@ -91,7 +90,6 @@ class RunRecord:
 
     key: RunKey
     serial: int
-    """The number of the run in its work order."""
     step: str
     agent: str
     because: StartReason
@@ -114,7 +112,6 @@ class RunRecord:
     network;
     empty: not recorded."""
     warm: bool = False
-    """Whether the run's process was to stay for a further turn."""
     began_in: str | None = None
     """The run that started the warm process of this run; `None` for a process that the run itself started."""
     login: str = ""

@@ -34,7 +34,6 @@ class Spent(Wire):
     """The session; empty if the CLI named none."""
     usage: Usage
     by_unknown_error: bool = False
-    """Whether an unknown error of the model API ended the run."""
 
 
 def note_spent(run: Run, outcome: Outcome, *, by_unknown_error: bool = False) -> None:

@@ -46,7 +46,6 @@ class GuestCommand:
     """The whole environment."""
     directory: Path
     seconds: float
-    """The seconds after which the program is ended."""
     seen_at: Path | None = None
     """The path at which the sandbox shows the directory; `None` for the same path."""
 

@@ -105,9 +105,7 @@ def implement(task: PromptTask, hands: Hands) -> Answer:
     text = read(task.folder / task.plan_path) or ""
     kind, _, rest = text.partition("\n")[0].partition(": ")
     title = f"{_DONE.get(kind, 'Done')}: {rest.strip() or task.title}"
-    made = [_make(task, hands, *change) for change in _changes(text)]
-    done = [f"In `{path}`, `{old}` is now `{new}`." for path, old, new in made if path]
-    done += [_write_line(task, hands, line, path) for line, path in lines_in(text)]
+    done = obey(task, hands, text)
     if not done and not hands.leave_notes:
         missing = " ".join(f"`{path}` does not hold `{old}`." for path, old, _ in _changes(text))
         return {"success": False, "summary": missing or _NOTHING, "key_changes_made": [], "key_learnings": []}
@@ -164,7 +162,6 @@ JOBS: dict[str, Job] = {
     "create_pull_request": describe,
     "read_outgoing": lambda _task, _hands: {"findings": []},
 }
-"""The jobs by step."""
 
 
 def _make(task: PromptTask, hands: Hands, path: str, old: str, new: str) -> tuple[str, str, str]:

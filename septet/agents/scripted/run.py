@@ -58,7 +58,6 @@ def carry_out_solution(task: PromptTask, hands: Hands) -> Answer:
 
 
 JOBS_IN_PIPELINE: dict[str, Job] = {"build_plan": plan_solution, "implement_plan": carry_out_solution}
-"""The jobs in a pipeline, by step."""
 
 
 def rework(task: PromptTask, hands: Hands) -> Answer:

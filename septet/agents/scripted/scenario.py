@@ -28,9 +28,7 @@ class Script:
         "crash_after_edits": (int,),
         "delay_seconds": NUMBER,
     }
-    """The keys of a script, with the types of their values."""
     malformed_kinds: ClassVar[tuple[str, ...]] = ("truncated", "prose")
-    """The kinds of malformed answers."""
 
     def __init__(self, content: dict[str, Any]) -> None:
         """Read one checked script of a scenario."""
@@ -65,7 +63,6 @@ class Scenario:
     """A checked scenario."""
 
     keys: ClassVar[dict[str, tuple[type, ...]]] = {"steps": (dict,)}
-    """The keys of a scenario, with the types of their values."""
     script_type: ClassVar[type[Script]] = Script
 
     def __init__(self, name: str, content: dict[str, Any]) -> None:

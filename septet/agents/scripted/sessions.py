@@ -27,11 +27,9 @@ class ScriptedSession:
         self.id: str = content["id"]
         self.step: str = content.get("step", "")
         self.prompt: str = content.get("prompt", "")
-        """The prompt with the session's task."""
         self.answer: dict[str, Any] | None = content.get("answer")
         """The session's answer, even if its printed text was malformed."""
         self.cost_usd: float = content.get("cost_usd", 0.0)
-        """The cost of all ended runs of the session."""
         self.model_usage: dict[str, dict[str, Any]] = content.get("model_usage", {})
         self.context_tokens: int = content.get("context_tokens", 0)
 

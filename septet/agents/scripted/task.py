@@ -144,7 +144,6 @@ def _value(text: str) -> dict[str, Any]:
 
 
 def _between(text: str, begin: str, end: str) -> str:
-    """Return the text between two lines."""
     _, found, rest = text.partition(f"\n{begin}\n")
     return rest.partition(f"\n{end}\n")[0] if found else ""
 

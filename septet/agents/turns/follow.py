@@ -110,7 +110,6 @@ class TurnProgress:
     tokens: int
     turns: int
     epoch: int
-    """The number of this attempt: see `Lease`."""
 
 
 @dataclass(slots=True)
@@ -121,7 +120,6 @@ class StreamReading:
     dialect: Dialect
     epoch: int
     is_answer: Callable[[str], bool] = bool
-    """The function that returns whether a result's text answers the prompt."""
     position: int = 0
     most_bytes: int = 0
     """The bytes that an agent may print, whatever the size of its stream's file; 0: no limit."""
@@ -228,7 +226,6 @@ class Pace:
     task_grace_seconds: float = 600.0
     """The seconds for a silent CLI that waits for other work; claude itself waits no longer."""
     polls: Polls = field(default_factory=Polls)
-    """The reader of the streams of all agents of a host."""
 
 
 async def follow(

@@ -43,7 +43,6 @@ class _FirstStart:
     packages: tuple[Path, ...] = ()
     """The user's own packages, which the CLI reads."""
     home_folders: tuple[OwnFolder, ...] = ()
-    """Further folders that the CLI reads."""
 
 
 def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: Sandbox) -> tuple[OwnFolder, ...]:

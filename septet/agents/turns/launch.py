@@ -147,7 +147,6 @@ def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...
 def _confinement(
     request: TurnRequest, invocation: Invocation, own_home: tuple[OwnFolder, ...]
 ) -> Confinement | None:
-    """Return the confinement of a turn's agent; `None` without a sandbox."""
     runtime = request.runtime
     if not runtime.sandbox.confines:
         return None

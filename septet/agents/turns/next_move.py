@@ -45,11 +45,9 @@ class Start:
     session_id: str | None = None
     """The session to resume; `None` for a new session."""
     serial: int = 1
-    """The number of the run in its work order."""
     was_reset: bool = False
     """Whether a person has reset the activity: the session may know work that the worktree no longer has."""
     earlier: tuple[StartReason, ...] = ()
-    """The start reasons of the earlier agents, in order."""
 
     @property
     def rung(self) -> Rung | None:

@@ -35,7 +35,6 @@ class AgentRuntime:
     """The longest wait while other agents refresh a login in turn, each for a minute at most."""
     sandbox: Sandbox = field(default_factory=Sandbox)
     warm: bool = True
-    """Whether processes may stay between turns."""
     homes: Homes | None = None
     """The homes of work orders; without them confined agents use the user's own folders of their CLI."""
     resources: Mapping[str, int] = field(default_factory=dict)
@@ -49,9 +48,7 @@ class TurnRequest:
     key: RunKey
     order_id: str
     number: int
-    """The step's number, for the folder's name."""
     step: str
-    """The step's name, for the folder's name too."""
     adapter: Adapter
     turn: Turn
     """The turn; if it continues another turn, its `resume_id` names the session."""
@@ -60,11 +57,9 @@ class TurnRequest:
     objects: Path | None = None
     """The folder of the mirror's objects that the worktree borrows."""
     caps: Caps = field(default_factory=Caps)
-    """The amounts that budgets allow the agent now."""
     login: str = ""
     """The name of the agent's further login; empty for the worker's own login."""
     has_fallback: bool = False
-    """Whether another agent may take over."""
     payer: Payer | None = None
     """The payer of the turn's costs; `None` if the costs are not counted."""
     is_answer: Callable[[str], bool] = bool

@@ -225,7 +225,6 @@ class TurnAttempt:
         await asyncio.sleep(_LOGIN_SECONDS)
 
     async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> TurnResult | None:
-        """Follow a run to its end; `None` if another move follows."""
         loop, supervisors = asyncio.get_running_loop(), self.request.runtime.supervisors
         spare = loop.call_later(_SPARE_SECONDS, loop.run_in_executor, None, supervisors.prepare)
         try:
@@ -272,7 +271,6 @@ class TurnAttempt:
 
 
 def _result_of(step: NextStep, request: TurnRequest) -> TurnResult:
-    """Return the last run's result, or raise its failure."""
     last = step.last
     if last is None:
         raise AgentError("There is no run to read.")

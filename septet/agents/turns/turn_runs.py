@@ -43,7 +43,6 @@ class TurnResult:
     agent_starts: int
     """The number of agent starts for the turn, over all attempts."""
     usage: Usage = NO_USAGE
-    """The usage of all agents of the turn together."""
     workers: tuple[str, ...] = ()
     """The agents of the turn, in order, with their further logins."""
     was_refused: bool = False

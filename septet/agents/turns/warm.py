@@ -159,7 +159,6 @@ class TurnProcess:
 
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     living: WarmProcess | None = None
-    """The warm process that takes the turn."""
     start: WarmStart | None = None
     lock: int | None = None
     """The descriptor of the lock of a new process that is kept."""

@@ -95,10 +95,7 @@ class Claude(Adapter):
                 "start it with SEPTET_SANDBOXED=true.",
             )
         arguments = ["-p", "--output-format", "stream-json", "--verbose", *_TOOLS[turn.tools]]
-        if turn.resume_id is not None:
-            arguments += ["--resume", turn.resume_id]
-        elif turn.session_id is not None:
-            arguments += ["--session-id", turn.session_id]
+        arguments += option("--resume", turn.resume_id) or option("--session-id", turn.session_id)
         if turn.warm:
             return [*arguments, *_MANY_TURNS, *option("--model", turn.model)]
         if turn.schema is not None:
@@ -126,23 +123,19 @@ class Claude(Adapter):
 CLAUDE: Final = Claude("claude", _CAPABILITIES, ClaudeStream, ClaudeTranscript, "claude", _LOGIN, _QUIET)
 SCRIPTED: Final = Claude(
     "scripted",
-    replace(
-        _CAPABILITIES,
+    Capabilities(
         tested_version="",
         memory_mib=50,
-        provider="",
-        tested_since="",
+        own_session_id=True,
+        keeps_model=True,
+        schema=True,
+        without_tools=True,
+        input_stream=True,
+        turn_limit=True,
         needs_login=False,
-        login_files=(),
-        login_variables=(),
-        model_hosts=(),
-        model_variables=(),
         home=("SEPTET_SCRIPTED_HOME", "~/.septet-scripted"),
         session_files="sessions/{id}.json",
         notes_of_workspace="starts/*-{order}-????????-*",
-        packages=(),
-        logins=(),
-        settings=(),
     ),
     ClaudeStream,
     ClaudeTranscript,

@@ -27,7 +27,6 @@ _KINDS: Final[Mapping[str, str]] = {
     "model_not_found": "unknown_model",
     "server_error": "server_error",
 }
-"""The kinds of API errors, by the word that the CLI uses."""
 _API_REASONS: Final = frozenset({"api_error", "prompt_too_long"})
 _CUT_ANSWER: Final = "output token maximum"
 _UNKNOWN_SESSION: Final = re.compile(r"No conversation found")

@@ -36,7 +36,7 @@ _MESSAGES_REMEMBERED: Final = 256
 """The number of messages to remember: a message comes as one event for each block, and parallel sub-agents mix."""
 _NOTES_KEPT: Final = 20
 _DETAIL_LIMIT: Final = 160
-Counts = tuple[int, int, int, int]
+Counts = tuple[int, ...]
 """Tokens: input, output, cache read, cache written."""
 
 
@@ -181,13 +181,8 @@ class StreamTotals:
     def _count(self, message: Message, before: MessageTokens | None) -> None:
         """Count a message's tokens once, over all its events."""
         now = message.usage or NO_TOKENS
-        spent, new, old = self._spent, _counts(now), _counts(before or NO_TOKENS)
-        self._spent = (
-            spent[0] + new[0] - old[0],
-            spent[1] + new[1] - old[1],
-            spent[2] + new[2] - old[2],
-            spent[3] + new[3] - old[3],
-        )
+        figures = zip(self._spent, _counts(now), _counts(before or NO_TOKENS), strict=True)
+        self._spent = tuple(spent + new - old for spent, new, old in figures)
         self._recent[str(message.id)] = now
         if len(self._recent) > _MESSAGES_REMEMBERED:
             del self._recent[next(iter(self._recent))]
@@ -259,7 +254,6 @@ def usage_of(result: Event, cost_usd: float | None) -> Usage | None:
 
 
 def _usage(counts: Counts, cost_usd: float | None) -> Usage:
-    """Return tokens and a cost as `Usage`."""
     input_tokens, output_tokens, cache_read, cache_written = counts
     return Usage(
         input_tokens=input_tokens,
@@ -272,20 +266,11 @@ def _usage(counts: Counts, cost_usd: float | None) -> Usage:
 
 def _counts(tokens: MessageTokens) -> Counts:
     """Return the token counts; a value that is no number counts as 0."""
-    return (
-        count(tokens.input_tokens),
-        count(tokens.output_tokens),
-        count(tokens.cache_read_input_tokens),
-        count(tokens.cache_creation_input_tokens),
-    )
+    cache_read, cache_written = tokens.cache_read_input_tokens, tokens.cache_creation_input_tokens
+    return tuple(map(count, (tokens.input_tokens, tokens.output_tokens, cache_read, cache_written)))
 
 
 def _usage_by(model: ModelUse) -> Usage:
     """Return the usage of a model; a value that is no number counts as 0."""
-    return Usage(
-        input_tokens=count(model.input_tokens),
-        output_tokens=count(model.output_tokens),
-        cache_read_tokens=count(model.cache_read_tokens),
-        cache_write_tokens=count(model.cache_write_tokens),
-        cost_usd=cost_of(model.cost),
-    )
+    tokens = (model.input_tokens, model.output_tokens, model.cache_read_tokens, model.cache_write_tokens)
+    return _usage(tuple(map(count, tokens)), cost_of(model.cost))

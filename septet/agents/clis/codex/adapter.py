@@ -44,7 +44,6 @@ _KEPT_SETTINGS: Final = (
     "preferred_auth_method", "forced_login_method", "forced_chatgpt_workspace_id", "cli_auth_credentials_store",
     "chatgpt_base_url", "openai_base_url", "check_for_update_on_startup", "analytics",
 )  # fmt: skip
-"""The settings that a guest gets: of the model, and of the model's address and login."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="0.171.0",
     memory_mib=200,

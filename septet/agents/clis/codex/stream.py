@@ -106,7 +106,6 @@ class CodexStream(LineStream[_Event]):
                 self.facts.deny("apply_patch" if rejected[1] == "patch" else "exec_command")
 
     def _take_event(self, event: _Event) -> None:
-        """Add an event that reports no item."""
         facts, kind = self.facts, event.type
         if kind == "thread.started":
             facts.session_id = text_of(event.thread_id)

@@ -61,12 +61,9 @@ class Gemini(Adapter):
         """Return the arguments; the CLI's default mode offers only tools that read."""
         del host
         mode = "yolo" if turn.tools == "all" else "default"
-        arguments = ["-o", "stream-json", "--skip-trust", "--approval-mode", mode]
-        if turn.resume_id is not None:
-            arguments += ["--resume", turn.resume_id]
-        elif turn.session_id is not None:
-            arguments += ["--session-id", turn.session_id]
-        return [*arguments, *option("-m", turn.model)]
+        session = option("--resume", turn.resume_id) or option("--session-id", turn.session_id)
+        own = ("-o", "stream-json", "--skip-trust", "--approval-mode", mode)
+        return [*own, *session, *option("-m", turn.model)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
         """Return the environment, with the engine's default settings unless the user names a file."""

@@ -60,7 +60,6 @@ _LOGIN_HOSTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def _host_of(provider: str) -> str:
-    """Return the host of a known provider."""
     return _PROVIDERS[provider][0].split("/")[2]
 
 
@@ -69,7 +68,6 @@ _OWN_KEY: Final = "apiKey"
 _KEPT_SETTINGS: Final = (
     "$schema", "model", "small_model", "provider", "enabled_providers", "disabled_providers",
 )  # fmt: skip
-"""The settings that a guest gets: of the CLI's model and providers."""
 _CAPABILITIES: Final = Capabilities(
     tested_version="1.18.33",
     memory_mib=600,
@@ -102,9 +100,7 @@ class OpenCode(Adapter):
         """Return the arguments."""
         del host
         arguments = ["run", "--format", "json", *(("--auto",) if turn.tools == "all" else ())]
-        if turn.resume_id is not None:
-            arguments += ["--session", turn.resume_id]
-        return [*arguments, *option("--model", turn.model)]
+        return [*arguments, *option("--session", turn.resume_id), *option("--model", turn.model)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
         """Return the environment; the configuration in a variable holds the CLI's permissions.
