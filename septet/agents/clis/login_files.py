@@ -20,10 +20,8 @@ from septet.agents.clis.plain_settings import read_object
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{8,16384}")
 _LONGEST_SECONDS: Final = 400 * 86400.0
 """The seconds after which an expiry is not credible: no access token is valid so long."""
-_OPENAI: Final = "https://api.openai.com/auth"
 _EXPIRED: Final = 1
 """The expiry of an expired token: a time long ago, but not zero, which some CLIs read as no expiry."""
-_EACH: Final = "*"
 
 Login = dict[str, Any]
 """A login file's document, with the CLI's login alone."""
@@ -136,7 +134,7 @@ class LoginFile:
         fields = self.tokens
         if fields is None:
             return {}
-        names = tuple(login) if fields.within == _EACH else (fields.within,)
+        names = tuple(login) if fields.within == "*" else (fields.within,)
         entries = {name: login.get(name) for name in names}
         return {
             name: entry
@@ -177,7 +175,7 @@ def _is_plain(value: object) -> bool:
 
 def _subject(token: object) -> tuple[object, object]:
     claims = _claims(token)
-    account = claims.get(_OPENAI)
+    account = claims.get("https://api.openai.com/auth")
     return claims.get("sub"), account.get("chatgpt_account_id") if isinstance(account, dict) else None
 
 

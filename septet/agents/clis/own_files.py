@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine, select_variables
 from septet.errors import InvalidInputError
@@ -61,9 +60,6 @@ def read_own_file(adapter: Adapter, host: Machine, name: str) -> bytes:
         return locate(adapter, host, name).read_bytes()
     except OSError:
         return b""
-
-
-_COMMENT: Final = "#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,5 +116,5 @@ def _read_variables(name: str, path: Path) -> dict[str, str]:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         message = f"The login {name} cannot be read from {path}: {why}."
         raise InvalidInputError(message, remedy="Name a file that the worker can read, or a folder.") from error
-    pairs = [line.partition("=") for line in lines if line.strip() and not line.lstrip().startswith(_COMMENT)]
+    pairs = [line.partition("=") for line in lines if line.strip() and not line.lstrip().startswith("#")]
     return {variable.strip(): value.strip().strip("\"'") for variable, _, value in pairs}

@@ -42,12 +42,10 @@ def adapter_for(name: str) -> Adapter:
         ) from None
 
 
-_HAS_FREE_MODELS: Final = frozenset({"opencode"})
 _SYSTEM_SETTINGS: Final = {"claude": "/etc/claude-code", "codex": "/etc/codex", "gemini": "/etc/gemini-cli"}
 """The folders in which a machine's owner may log all users in."""
 _OTHER_LOGIN: Final = re.compile(rb"api_?key|auth|provider|\"env\"", re.IGNORECASE)
 """The words of settings that may log a CLI in without its usual login."""
-_SETTINGS_BYTES: Final = 1024 * 1024
 
 
 def usable_agents(machine: Machine, worktree: Path) -> tuple[str, ...]:
@@ -99,7 +97,7 @@ def _lack_of_login(adapter: Adapter, machine: Machine) -> AgentError | None:
         return None
     further = f"SEPTET_{adapter.name.upper().replace('-', '_')}_LOGINS"
     is_told = bool(select_variables(machine.env, adapter.login)) or bool(machine.env.get(further))
-    if is_told or adapter.name in _HAS_FREE_MODELS or _may_log_in(adapter, machine):
+    if is_told or adapter.name == "opencode" or _may_log_in(adapter, machine):
         return None
     ways = f"log in with `{adapter.program}` as its user, or set {' or '.join(facts.login_variables)} there"
     return AgentError(
@@ -114,4 +112,4 @@ def _may_log_in(adapter: Adapter, machine: Machine) -> bool:
         return True
     facts = adapter.capabilities
     files = (*facts.login_files[1:], *(each.name for each in facts.settings))
-    return any(_OTHER_LOGIN.search(read_own_file(adapter, machine, name)[:_SETTINGS_BYTES]) for name in files)
+    return any(_OTHER_LOGIN.search(read_own_file(adapter, machine, name)[: 1024 * 1024]) for name in files)

@@ -17,7 +17,6 @@ _USERS_OWN: Final = ".local"
 """The folder in a home with the user's own programs and their data."""
 _MOST_LINKS: Final = 40
 _MOST_INTERPRETERS: Final = 4
-_SHEBANG_BYTES: Final = 256
 _LONGEST_PATH_BYTES: Final = 4096
 _FILES_IN_VARIABLES: Final = (
     "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "GOOGLE_APPLICATION_CREDENTIALS",
@@ -164,7 +163,7 @@ def _interpreter(program: Path, search_path: str) -> Path | None:
     """Return the interpreter of a script's first line; `None` for a program that the kernel starts itself."""
     try:
         with program.open("rb") as file:
-            line = file.read(_SHEBANG_BYTES).partition(b"\n")[0]
+            line = file.read(256).partition(b"\n")[0]
     except OSError:
         return None
     words = os.fsdecode(line[2:]).split() if line.startswith(b"#!") else []

@@ -40,13 +40,9 @@ _BILLING: Final = ApiError(
         "start a new work order with another `--agent`."
     ),
 )
-_NO_QUOTA: Final = ApiError(
-    "billing",
-    remedy=f"The account's plan does not include this model. {_ANOTHER_MODEL}",
-)
+_NO_QUOTA: Final = ApiError("billing", remedy=f"The account's plan does not include this model. {_ANOTHER_MODEL}")
 _PERMISSION: Final = ApiError(
-    "permission",
-    remedy=f"Give the account access, then run `septet retry`. Or: {_ANOTHER_MODEL}",
+    "permission", remedy=f"Give the account access, then run `septet retry`. Or: {_ANOTHER_MODEL}"
 )
 _MODEL: Final = ApiError("unknown_model", remedy=_ANOTHER_MODEL)
 _CONTEXT: Final = ApiError(

@@ -33,12 +33,7 @@ _SHARED: Final = ("ended", "kind", "remedy", "retryable", "retry_after_seconds",
 _USAGE_LIMIT: Final = "rate_limit"
 _TOLD_ON_STDERR: Final = frozenset({"billing", REFUSAL.kind})
 _LIMITS: Final = frozenset({_USAGE_LIMIT, *_TOLD_ON_STDERR})
-_RESET_MARGIN_SECONDS: Final = 5.0
-_STDERR_SHOWN: Final = 600
 _MESSAGE_LIMIT: Final = 2000
-_WARNINGS_SHOWN: Final = 5
-_TOOLS_SHOWN: Final = 5
-_WARNING_LIMIT: Final = 300
 _ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
 _NOISE: Final = re.compile(
     r"^(?:\d[\dT:.,Z+-]++ ++)?\W*+(?:warn|warning|info|debug)\b|^\(node:\d+\)|--trace-(?:deprecation|warnings)",
@@ -105,7 +100,7 @@ def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
     """Return an ending; if the run reached a limit, add the missing tools, which may be the reason."""
     if ending.ended != "limit" or not tools:
         return ending
-    names = ", ".join(tools[:_TOOLS_SHOWN])
+    names = ", ".join(tools[:5])
     message = f"{ending.message} It had called tools that it was not given: {names}."
     remedy = f"See whether the CLI's own settings or a policy withhold these tools. {ending.remedy}".strip()
     return replace(ending, message=message, remedy=remedy)
@@ -123,13 +118,13 @@ def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
     left = math.inf if moment is None else moment - ended_at
     if left > LONGEST_PAUSE_SECONDS:
         return ending
-    return replace(ending, retry_after_seconds=max(left, 0.0) + _RESET_MARGIN_SECONDS, retry_is_named=left > 0)
+    return replace(ending, retry_after_seconds=max(left, 0.0) + 5.0, retry_is_named=left > 0)
 
 
 def warnings_in(stderr: str) -> tuple[str, ...]:
     """Return the last lines of stderr that are not blank."""
-    lines = [line.strip()[:_WARNING_LIMIT] for line in stderr.splitlines() if line.strip()]
-    return tuple(lines[-_WARNINGS_SHOWN:])
+    lines = [line.strip()[:300] for line in stderr.splitlines() if line.strip()]
+    return tuple(lines[-5:])
 
 
 def is_cancelled(end: ExitRecord) -> bool:
@@ -165,7 +160,7 @@ def without_result(
     `unknown_session` matches the CLI's refusal to resume an unknown session.
     """
     lines = [line for line in stderr.splitlines() if not _NOISE.search(line)]
-    words = ("\n".join(lines).strip() or stderr.strip())[-_STDERR_SHOWN:]
+    words = ("\n".join(lines).strip() or stderr.strip())[-600:]
     by_api = _by_api(stderr, spoke=spoke) if end.signal is None or end.cause == "idle_limit" else None
     itself = _when_idle(words, spoke=spoke) if end.cause == "idle_limit" else _by_itself(end, words, spoke=spoke)
     ending = _at_limit(end) or _by_others(end) or by_api or itself

@@ -22,10 +22,8 @@ _TEXT_LIMIT: Final = 4 * 1024 * 1024
 """The longest text, in characters; of a longer text the end is kept."""
 _PIECES_KEPT: Final = 16
 _NOTES_KEPT: Final = 20
-_WARNING_LIMIT: Final = 300
 _DETAIL_LIMIT: Final = 160
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
-_AT_LIMIT: Final = frozenset({"wall_limit", "idle_limit"})
 
 
 class LineEvent(msgspec.Struct, gc=False):
@@ -110,7 +108,7 @@ class Facts:
     def warn(self, warning: str) -> None:
         """Record a warning."""
         if len(self.warnings) < _NOTES_KEPT:
-            self.warnings.append(mask(warning)[:_WARNING_LIMIT])
+            self.warnings.append(mask(warning)[:300])
 
 
 class LineStream(ABC, Generic[E]):
@@ -270,4 +268,4 @@ def _ending_of(facts: Facts, end: ExitRecord) -> Ending | None:
     if end.cause == "exited" and end.exit_code == 0 and facts.spoke_last and facts.text.strip():
         facts.finished = True  # the CLI has ended well, and its last text is the answer
         return Ending("ok")
-    return facts.trying_again if end.cause in _AT_LIMIT else None
+    return facts.trying_again if end.cause in {"wall_limit", "idle_limit"} else None

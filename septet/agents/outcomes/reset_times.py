@@ -11,7 +11,6 @@ _MILLISECONDS_FROM: Final = 1e11
 """The smallest number that counts as milliseconds: as seconds it is a time in 5138, as milliseconds in 1973."""
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?) ?(ms|[dhms])")
 _UNITS: Final = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_GOOGLES_DAY: Final = "America/Los_Angeles"
 
 
 _DAY: Final = r"(?P<month>[A-Z][a-z]{2})[a-z]* (?P<day>\d{1,2})(?:st|nd|rd|th)?(?:,? (?P<year>\d{4}))?"
@@ -76,7 +75,7 @@ def _moment(parts: dict[str, str], said_at: float) -> float | None:
         moment = datetime.strptime(f"{parts['date']} {parts['time']}", "%Y-%m-%d %H:%M")  # noqa: DTZ007 -- see below
         return moment.replace(tzinfo=UTC if parts.get("utc", "").endswith(("Z", "UTC")) else None).timestamp()
     if "daily" in parts:
-        day = datetime.fromtimestamp(said_at, _zone(_GOOGLES_DAY)) + timedelta(days=1)
+        day = datetime.fromtimestamp(said_at, _zone("America/Los_Angeles")) + timedelta(days=1)
         return day.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
     return _next_hour(parts, datetime.fromtimestamp(said_at, _zone(parts.get("zone"))))
 

@@ -25,8 +25,6 @@ from septet.system.keys import keys_in
 from septet.system.masking import hide_of
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_START_CHARACTERS: Final = 8
-_PARTS_OF_DATABASE: Final = ("", "-wal", "-shm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +66,11 @@ class SessionStore:
 
     def _patterns(self, session_id: str = "") -> Iterator[str]:
         """Yield the patterns of the files of a session, or of all sessions; a database holds many sessions."""
-        start = session_id[:_START_CHARACTERS] or "*"
+        start = session_id[:8] or "*"
         for pattern in filter(None, (self.facts.session_files, *self.facts.session_copies)):
             yield pattern.format(id=session_id or "*", start=start)
         if self.facts.session_database:
-            yield from (f"{self.facts.session_database}{part}" for part in _PARTS_OF_DATABASE)
+            yield from (f"{self.facts.session_database}{part}" for part in ("", "-wal", "-shm"))
 
 
 _STORE: Final = "kept"

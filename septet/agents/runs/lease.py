@@ -33,7 +33,6 @@ WorkerId = tuple[int, int]
 ATTEMPTS_FILE: Final = "attempts.jsonl"
 RESTORED: Final = b'{"before_the_backup":'
 """The start of the line of an attempt that comes from a restored backup."""
-_LOOK_SECONDS: Final = 0.02
 WAY_SECONDS: Final = 1.0
 """The seconds after which to check whether the writer is stopped: most writers release the lock within moments."""
 
@@ -67,13 +66,7 @@ class Lease:
 
     @classmethod
     def take(
-        cls,
-        runs: Runs,
-        key: RunKey,
-        *,
-        lane: tuple[str, str] = ("", ""),
-        number: int = 1,
-        started_at: float = 0.0,
+        cls, runs: Runs, key: RunKey, *, lane: tuple[str, str] = ("", ""), number: int = 1, started_at: float = 0.0
     ) -> Self:
         """Record the attempt and return its lease.
 
@@ -150,7 +143,7 @@ class Lease:
             if time.monotonic() > way_at:
                 way_at += WAY_SECONDS
                 self.make_way()
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(0.02)
         with close_after(lock):
             self.check()
             yield lock

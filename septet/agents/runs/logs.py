@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,253}")
 _REQUEST: Final = re.compile(r"[A-Z]+ [!-~]{1,300}")
 _MOST_NAMED: Final = 10
-_MOST_RUNS: Final = 20
 
 
 class NetworkLine(msgspec.Struct):
@@ -101,7 +100,7 @@ def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
     Programs that speak https hide a proxy's answer, and an agent without the note would try other ways. The
     records of the workspace's set-up, which came before all runs, are in the folder `setup`.
     """
-    *before, last = (refused_in(lines_of_commands(setup)), *map(refused_hosts, runs[-_MOST_RUNS:]))
+    *before, last = (refused_in(lines_of_commands(setup)), *map(refused_hosts, runs[-20:]))
     told_before = {name for names in before for name in names}
     new = [name for name in last if name not in told_before]
     if not new:
@@ -174,7 +173,6 @@ def _read_counted(run: Run) -> list[str]:
 
 
 _TIMES: Final = "stdout.times"
-_OWNER_ONLY: Final = 0o600
 
 
 class Written(NamedTuple):
@@ -188,9 +186,7 @@ class Written(NamedTuple):
 def note_written(run: Run, position: int, seconds: float) -> None:
     """Record the time by which the stream was written up to a position; disk errors are ignored."""
     with suppress(OSError):
-        descriptor = os.open(
-            run.folder / _TIMES, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY
-        )
+        descriptor = os.open(run.folder / _TIMES, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.write(descriptor, f"{position} {seconds:.3f}\n".encode())
         finally:

@@ -71,7 +71,6 @@ class SessionFolder:
 
 
 _DATABASE_LIMIT_BYTES: Final = 1 << 30
-_LOCK_SECONDS: Final = 5.0
 _WITHOUT_KEYS: Final = ("account", "account_state", "control_account", "credential", "permission", "session_share")
 """The tables with the user's own data."""
 
@@ -86,7 +85,7 @@ def reduced_database(path: Path, session_id: str) -> bytes | None:
     with tempfile.TemporaryDirectory(prefix="septet-") as folder:
         copy = Path(folder) / "copy.db"
         try:
-            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=_LOCK_SECONDS)) as source:
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5.0)) as source:
                 if source.execute("SELECT 1 FROM session WHERE id = ?", (session_id,)).fetchone() is None:
                     return None
                 with closing(sqlite3.connect(copy, isolation_level=None)) as target:

@@ -28,10 +28,8 @@ from septet.errors import AgentCrashedError, AgentError, AlreadyRunningError
 from septet.system import locks
 from septet.system.durable import close_after
 
-_SOCKET_NAME: Final = "control.sock"
 _LONGEST_ADDRESS_BYTES: Final = 100
 """The longest address of a socket that is used; the system's limit is 104 bytes (macOS) or 108."""
-_LOOK_SECONDS: Final = 0.02
 _DESCRIPTORS: Final = Path("/proc/self/fd")
 
 
@@ -119,12 +117,12 @@ async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> Exit
                 f"The agent of {run.folder} did not end within {within_seconds:.0f} s.",
                 remedy=f"Kill the processes that {run.folder / 'lock'} names.",
             )
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(0.02)
     return await asyncio.to_thread(run.exit)
 
 
 @contextmanager
-def short_address(folder: Path, name: str = _SOCKET_NAME) -> Iterator[str]:
+def short_address(folder: Path, name: str = "control.sock") -> Iterator[str]:
     """Yield an address, valid during the block, of a socket in the folder, within the system's limit."""
     address = str(folder / name)
     if len(os.fsencode(address)) <= _LONGEST_ADDRESS_BYTES:

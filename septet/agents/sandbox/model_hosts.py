@@ -10,12 +10,10 @@ from septet.agents.clis.models import ModelPlace
 from septet.agents.clis.own_files import locate
 from septet.agents.guest.network import FIRST_MODEL_PORT, ModelKey, NamedHost, hosts_in, worthless_key
 
-_HTTPS_PORT = 443
-
 
 def model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[NamedHost, ...]:
     """Return the hosts that a CLI connects to for its model and its login."""
-    return tuple(NamedHost(name, _HTTPS_PORT) for name in adapter.asked_hosts(invocation, host))
+    return tuple(NamedHost(name, 443) for name in adapter.asked_hosts(invocation, host))
 
 
 def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[NamedHost, ...]:

@@ -103,10 +103,6 @@ def _version_parts(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-_SECONDS: Final = 20.0
-_PROGRAM: Final = ("true",)
-
-
 def try_network(sandbox: Sandbox, env: Mapping[str, str], state_dir: Path) -> str:
     """Start an idle guest in a network of its own; return the reason of a failure, or an empty text.
 
@@ -125,7 +121,7 @@ def try_network(sandbox: Sandbox, env: Mapping[str, str], state_dir: Path) -> st
                 lock(writer_lock)
                 runner = GuestRunner(Runs(folder), supervisors, sandbox, folder / "records", None, writer_lock)
                 path = {"PATH": env.get("PATH", os.defpath)}
-                end = runner.run(GuestCommand(_PROGRAM, path, workspace, _SECONDS))
+                end = runner.run(GuestCommand(("true",), path, workspace, 20.0))
             finally:
                 os.close(writer_lock)
     except (SeptetError, OSError) as error:
@@ -152,9 +148,7 @@ done
 """The script that prints the names of missing programs. A `=` precedes each name, because the guest would see the
 file of a bare path."""
 _SHELL: Final = "/bin/sh"
-_LOOK_SECONDS: Final = 30.0
 _NOWHERE: Final = "Install it where the worker runs, or correct its name."
-_MOST_NAMES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +172,7 @@ def missing_programs(
         OSError: No guest could be started.
     """
     named = dict.fromkeys(argv[0] for argv in commands)
-    names = [name for name in named if os.sep not in name or name.startswith(os.sep)][:_MOST_NAMES]
+    names = [name for name in named if os.sep not in name or name.startswith(os.sep)][:100]
     for name in _unseen(sandbox, folder, env, names) if names else ():
         yield _describe(sandbox, env, name, what)
 
@@ -188,7 +182,7 @@ def _unseen(sandbox: Sandbox, folder: Path, env: Mapping[str, str], names: Seque
     if not sandbox.confines:
         return [name for name in names if shutil.which(name, path=env.get("PATH", os.defpath)) is None]
     argv = (_SHELL, "-c", _LOOK, "look", *(f"={name}" for name in names))
-    done = sandbox.run(argv, GuestFiles(folder, env=env), sandbox.environment(env), _LOOK_SECONDS)
+    done = sandbox.run(argv, GuestFiles(folder, env=env), sandbox.environment(env), 30.0)
     return os.fsdecode(done.stdout).split("\0")[:-1] if done.exit_code == 0 else []
 
 

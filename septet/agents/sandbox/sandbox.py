@@ -20,8 +20,6 @@ from septet.agents.supervisor import AS_OWN_USER, PYTHON_OPTIONS
 from septet.errors import SandboxError
 from septet.system import processes
 
-_PROGRAM: Final = "bwrap"
-_START_SECONDS: Final = 10.0
 _INSTALL: Final = "Install bubblewrap 0.8 or later (`apt-get install bubblewrap`)."
 _ALLOW: Final = (
     "Let this user make user namespaces (sysctl `user.max_user_namespaces`, "
@@ -142,7 +140,7 @@ def find_sandbox(
     if setting == "none":
         return Sandbox(reason="The setting is `none`.", remedy="Set SEPTET_SANDBOX=auto.")
     world = world or World(Path(env.get("HOME") or _NO_HOME))
-    system = shutil.which(_PROGRAM, path=env.get("PATH", os.defpath))
+    system = shutil.which("bwrap", path=env.get("PATH", os.defpath))
     sandbox = Sandbox(reason="`bwrap` was not found on PATH.", remedy=_INSTALL)
     if system is not None:
         sandbox = _try_program(Path(system).absolute(), env, world)
@@ -167,7 +165,7 @@ def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
     path = sandbox.program or ""
     folder = next((each for each in sandbox.world.covered if each.is_dir()), Path("/usr"))
     try:
-        trial = sandbox.run((path, "--version"), GuestFiles(folder), env, _START_SECONDS)
+        trial = sandbox.run((path, "--version"), GuestFiles(folder), env, 10.0)
     except OSError as error:
         return Sandbox(reason=f"{path} does not start: {error.strerror}.", remedy=_INSTALL)
     if trial.exit_code != 0:

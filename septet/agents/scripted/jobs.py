@@ -29,18 +29,14 @@ _CHORE = (
 )  # fmt: skip
 _FEATURE = ("add", "support", "allow", "new", "feature", "option", "implement", "introduce", "want", "enable")
 _WORDS = {"/bug": _BUG, "/chore": _CHORE, "/feature": _FEATURE}
-_TITLE_WEIGHT = 3
 _CHANGE = re.compile(r"[Ii]n `([^`\n]+)`,\s+(?:replace\s+)?`([^`\n]+)`\s+(?:should\s+be|with)\s+`([^`\n]*)`")
 """A change that an issue or a plan spells out: "In `path`, `old` should be `new`"."""
 _LINE = re.compile(r"[Ww]rite\s+`([^`\n]+)`\s+into\s+`([^`\n]+)`")
 """A line that an issue or a plan requests at the end of an old or new file: "Write `line` into `path`"."""
-_FILES_LOOKED_AT = 3000
 _NOT_LOOKED_INTO = frozenset({"node_modules", "specs"})
-_FILES_NAMED = 5
 _RECORDS = "docs/changes/"
 _WORD_CHARACTERS = 3
 _SMALL_WORDS = frozenset({"the", "and", "for", "not", "get", "are", "with"})
-_SUBJECT_CHARACTERS = 72
 _NOTHING = (
     "The issue spells out no change, and the scripted agent makes no other. Issues spell it out in such words: "
     "In `app.py`, `a - b` should be `a + b`. For any other issue, use an agent with a model, such as claude."
@@ -58,7 +54,7 @@ def classify(task: PromptTask, _hands: Hands) -> Answer:
 
     def score(issue_class: str) -> int:
         own = _WORDS[issue_class]
-        return _TITLE_WEIGHT * sum(_is_of(word, own) for word in title) + sum(_is_of(word, own) for word in text)
+        return 3 * sum(_is_of(word, own) for word in title) + sum(_is_of(word, own) for word in text)
 
     return {"issue_class": max(("/feature", "/bug", "/chore"), key=score)}
 
@@ -69,7 +65,7 @@ def plan(task: PromptTask, hands: Hands) -> Answer:
     changes = [f"In `{file}`, replace `{old}` with `{new}`." for file, old, new in _changes(task.body)]
     changes += [f"Write `{line}` into `{file}`." for line, file in lines_in(task.body)]
     written = [path for path, *_ in _changes(task.body)] + [path for _, path in lines_in(task.body)]
-    files = list(dict.fromkeys([*written, *_files_spoken_of(task)]))[:_FILES_NAMED]
+    files = list(dict.fromkeys([*written, *_files_spoken_of(task)]))[:5]
     steps = [*changes, f"Write down what was asked and what was done, for {_subject(task)}."]
     number = (f"- Issue number: `{task.number}`",) if task.number else ()
     quoted = "\n".join(f"> {line}".rstrip() for line in task.body.strip().splitlines()) or "> (no text)"
@@ -122,7 +118,7 @@ def implement(task: PromptTask, hands: Hands) -> Answer:
 def write_message(task: PromptTask, _hands: Hands) -> Answer:
     """Answer with the commit's message."""
     kind = _COMMIT_TYPES.get(task.type, task.type)
-    subject = f"{kind}: {_subject(task)}"[:_SUBJECT_CHARACTERS].rstrip(" .")
+    subject = f"{kind}: {_subject(task)}"[:72].rstrip(" .")
     body = f"\n\nThis is issue {task.number}." if task.number else ""
     return {"commit_message": f"{subject}{body}"}
 
@@ -248,7 +244,7 @@ def lines_in(text: str) -> list[tuple[str, str]]:
 
 def _files_spoken_of(task: PromptTask) -> list[str]:
     """Return files that the issue names, or that share a word of their names with the issue's title."""
-    files = list(islice(_files(task.folder), _FILES_LOOKED_AT))
+    files = list(islice(_files(task.folder), 3000))
     named = [path for path in files if path in task.body or path in task.title]
     words = {word for word in _words(task.title) if len(word) >= _WORD_CHARACTERS} - _SMALL_WORDS
     alike = [path for path in files if words & set(_words(path.rpartition("/")[2]))]

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from septet.agents.scripted.scenario import Scenario, Script
     from septet.agents.scripted.sessions import Memory
 
-_TICK_SECONDS = 0.25
 _TERMINATED = 143
 """The exit code after SIGTERM, 128 + 15, as claude's."""
 
@@ -150,7 +149,7 @@ class ScriptedRun:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self.stream.tick()
-            time.sleep(min(left, _TICK_SECONDS))
+            time.sleep(min(left, 0.25))
 
     def change_answer(self, answer: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return an answer with the script's changes."""

@@ -34,9 +34,6 @@ _KEYS_IN_PIPELINE = {
 _OBJECTS_TRIED = 20
 """The most places at which parsing of an object is tried: a foreign prompt may hold any number of braces."""
 _TYPES = {"/bug": "bug", "/feature": "feat", "/chore": "chore"}
-_SLUG_WORDS = 6
-_TITLE_CHARACTERS = 200
-_SLUG_CHARACTERS = 50
 
 
 class PromptTask:
@@ -72,8 +69,8 @@ class PromptTask:
     @property
     def slug(self) -> str:
         """A few words of the title, for names."""
-        words = re.findall(r"[a-z0-9]+", self.title.lower())[:_SLUG_WORDS]
-        return "-".join(words)[:_SLUG_CHARACTERS].strip("-") or "work"
+        words = re.findall(r"[a-z0-9]+", self.title.lower())[:6]
+        return "-".join(words)[:50].strip("-") or "work"
 
     @property
     def stem(self) -> str:
@@ -160,4 +157,4 @@ def _first(pattern: str, text: str) -> str:
 
 def _first_line(prompt: str) -> str:
     lines = (line.strip() for line in prompt.splitlines() if not line.startswith("# "))
-    return next((line for line in lines if line), "")[:_TITLE_CHARACTERS]
+    return next((line for line in lines if line), "")[:200]

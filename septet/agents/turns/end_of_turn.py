@@ -29,10 +29,8 @@ from septet.errors import (
 )
 from septet.system.durable import close_after
 
-_LOOK_SECONDS: Final = 0.02
 _RECORD_SECONDS: Final = 10.0
 """The seconds to wait for a supervisor to write its record after the agent's end; a disk may be slow."""
-_AGAIN_SECONDS: Final = 5.0
 
 
 def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
@@ -48,9 +46,9 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
             raise WorkspaceBusyError(
                 f"The supervisor of {run.folder} has not written yet how its agent ended.",
                 remedy=f"Wait for its disk, or kill the supervisor that {run.folder / 'lock'} names.",
-                retry_after_seconds=_AGAIN_SECONDS,
+                retry_after_seconds=5.0,
             )
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(0.02)
     if run.exit() is None:
         if run.runner is not None:
             await_sweep(run.runner.parent)
@@ -97,12 +95,9 @@ async def end_all(runs: Runs, order_id: str, why: str) -> None:
     await asyncio.to_thread(sweep_order, runs, order_id)
 
 
-_USAGE_LIMIT: Final = "rate_limit"
-_LONGEST_WAIT_SECONDS: Final = 900.0
 _RETRY: Final = "Look there for the cause; `septet retry` starts the step again."
 
 _ENDS: Final = (".", "!", "?", ":", "…", "`")
-_MOST_REQUESTS: Final = 5
 _PROGRAM: Final = "Make sure that the program is installed and executable, then run `septet retry`."
 
 
@@ -120,11 +115,11 @@ def failure_of(
     if outcome.retryable and not crashed_again:
         wait = outcome.retry_after_seconds or 1.0
         if not outcome.retry_is_named:
-            wait = min(wait * 2 ** min(starts.count("waited"), 10), max(_LONGEST_WAIT_SECONDS, wait))
+            wait = min(wait * 2 ** min(starts.count("waited"), 10), max(900.0, wait))
         kind = AgentApiUnavailableError if outcome.ended == "api_error" else AgentCrashedError
         error = kind(message, remedy="Septet tries again automatically.", retry_after_seconds=wait)
         if isinstance(error, AgentApiUnavailableError):
-            error.is_usage_limit = outcome.kind == _USAGE_LIMIT
+            error.is_usage_limit = outcome.kind == "rate_limit"
         return error
     if crashed_again:
         history = f"The agent was started {len(starts)} times, and ended each time without a result. {message}"
@@ -143,7 +138,7 @@ def failure_of(
 
 def _open_requests(run: Run) -> str:
     """Return the remedy for the model requests that the sandbox refused; empty without a refused request."""
-    refused = refused_requests(run)[:_MOST_REQUESTS]
+    refused = refused_requests(run)[:5]
     if not refused:
         return ""
     setting = f'{OPENS}="{",".join(refused)}"'

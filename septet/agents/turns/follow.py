@@ -26,8 +26,6 @@ HELD_TOKENS: Final = "held_tokens"
 HELD_SECONDS: Final = "held_seconds"
 """The names, among a run's limits, of the amounts that the run's budgets allow until the next budget check."""
 _CHUNK_BYTES: Final = 1024 * 1024
-_STDERR_READ_BYTES: Final = 8 * 1024
-_ANSWER_READ_BYTES: Final = 4 * 1024 * 1024
 _WITHOUT_EVENTS: Final = "it printed its answer without events: what it used is not known"
 
 _SHARE: Final = 0.2
@@ -154,7 +152,7 @@ class StreamReading:
     def outcome(self, end: ExitRecord) -> Outcome:
         """Read the rest of the stream and return the run's outcome."""
         self.catch_up()
-        outcome = self.dialect.outcome(self._dated(end), _end_of(self.run.stderr, _STDERR_READ_BYTES))
+        outcome = self.dialect.outcome(self._dated(end), _end_of(self.run.stderr, 8 * 1024))
         spoke = bool(self.dialect.progress.last_event or outcome.session_id or outcome.turns or outcome.tool_calls)
         if not (spoke or outcome.has_answer) and (end.cause, end.exit_code) == ("exited", 0):
             outcome = self._with_text(outcome)
@@ -170,7 +168,7 @@ class StreamReading:
 
         An error in the output counts before a plain answer, but not before JSON; `is_answer=bool` proves nothing.
         """
-        printed = _end_of(self.run.stdout, _ANSWER_READ_BYTES)
+        printed = _end_of(self.run.stdout, 4 * 1024 * 1024)
         record = self.run.record
         closing = adapter_for(record.agent).capabilities.closing if record is not None else ""
         text = printed.rpartition(f"\n{closing}")[0] if closing and f"\n{closing}" in printed else printed

@@ -25,7 +25,6 @@ from septet.errors import LockHeldError
 from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 
-_START_SECONDS: Final = 120.0
 _VERSIONS_KEPT: Final = 2
 """The number of versions of a CLI whose packages stay: agents of the previous version may still run."""
 
@@ -101,7 +100,7 @@ def _fill(start: _FirstStart, sandbox: Sandbox) -> None:
             each.mkdir(mode=0o700)
         home_folders = (*start.home_folders, OwnFolder(filled, start.place))
         files = GuestFiles(workspace, env=start.env, home_folders=home_folders, own_packages=start.packages)
-        end = sandbox.run(start.argv, files, start.env, _START_SECONDS)
+        end = sandbox.run(start.argv, files, start.env, 120.0)
         if end.exit_code == 0 and any(filled.iterdir()):
             filled.rename(start.folder)
 

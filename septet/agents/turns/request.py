@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
 
 from septet.agents.clis.adapter import Adapter, Machine, Turn
 from septet.agents.runs.folders import Runs
@@ -14,8 +13,6 @@ from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
 from septet.contracts.budget import Caps
 from septet.contracts.run_limits import Timeouts
-
-_LEAST_USD: Final = 0.000001
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,5 +70,5 @@ def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:
     """
     turn = request.turn
     if caps.usd is not None:
-        turn = replace(turn, max_usd=max(caps.usd, _LEAST_USD), warm=False)
+        turn = replace(turn, max_usd=max(caps.usd, 0.000001), warm=False)
     return replace(request, turn=turn, caps=caps)

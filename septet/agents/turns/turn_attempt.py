@@ -29,17 +29,13 @@ from septet.contracts.amounts import Spending
 from septet.errors import AgentCrashedError, AgentError
 from septet.system.threads import LOOKS, shielded_thread, undoable_thread
 
-_LOOK_SECONDS: Final = 0.02
-
 _LOGIN_SECONDS: Final = 0.25
 """The pause between two checks whether another agent has refreshed the login."""
-_LOGIN_AGAIN_SECONDS: Final = 30.0
 
 _SPARE_SECONDS: Final = 0.1
 """The pause between an agent's start and the start of a spare supervisor: the agent needs the machine."""
 
 _UNSTARTED_BORNE: Final = 3
-_UNSTARTED_WAIT_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +185,7 @@ class TurnAttempt:
         if living is None and time.monotonic() > self._way_at:
             self._way_at = time.monotonic() + WAY_SECONDS
             await asyncio.to_thread(self.lease.make_way)
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(0.02)
         return None
 
     async def _decide_by(self, lock: int, step: NextStep) -> TurnResult | NeedsStart:
@@ -220,7 +216,7 @@ class TurnAttempt:
             raise AgentCrashedError(
                 f"Another agent refreshes the login {busy}, and is not done.",
                 remedy="Septet tries again automatically.",
-                retry_after_seconds=_LOGIN_AGAIN_SECONDS,
+                retry_after_seconds=30.0,
             ) from busy
         await asyncio.sleep(_LOGIN_SECONDS)
 
@@ -266,7 +262,7 @@ class TurnAttempt:
             raise AgentCrashedError(
                 f"The supervisor of {run.folder} ended before it started the agent, {self._unstarted} times now.",
                 remedy=f"Make sure that {sys.executable} starts here and that the disk has room.",
-                retry_after_seconds=_UNSTARTED_WAIT_SECONDS,
+                retry_after_seconds=30.0,
             )
 
 

@@ -26,7 +26,6 @@ REPLACED: Final = "replaced"
 
 _LOCK: Final = "warm.lock"
 _SOCKET: Final = "warm.sock"
-_LOOK_SECONDS: Final = 0.02
 _END_SECONDS: Final = 15.0
 """The seconds to wait for a process's end: a turn has two seconds of grace, an idle process ends at once."""
 
@@ -146,7 +145,7 @@ def _await_lock(lock: int, runs: Runs, order_id: str, why: str) -> None:
             with connected, suppress(OSError):
                 connected.sendall(b"end %s\n" % why.encode())
                 connected.shutdown(socket.SHUT_WR)
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(0.02)
 
 
 def _lock_of(runs: Runs, order_id: str) -> Path:

@@ -15,7 +15,6 @@ from septet.contracts.run_limits import Tools
 from septet.errors import AgentError
 
 _LOGIN: Final = ("ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_MAX_OUTPUT_TOKENS")
-_CUSTOM_HEADERS: Final = "ANTHROPIC_CUSTOM_HEADERS"
 _QUIET: Final[Mapping[str, str]] = {
     "CLAUDE_CODE_MAX_RETRIES": "2",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -112,7 +111,7 @@ class Claude(Adapter):
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
         """Return the CLI's model place, with the custom headers of the worker's settings."""
-        lines = invocation.env.get(_CUSTOM_HEADERS, "").splitlines()
+        lines = invocation.env.get("ANTHROPIC_CUSTOM_HEADERS", "").splitlines()
         pairs = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
         return tuple(replace(place, fields=tuple(pairs)) for place in Adapter.model_places(self, invocation, host))
 

@@ -13,10 +13,6 @@ from septet.agents.outcomes.outcome import WaitsFor
 from septet.system.masking import mask
 
 _COMMAND: Final = "local_bash"
-_OVER: Final = frozenset({"completed", "failed", "stopped", "killed"})
-_STOPPED: Final = frozenset({"stopped", "killed"})
-_TASKS_SHOWN: Final = 5
-_WORDS_SHOWN: Final = 80
 
 
 class TaskFields(msgspec.Struct, gc=False):
@@ -93,18 +89,18 @@ class BackgroundTasks:
         return _names(task for task in tasks if task.kind == _COMMAND)
 
     def _close(self, task_id: str, status: str) -> None:
-        if status in _OVER:
+        if status in {"completed", "failed", "stopped", "killed"}:
             task = self._open.pop(task_id, None) or self._left.get(task_id)
-            if task is not None and task_id in self._left and status in _STOPPED:
+            if task is not None and task_id in self._left and status in {"stopped", "killed"}:
                 self._stopped[task_id] = task
 
 
 def _words(description: object) -> str:
-    return mask(" ".join(str(description or "a task").split()))[:_WORDS_SHOWN]
+    return mask(" ".join(str(description or "a task").split()))[:80]
 
 
 def _names(tasks: Iterable[_Task]) -> str:
-    return ", ".join(task.words for task in list(tasks)[:_TASKS_SHOWN])
+    return ", ".join(task.words for task in list(tasks)[:5])
 
 
 _NOTHING: Final = msgspec.Raw()

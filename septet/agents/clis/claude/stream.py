@@ -28,9 +28,7 @@ _KINDS: Final[Mapping[str, str]] = {
     "server_error": "server_error",
 }
 _API_REASONS: Final = frozenset({"api_error", "prompt_too_long"})
-_CUT_ANSWER: Final = "output token maximum"
 _UNKNOWN_SESSION: Final = re.compile(r"No conversation found")
-_INTERRUPTED: Final = "error_during_execution"
 _BY_SUBTYPE: Final[Mapping[str, tuple[Ended, str, str]]] = {
     "error_max_turns": ("limit", "turns", "Start it again with more turns (`--step STEP.turns=N`)."),
     "error_max_budget_usd": ("limit", "budget", "Allow a larger budget, then run `septet retry`."),
@@ -111,7 +109,7 @@ def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
             return _unfinished_ending(missing, end, stderr)
         if not has_failed and (endings.leaves_result_standing(end) or totals.took_back_nothing):
             return endings.with_result(text or "".join(totals.pieces), denials_of(result))
-        if has_failed and (end.cause == "exited" or result.subtype != _INTERRUPTED):
+        if has_failed and (end.cause == "exited" or result.subtype != "error_during_execution"):
             return _failure_ending(result, totals)
     is_said = totals.pieces and not (totals.is_refused or totals.api_error)
     if result is None and is_said and end.cause == "exited" and end.exit_code == 0:
@@ -137,7 +135,7 @@ def _failure_ending(result: Event, totals: StreamTotals) -> Ending:
         return Ending(ended, kind, words, remedy)
     if result.subtype not in ("success", None):
         return Ending("crashed", "unknown_session" if _UNKNOWN_SESSION.search(words) else "interrupted", words)
-    if _CUT_ANSWER in words:
+    if "output token maximum" in words:
         remedy = "a larger CLAUDE_CODE_MAX_OUTPUT_TOKENS, then run `septet retry`."
         return Ending("limit", "output_tokens", words, f"Start the worker (`septet up`) again with {remedy}")
     return _api_error(result, totals, words)

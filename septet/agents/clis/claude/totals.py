@@ -35,7 +35,6 @@ _PIECES_KEPT: Final = 16
 _MESSAGES_REMEMBERED: Final = 256
 """The number of messages to remember: a message comes as one event for each block, and parallel sub-agents mix."""
 _NOTES_KEPT: Final = 20
-_DETAIL_LIMIT: Final = 160
 Counts = tuple[int, ...]
 """Tokens: input, output, cache read, cache written."""
 
@@ -233,7 +232,7 @@ class StreamTotals:
 
     def _note(self, notes: list[str], text: str) -> None:
         if len(notes) < _NOTES_KEPT:
-            notes.append(mask(text)[:_DETAIL_LIMIT])
+            notes.append(mask(text)[:160])
 
 
 def denials_of(result: Event) -> tuple[str, ...]:

@@ -30,7 +30,6 @@ a provider that the user names. Retries are few, but after a refused connection 
 the CLI, with an API error as outcome."""
 _SETTINGS_FILE: Final = "~/.codex/config.toml"
 _LOGIN_FILE: Final = "~/.codex/auth.json"
-_HOST_OF_KEYS: Final = "api.openai.com"
 _USUAL_PROVIDER: Final = "openai"
 _USUAL_ADDRESS: Final = "https://api.openai.com/v1"
 _KEY: Final = "CODEX_API_KEY"
@@ -127,7 +126,7 @@ class Codex(Adapter):
         hosts = super().asked_hosts(invocation, host)
         login = read_object(read_own_file(self, host, _LOGIN_FILE)) or {}
         has_account_alone = bool(login.get("tokens")) and not login.get("OPENAI_API_KEY")
-        return [name for name in hosts if name != _HOST_OF_KEYS] if has_account_alone else hosts
+        return [name for name in hosts if name != "api.openai.com"] if has_account_alone else hosts
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
         """Return the addresses of the chosen provider alone."""

@@ -12,12 +12,10 @@ from septet.agents.outcomes.stream import read_field
 from septet.agents.outcomes.transcript import NOT_SAID, EventTranscript, TranscriptEntry, to_object, to_text
 from septet.contracts.facts import Usage
 
-_RETRY: Final = "Reconnecting"
 _WARNING: Final = re.compile(r"^WARNING:|\b(WARN|ERROR)\b")
 _REJECTED: Final = re.compile(r"ERROR codex_core::tools\S{0,100}: error=(patch|.{0,1000}?) ?rejected")
 _SPEECH: Final = frozenset({"agent_message", "reasoning", "error"})
 """The types of items that are no tool calls; an `error` item is a warning, for example about an unknown model."""
-_NOT_DONE: Final = frozenset({"failed", "declined"})
 
 
 class _Item(msgspec.Struct, gc=False):
@@ -149,11 +147,11 @@ class CodexStream(LineStream[_Event]):
                 self._take_started(item)
             self._running.discard(item_id)
             self._in_turn = False
-            if kind == "file_change" and str(item.status) in _NOT_DONE:
+            if kind == "file_change" and str(item.status) in {"failed", "declined"}:
                 self.facts.deny("apply_patch")
 
     def _take_error(self, words: str) -> None:
-        if words.startswith(_RETRY):
+        if words.startswith("Reconnecting"):
             self.facts.api_retries += 1
             self.facts.trying_again = api_error(None, words)
         else:
@@ -171,9 +169,6 @@ def _difference(thread: _Tokens, before: Usage) -> Usage:
         cache_write_tokens=max(cache_written - before.cache_write_tokens, 0),
         reasoning_tokens=max(count(thread.reasoning_output_tokens) - before.reasoning_tokens, 0),
     )
-
-
-_BOOKKEEPING: Final = frozenset({"id", "type", "status"})
 
 
 class CodexTranscript(EventTranscript):
@@ -216,7 +211,7 @@ class CodexTranscript(EventTranscript):
 def _call(item: dict[str, Any]) -> TranscriptEntry:
     arguments = item.get("command") or item.get("changes")
     if arguments is None:
-        arguments = {name: value for name, value in item.items() if name not in _BOOKKEEPING}
+        arguments = {name: value for name, value in item.items() if name not in {"id", "type", "status"}}
     return TranscriptEntry("tool_call", to_text(arguments), to_text(item.get("type")))
 
 

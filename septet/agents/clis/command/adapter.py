@@ -64,15 +64,9 @@ TEXT_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """The size of the longest text; of a longer text the end is kept."""
 
 _CAPABILITIES: Final = Capabilities(
-    tested_version="",
-    memory_mib=400,
-    resumes=False,
-    resumes_after_kill=False,
-    needs_login=False,
-    names_files=True,
+    tested_version="", memory_mib=400, resumes=False, resumes_after_kill=False, needs_login=False, names_files=True
 )
 _TOKENS: Final = re.compile(r"\b(input|output) tokens:\s*([\d,]+)", re.IGNORECASE)
-_MESSAGE_LIMIT: Final = 600
 
 
 class ConfiguredProgram(Adapter):
@@ -177,7 +171,7 @@ class CommandStream:
 def _ending(end: ExitRecord, text: str, stderr: str) -> Ending:
     if end.cause == "exited" and end.exit_code == 0:
         return Ending("ok") if text else Ending("no_result", "empty", "The agent gave an empty answer.")
-    words = (stderr.strip() or mask(text))[-_MESSAGE_LIMIT:]
+    words = (stderr.strip() or mask(text))[-600:]
     error = api_errors.classify(None, words)
     if end.cause == "exited" and end.exit_code is not None and error.kind != "unknown":
         return endings.api_ending(error, words)

@@ -95,8 +95,6 @@ _CAPABILITIES: Final = Capabilities(
     session_copies=("session-state/{id}/*", "session-state/{id}/*/*"),
     closing="Total usage est",
 )  # fmt: skip
-_CHANGING_TOOLS: Final = ("write", "shell")
-_EMPTY: Final = "No response was returned"
 _LACKED: Final = re.compile(r"Tool '([^']+)' does not exist")
 
 
@@ -112,7 +110,7 @@ class Copilot(Adapter):
         arguments = ["--output-format", "json", "--no-auto-update", "--no-ask-user", "--allow-all-tools"]
         arguments += ["--allow-all-paths"] if host.sandboxed else []
         if turn.tools != "all":
-            arguments += [f"--deny-tool={tool}" for tool in _CHANGING_TOOLS]
+            arguments += [f"--deny-tool={tool}" for tool in ("write", "shell")]
         if turn.resume_id is not None:
             arguments.append(f"--resume={turn.resume_id}")
         elif turn.session_id is not None:
@@ -208,7 +206,7 @@ class CopilotStream(LineStream[_Event]):
             facts.api_retries += 1
         elif kind == "session.error":
             words = str(data.message)
-            empty = _EMPTY in words
+            empty = "No response was returned" in words
             facts.failure = Ending("no_result", "empty", words) if empty else self._api_error(data.status, words)
         elif kind == "abort":
             facts.interrupted = str(data.reason)

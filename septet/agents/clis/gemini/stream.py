@@ -23,8 +23,6 @@ _CHOOSE_LOGIN: Final = (
 )
 """The remedy. If GOOGLE_GEMINI_BASE_URL holds an address, the CLI chooses the login `gateway`, and then refuses
 it."""
-_LOOP: Final = "Loop detected"
-_EMPTY: Final = "empty response"
 _EVENTS: Final = ("init", "message", "tool_use", "tool_result", "error", "result")
 _TURNS_REMEDY: Final = "Allow more turns (`model.maxSessionTurns` in its settings), then run `septet retry`."
 _OWN_ERRORS: Final[Mapping[str, Ending]] = {
@@ -173,7 +171,7 @@ class GeminiStream(LineStream[_Event]):
 
     def _take_error(self, event: _Event) -> None:
         words = str(event.message)
-        if _LOOP in words:
+        if "Loop detected" in words:
             remedy = "Give it smaller work, or say in the issue how to do it, then run `septet retry`."
             self.facts.failure = Ending("limit", "loop", words, remedy)
         if event.severity == "warning":
@@ -192,7 +190,7 @@ class GeminiStream(LineStream[_Event]):
             facts.finished = True
         elif event.error is not None:
             facts.failure = _failure(event.error)
-        elif _EMPTY in self._said_wrong:
+        elif "empty response" in self._said_wrong:
             facts.failure = Ending("no_result", "empty", self._said_wrong)
         else:
             facts.failure = api_error(None, self._said_wrong or NOT_SAID)

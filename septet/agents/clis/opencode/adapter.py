@@ -79,8 +79,7 @@ _CAPABILITIES: Final = Capabilities(
     home=("XDG_DATA_HOME", "~/.local/share"),
     logins=(
         LoginFile(
-            _LOGIN_FILE,
-            tokens=TokenFields("*", "access", "refresh", "expires", owner=("type", "accountId")),
+            _LOGIN_FILE, tokens=TokenFields("*", "access", "refresh", "expires", owner=("type", "accountId"))
         ),
     ),
     settings=(SettingsFile(_SETTINGS_FILE, kept=_KEPT_SETTINGS),),
