@@ -5,31 +5,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from septet.agents.guest import world as part
 from septet.agents.guest.network import ModelKey, NamedHost, NetworkSettings, OwnNetwork
 from septet.agents.guest.paths import NamedPath, OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.programs import Needs
 from septet.agents.guest.system_calls import refused_system_calls
 from septet.agents.guest.toolchains import toolchain_paths
-from septet.agents.guest.world import (
-    TEMPORARY_FOLDER,
-    Binding,
-    Cover,
-    EndsWithSupervisor,
-    HostNetwork,
-    NoCapabilities,
-    OwnAccounts,
-    OwnDevices,
-    OwnHome,
-    OwnNamespace,
-    OwnProcesses,
-    OwnTemporaryFiles,
-    OwnUser,
-    Protection,
-    RefusedSystemCalls,
-    SealedFolders,
-    StartsIn,
-    SystemFiles,
-)
 
 _MEANINGLESS: Final = ("XDG_RUNTIME_DIR",)
 """The variables that are left out for guests, because they name files which no guest has."""
@@ -39,16 +20,17 @@ _MEANINGLESS: Final = ("XDG_RUNTIME_DIR",)
 class Description:
     """The list of a guest's protections."""
 
-    protections: tuple[Protection, ...]
+    protections: tuple[part.Protection, ...]
 
     def arguments(self) -> tuple[str, ...]:
         """Return bubblewrap's arguments, without the files' texts and the filter of system calls."""
-        return tuple(part for protection in self.protections for part in protection.arguments())
+        return tuple(word for each in self.protections for word in each.arguments())
 
     @property
     def texts(self) -> Mapping[str, str]:
         """The contents of files that are made for the guest, by their paths inside."""
-        parts = (each for each in self.protections if isinstance(each, (OwnAccounts, HostNetwork, OwnNetwork)))
+        kinds = (part.OwnAccounts, part.HostNetwork, OwnNetwork)
+        parts = (each for each in self.protections if isinstance(each, kinds))
         return {path: text for each in parts for path, text in each.texts().items()}
 
     @property
@@ -59,7 +41,7 @@ class Description:
     @property
     def system_calls(self) -> bytes:
         """The filter of system calls; empty for a machine without a filter."""
-        return b"".join(each.program for each in self.protections if isinstance(each, RefusedSystemCalls))
+        return b"".join(each.program for each in self.protections if isinstance(each, part.RefusedSystemCalls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,19 +96,20 @@ def describe(world: World, files: GuestFiles) -> Description:
     home_folders = tuple(replace(each, path=needs.trace(each.path)) for each in files.home_folders)
     inside = tuple(_place(each, files.home_folders, home_folders) for each in world.named_paths)
     named = tuple(
-        Binding(needs.trace(each.path), each.writable)
+        part.Binding(needs.trace(each.path), each.writable)
         for each, place in zip(world.named_paths, inside, strict=True)
         if place is None
     )
-    own_folders = tuple(Binding(needs.trace(path), writable=True) for path in files.own_folders if path.exists())
-    objects = () if files.objects is None else (Binding(needs.trace(files.objects)),)
+    folders = (needs.trace(path) for path in files.own_folders if path.exists())
+    own_folders = tuple(part.Binding(path, writable=True) for path in folders)
+    objects = () if files.objects is None else (part.Binding(needs.trace(files.objects)),)
     needs.add_all(files.program, files.env)
     for package in (*files.own_packages, *toolchain_paths(world.home, files.env)):
         needs.add(package)
     covered = tuple(needs.trace(path) for path in world.covered if path.is_dir())
-    own_home = (OwnHome(home),) if home != Path("/") else ()
+    own_home = (part.OwnHome(home),) if home != Path("/") else ()
     home_is_covered = any(home.is_relative_to(folder) for folder in covered)
-    own_workspace: OwnFolder | Binding = Binding(workspace, writable=True)
+    own_workspace: OwnFolder | part.Binding = part.Binding(workspace, writable=True)
     if files.source is not None and files.source != files.workspace:
         own_workspace = OwnFolder(files.source, workspace)
     own_parts = (*own_folders, own_workspace, *objects)
@@ -134,35 +117,35 @@ def describe(world: World, files: GuestFiles) -> Description:
     placed = (*needs.placed_in(home_folders), *filter(None, inside))
     return Description(
         (
-            *(OwnNamespace(kind) for kind in ("user", "pid", "ipc", "uts", "cgroup")),
-            OwnUser(),
-            NoCapabilities(),
-            EndsWithSupervisor(),
-            OwnAccounts(home),
-            SystemFiles(),
+            *(part.OwnNamespace(kind) for kind in ("user", "pid", "ipc", "uts", "cgroup")),
+            part.OwnUser(),
+            part.NoCapabilities(),
+            part.EndsWithSupervisor(),
+            part.OwnAccounts(home),
+            part.SystemFiles(),
             _network(world.way_out, files),
-            OwnProcesses(),
-            OwnDevices(),
-            OwnTemporaryFiles(),
+            part.OwnProcesses(),
+            part.OwnDevices(),
+            part.OwnTemporaryFiles(),
             *(() if home_is_covered else own_home),
             *needs.made_links(visible),
             *named,
             *needs.bindings((*visible, *covered)),
-            *map(Cover, covered),
+            *map(part.Cover, covered),
             *(own_home if home_is_covered else ()),
             *home_folders,
             *placed,
             *own_parts,
-            SealedFolders((*covered, Path("/"))),
-            StartsIn(workspace),
-            RefusedSystemCalls(refused_system_calls()),
+            part.SealedFolders((*covered, Path("/"))),
+            part.StartsIn(workspace),
+            part.RefusedSystemCalls(refused_system_calls()),
         )
     )
 
 
-def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | HostNetwork:
+def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | part.HostNetwork:
     if way_out.is_open:
-        return HostNetwork()
+        return part.HostNetwork()
     hosts = tuple(dict.fromkeys((*files.hosts, *way_out.hosts)))
     ca_file = files.env.get("SSL_CERT_FILE") or files.env.get("NODE_EXTRA_CA_CERTS") or ""
     further = way_out.model_requests
@@ -185,4 +168,4 @@ def _place(
 def guest_environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return a program's environment for a guest, with the guest's temporary folder."""
     inside = {name: value for name, value in env.items() if name not in _MEANINGLESS}
-    return inside | ({"TMPDIR": TEMPORARY_FOLDER} if "TMPDIR" in env else {})
+    return inside | ({"TMPDIR": part.TEMPORARY_FOLDER} if "TMPDIR" in env else {})

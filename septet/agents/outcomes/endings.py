@@ -33,6 +33,7 @@ _SHARED: Final = ("ended", "kind", "remedy", "retryable", "retry_after_seconds",
 _USAGE_LIMIT: Final = "rate_limit"
 _TOLD_ON_STDERR: Final = frozenset({"billing", REFUSAL.kind})
 _LIMITS: Final = frozenset({_USAGE_LIMIT, *_TOLD_ON_STDERR})
+_RESET_MARGIN_SECONDS: Final = 5.0
 _MESSAGE_LIMIT: Final = 2000
 _ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
 _NOISE: Final = re.compile(
@@ -118,7 +119,7 @@ def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
     left = math.inf if moment is None else moment - ended_at
     if left > LONGEST_PAUSE_SECONDS:
         return ending
-    return replace(ending, retry_after_seconds=max(left, 0.0) + 5.0, retry_is_named=left > 0)
+    return replace(ending, retry_after_seconds=max(left, 0.0) + _RESET_MARGIN_SECONDS, retry_is_named=left > 0)
 
 
 def warnings_in(stderr: str) -> tuple[str, ...]:

@@ -142,8 +142,7 @@ class Outcome:
 def bound_answer(outcome: Outcome, limit_kib: int) -> tuple[Outcome, tuple[str, ...]]:
     """Return an outcome with its answer within a limit, and notes on the parts that are left out.
 
-    Structured output over the limit is dropped as a whole, because a part of it would be another value. A KiB
-    is 1024 characters.
+    Structured output over the limit is dropped as a whole, because a part of it would be another value.
     """
     most, text = limit_kib * _KIB, outcome.text or ""
     left_out = outcome.left_out + max(0, len(text) - most)

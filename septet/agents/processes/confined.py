@@ -60,17 +60,6 @@ class SandboxStart:
             os.close(descriptor)
 
 
-def open_report() -> int:
-    """Make the file of the report, and return the descriptor that the sandbox inherits.
-
-    Raises:
-        OSError: The disk or the machine refused.
-    """
-    report = os.open(REPORT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-    os.set_inheritable(report, True)
-    return report
-
-
 def report_to(report: int) -> tuple[str, str]:
     """Return the arguments that make bubblewrap report."""
     return ("--json-status-fd", str(report))

@@ -27,8 +27,6 @@ def most_memory_bytes(root: str = "/") -> int:
 def memory_bytes(root: str = "/") -> int:
     """Return the machine's memory, or the tightest limit of the control groups that this process is in.
 
-    `root` is the file system's root, with `/proc` and `/sys`.
-
     Raises:
         OSError: `/proc/meminfo` is missing, as on systems other than Linux.
     """

@@ -11,26 +11,13 @@ import stat
 import time
 from collections.abc import Container, Iterator, Mapping
 
+from septet.agents.processes import memory
 from septet.agents.processes.control_group import ROOM_ABOVE_LIMIT
-from septet.agents.processes.memory import (
-    BLOCK_BYTES,
-    FileId,
-    OpenFiles,
-    bytes_only_mapped,
-    mapped_bytes,
-    most_connections,
-    most_memory_bytes,
-    names_in,
-    number_after,
-    shared_memory_bytes,
-    sockets_beside,
-    status_of,
-)
 from septet.agents.processes.order import Order
 from septet.agents.processes.process_tree import LINUX, living_families, read_file
 
 LOOK_SECONDS = 2.0
-NO_FILES: Mapping[FileId, int] = {}
+NO_FILES: Mapping[memory.FileId, int] = {}
 TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 """Whether the kernel lists a process's children; a kernel may be built without these files."""
 NO_DUMP = 1
@@ -73,7 +60,7 @@ class ResourceWatch:
         """Read the order, in which a limit of 0 is no limit, and the time of day."""
         self.limits = order.limits
         named = order.limits.memory_bytes
-        self.memory_bytes = most_memory_bytes() if named is None else named
+        self.memory_bytes = memory.most_memory_bytes() if named is None else named
         self.began_at = began_at - CLOCK_SECONDS
         around = order.confinement.arguments if order.confinement is not None else ()
         bound = [around[index + 1] for index, part in enumerate(around[:-1]) if part in {"--bind", "--bind-try"}]
@@ -82,7 +69,7 @@ class ResourceWatch:
         self.grown_bytes = self.grown_entries = 0
         self.count_at = time.monotonic() + SHORTEST_COUNT_SECONDS
         self.processes: list[int] = []
-        self.shared_before = shared_memory_bytes()
+        self.shared_before = memory.shared_memory_bytes()
         self.files_in_messages = 0
 
     def look(self, supervisor: int, own: Container[int] = ()) -> tuple[str, str]:
@@ -95,7 +82,7 @@ class ResourceWatch:
         self.processes, tasks = tree_below(supervisor, own)
         if 0 < self.limits.processes < tasks:
             return "process_limit", f"processes limit of {self.limits.processes} reached"
-        used_memory = self.look_at_memory(OpenFiles(self.processes)) if self.memory_bytes else None
+        used_memory = self.look_at_memory(memory.OpenFiles(self.processes)) if self.memory_bytes else None
         return used_memory or self.look_at_disk() or ("", "")
 
     @property
@@ -103,27 +90,27 @@ class ResourceWatch:
         """The limit of memory in words."""
         return f"memory limit of {self.memory_bytes >> 20} MiB reached"
 
-    def look_at_memory(self, files: OpenFiles) -> tuple[str, str] | None:
+    def look_at_memory(self, files: memory.OpenFiles) -> tuple[str, str] | None:
         """Check the memory of processes, nameless files, and the buffers of sockets and pipes."""
         is_over = use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files)
         if self.may_hide_memory(files) or is_over:
             return "memory_limit", self.memory_words
-        most = most_connections(self.memory_bytes)
-        if max(len(files.connections), sockets_beside(self.processes)) > most:
+        most = memory.most_connections(self.memory_bytes)
+        if max(len(files.connections), memory.sockets_beside(self.processes)) > most:
             return "socket_limit", f"sockets and pipes limit of {most} reached"
         return None
 
-    def may_hide_memory(self, files: OpenFiles) -> bool:
+    def may_hide_memory(self, files: memory.OpenFiles) -> bool:
         """Return whether shared memory grew by more than the limit since the start, and the processes may hide it.
 
         The kernel does not report the owner of that memory. It counts for processes that leave files in messages
         from check to check, or that have mapped more than the limit of files that they do not have open.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
-        if shared_memory_bytes() - self.shared_before <= self.memory_bytes:
+        if memory.shared_memory_bytes() - self.shared_before <= self.memory_bytes:
             return False
         leaves_files = bool(waited and files.files_in_messages)
-        return leaves_files or bytes_only_mapped(self.processes, files.nameless_files) > self.memory_bytes
+        return leaves_files or memory.bytes_only_mapped(self.processes, files.nameless_files) > self.memory_bytes
 
     def look_at_disk(self) -> tuple[str, str] | None:
         """Count written files if the disks have grown by a limit, or if the next count is due."""
@@ -162,7 +149,7 @@ class ResourceWatch:
                 if (status.st_dev, status.st_ino) in seen:
                     continue
                 seen.add((status.st_dev, status.st_ino))
-            size += status.st_blocks * BLOCK_BYTES
+            size += status.st_blocks * memory.BLOCK_BYTES
             entries += 1
             length += status.st_size if stat.S_ISREG(status.st_mode) else 0
             is_over = 0 < limits.disk_bytes <= size or 0 < limits.tree_entries <= entries
@@ -176,14 +163,14 @@ class ResourceWatch:
         Only folders are opened: the guest may have left a pipe there.
         """
         for pid in self.processes:
-            for path in names_in(f"/proc/{pid}/fd"):
-                status = status_of(path, follow=True)
+            for path in memory.names_in(f"/proc/{pid}/fd"):
+                status = memory.status_of(path, follow=True)
                 if status is not None and status.st_nlink == 0 and stat.S_ISREG(status.st_mode):
                     yield status
         pending = list(self.folders)
         while pending:
-            for path in names_in(pending.pop()):
-                status = status_of(path)
+            for path in memory.names_in(pending.pop()):
+                status = memory.status_of(path)
                 if status is None:
                     continue
                 if stat.S_ISDIR(status.st_mode):
@@ -214,7 +201,7 @@ def tree_below(
     pending = [ancestor]
     while pending:
         pid = pending.pop()
-        threads = names_in(f"/proc/{pid}/task")
+        threads = memory.names_in(f"/proc/{pid}/task")
         told = (int(child) for thread in threads for child in read_file(f"{thread}/children").split())
         below = [child for child in (told if tells_children else families.get(pid, [])) if child not in spared]
         pids += below
@@ -224,7 +211,7 @@ def tree_below(
 
 
 def use_more_memory(
-    pids: list[int], limit_bytes: int, proc: str = "/proc", nameless: Mapping[FileId, int] = NO_FILES
+    pids: list[int], limit_bytes: int, proc: str = "/proc", nameless: Mapping[memory.FileId, int] = NO_FILES
 ) -> bool:
     """Return whether processes use more memory than the limit, without pages of files; shared memory counts once.
 
@@ -239,7 +226,7 @@ def use_more_memory(
     if own + sum(shared for _, shared in sharing) <= limit_bytes:
         return False
     shares = [(pid, share_of_memory(pid, shared, proc)) for pid, shared in sharing if shared]
-    shared = sum(share - (mapped_bytes(pid, nameless, proc) if nameless else 0) for pid, share in shares)
+    shared = sum(share - (memory.mapped_bytes(pid, nameless, proc) if nameless else 0) for pid, share in shares)
     return own + max(shared, 0) > limit_bytes
 
 
@@ -251,4 +238,4 @@ def share_of_memory(pid: int, shared: int, proc: str) -> int:
 
 def field_of(text: bytes, name: bytes) -> int:
     """Return the bytes that a line of `/proc` states in KiB; 0 without such a line."""
-    return number_after(text, name) << 10
+    return memory.number_after(text, name) << 10

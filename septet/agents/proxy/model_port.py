@@ -7,7 +7,7 @@ into the fields in which CLIs send keys.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from septet.agents.proxy.request import RequestHead, authority, is_upgrade, write_head
@@ -128,8 +128,3 @@ def texts_in(value: object) -> list[str]:
 def pairs_in(value: object) -> list[tuple[str, str]]:
     """Return a list of pairs of texts from a field; an empty list without the field."""
     return [(str(one), str(other)) for one, other in value] if isinstance(value, list) else []
-
-
-def read_model_ports(value: object) -> Sequence[ModelPort]:
-    """Return the model ports of an order; an empty list if the order names no port."""
-    return [ModelPort(each) for each in value] if isinstance(value, list) else []

@@ -17,7 +17,7 @@ from contextlib import suppress
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from septet.agents.proxy.guest_sockets import LOOPBACK, LOOPBACK_6
-from septet.agents.proxy.model_port import pairs_in, read_model_ports
+from septet.agents.proxy.model_port import ModelPort, pairs_in
 
 LONGEST_NAME = 253
 CONNECT_SECONDS = 20.0
@@ -63,7 +63,9 @@ class Network:
         """The hosts that the guest may reach if they are on the internet."""
         self.own_hosts = {(name, int(port)) for name, port in pairs_in(fields.get("own_hosts"))}
         """The hosts of the worker's own model API, on any network."""
-        self.models = {each.port: each for each in read_model_ports(fields.get("models"))}
+        models = fields.get("models")
+        ports = [ModelPort(each) for each in models] if isinstance(models, list) else []
+        self.models = {each.port: each for each in ports}
         """The model APIs by port on the guest's loopback."""
         self.with_key = {(each.name, each.host_port) for each in self.models.values()}
         """The hosts with keys that stay outside, which only model ports reach."""

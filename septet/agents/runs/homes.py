@@ -52,9 +52,8 @@ class SessionStore:
         for visit in sorted(self._visits(), key=lambda visit: int(visit.name), reverse=True):
             folder = GuardedFolder(visit)
             names = [name for pattern in self._patterns(session_id) for name in folder.find(pattern)]
-            if self.facts.session_database and not any(
-                folder.contains(name, session_id.encode()) for name in names
-            ):
+            mark = session_id.encode()
+            if self.facts.session_database and not any(folder.contains(name, mark) for name in names):
                 continue
             for name in names:
                 folder.move(name, home)
@@ -135,7 +134,7 @@ class AgentHome:
             LoginBusyError: Another agent is about to refresh the login.
             OSError: The disk refused.
         """
-        self.hide_keys()
+        hide_keys_of(self.adapter, self.machine)
         self.logins.take_back(self.root, is_over=True)  # the run before may have had another login
         if anew:
             self._clear()
@@ -181,10 +180,6 @@ class AgentHome:
         own = self.sessions
         if own is not None:
             self._store.give(session_id, GuardedFolder(self.root, str(own.root.relative_to(self.root))))
-
-    def hide_keys(self) -> None:
-        """Mask the keys that the user's own files of the CLI's logins and settings hold now."""
-        hide_keys_of(self.adapter, self.machine)
 
     def give_session_to_user(self, session_id: str) -> None:
         """Copy a session to the user's own home, for a run without a sandbox.

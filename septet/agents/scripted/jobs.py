@@ -223,23 +223,18 @@ def _record(task: PromptTask, hands: Hands, title: str, changes: list[str]) -> s
 
 def _changes(text: str) -> list[tuple[str, str, str]]:
     """Return the changes that a text spells out, as path, old and new, each once."""
-    plain = re.sub(r"\n> ?", "\n", text)
-    found = [match.groups() for match in _CHANGE.finditer(plain)]
-    return [
-        (path, old, new)
-        for path, old, new in dict.fromkeys(found)
-        if not {"", "..", ".git"} & set(path.split("/"))
-    ]
+    found = dict.fromkeys(match.groups() for match in _CHANGE.finditer(re.sub(r"\n> ?", "\n", text)))
+    return [(path, old, new) for path, old, new in found if _may_be_changed(path)]
 
 
 def lines_in(text: str) -> list[tuple[str, str]]:
     """Return the lines that a text orders to write, as line and path, each once."""
-    plain = re.sub(r"\n> ?", "\n", text)
-    return [
-        (line, path)
-        for line, path in dict.fromkeys(match.groups() for match in _LINE.finditer(plain))
-        if not {"", "..", ".git"} & set(path.split("/"))
-    ]
+    found = dict.fromkeys(match.groups() for match in _LINE.finditer(re.sub(r"\n> ?", "\n", text)))
+    return [(line, path) for line, path in found if _may_be_changed(path)]
+
+
+def _may_be_changed(path: str) -> bool:
+    return not {"", "..", ".git"} & set(path.split("/"))
 
 
 def _files_spoken_of(task: PromptTask) -> list[str]:

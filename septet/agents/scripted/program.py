@@ -46,12 +46,9 @@ class Program:
             prompt = "" if arguments.serves else self._read_prompt()
             own = self._env.get("SEPTET_SCRIPTED_HOME")
             memory = Memory(Path(own) if own else Path(self._env.get("HOME", "")) / ".septet-scripted")
+            begun = arguments.resume
             try:
-                session = (
-                    memory.begin(arguments.session_id)
-                    if arguments.resume is None
-                    else memory.resume(arguments.resume)
-                )
+                session = memory.begin(arguments.session_id) if begun is None else memory.resume(begun)
             except UnknownSessionError:
                 return self._no_conversation(arguments, scenario)
             if not arguments.serves:

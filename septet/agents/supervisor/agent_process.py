@@ -6,7 +6,7 @@ import signal
 import time
 from contextlib import suppress
 
-from septet.agents.processes.confined import SandboxStart, open_report, report_to
+from septet.agents.processes.confined import REPORT, SandboxStart, report_to
 from septet.agents.processes.control_group import GuestGroup, find_parent, make_group
 from septet.agents.processes.order import Order
 from septet.agents.processes.own_user import RunUser, StagedFiles
@@ -115,7 +115,8 @@ class AgentProcess:
         order = self.order
         if not order.confined:
             return order.argv, []
-        report = open_report()
+        report = os.open(REPORT, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        os.set_inheritable(report, True)
         if order.confinement is None:  # an order of an earlier release has bubblewrap among its arguments
             return (order.argv[0], *report_to(report), *order.argv[1:]), [report]
         if order.confinement.network is not None:

@@ -105,7 +105,6 @@ def _read_object(text: bytes, *, ends_line: bool = False) -> dict[str, object]:
 
 CHUNK_BYTES = 64 * 1024
 FULL_DISK_SECONDS = 0.1
-NONE = -1
 READABLE = 0o444
 """The mode of stdin's pipe: any user may read; see `WRITABLE` in `recorder.py`."""
 
@@ -116,7 +115,7 @@ class WarmPipes:
     def __init__(self, poller: select.poll, outputs: list[int]) -> None:
         """Wait with `poller`; `outputs` are the files of the current turn, empty between turns."""
         self.stream = TurnStream()
-        self.stdin = NONE
+        self.stdin = -1
         self.output_numbers: dict[int, int] = {}
         """The numbers of stdout and stderr, 0 and 1, by the descriptor of the pipe's end."""
         self._poller = poller

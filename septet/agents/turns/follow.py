@@ -67,16 +67,12 @@ class Polls:
 
     def _read(self) -> None:
         waiting, self._waiting = self._waiting, []
-        reading = asyncio.get_running_loop().run_in_executor(None, _read_all, [stream for stream, _ in waiting])
+        reading = asyncio.get_running_loop().run_in_executor(None, lambda: [_read(each) for each, _ in waiting])
         reading.add_done_callback(lambda done: _resolve([is_all for _, is_all in waiting], done))
 
 
-def _read_all(streams: list[GrowingStream]) -> list[bool | Exception]:
-    """Read some of each stream; an error of one stream does not affect the others."""
-    return [_read(stream) for stream in streams]
-
-
 def _read(stream: GrowingStream) -> bool | Exception:
+    """Read some of a stream, whose error does not affect the other streams."""
     try:
         return stream.read_some()
     except Exception as error:  # noqa: BLE001 -- it is raised where the stream is followed

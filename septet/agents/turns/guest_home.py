@@ -17,7 +17,7 @@ from septet.agents.clis.adapter import FOR_EVERY_AGENT, Adapter, Machine, find_p
 from septet.agents.clis.own_files import locate, own_packages
 from septet.agents.guest.description import GuestFiles, guest_environment
 from septet.agents.guest.paths import OwnFolder
-from septet.agents.runs.homes import AgentHome
+from septet.agents.runs.homes import AgentHome, hide_keys_of
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.warm import WarmProcess
@@ -137,7 +137,7 @@ def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) ->
     if request.runtime.sandbox.confines:
         home.prepare(session_id, request.limits.wall_seconds, anew=anew)
         return
-    home.hide_keys()
+    hide_keys_of(request.adapter, request.runtime.host)
     if session_id is not None:
         home.give_session_to_user(session_id)
 
@@ -160,7 +160,7 @@ def return_login(request: TurnRequest, *, holds_lock: bool = False) -> None:
                     homes.take_logins_back(request.order_id, is_over=True)
     except (OSError, LockHeldError) as error:
         _log.warning("login_not_taken_back: %s", error)
-    homes.of(request.order_id, request.adapter, request.runtime.host).hide_keys()
+    hide_keys_of(request.adapter, request.runtime.host)
 
 
 def _home_of(request: TurnRequest) -> AgentHome | None:

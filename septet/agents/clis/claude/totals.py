@@ -7,21 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from septet.agents.clis.claude.events import (
-    DENIALS,
-    MODELS,
-    NO_TOKENS,
-    RATE_LIMIT,
-    SERVERS,
-    TEXT,
-    TOKENS,
-    BackgroundTasks,
-    Block,
-    Event,
-    Message,
-    MessageTokens,
-    ModelUse,
-)
+from septet.agents.clis.claude import events
 from septet.agents.outcomes.line_stream import call_of, cost_of, count, text_of
 from septet.agents.outcomes.stream import read_field
 from septet.contracts.facts import Usage
@@ -45,16 +31,16 @@ class StreamTotals:
 
     session_id: str | None = None
     model: str | None = None
-    last: Event | None = None
+    last: events.Event | None = None
     turns: int = 0
     tool_calls: int = 0
     api_retries: int = 0
     results: int = 0
-    result: Event | None = None
+    result: events.Event | None = None
     """The last result of the session itself."""
-    stray_result: Event | None = None
+    stray_result: events.Event | None = None
     """The last result of another session, which counts if the session's own result is missing."""
-    bare_result: Event | None = None
+    bare_result: events.Event | None = None
     """The last object with a result and no type, which counts if no other result exists."""
     context_tokens: int = 0
     """The tokens read and written for the session's own last message."""
@@ -64,7 +50,7 @@ class StreamTotals:
     """The CLI's word for an API error, in the session's own last message."""
     usage_by_models: Usage | None = None
     """The usage of all models in this run: the sum over its results, each counted from the previous result on."""
-    tasks: BackgroundTasks = field(default_factory=BackgroundTasks)
+    tasks: events.BackgroundTasks = field(default_factory=events.BackgroundTasks)
     took_back_nothing: bool = False
     """Whether the CLI printed an empty error after its result; the CLI may then end with code 1."""
     warnings: list[str] = field(default_factory=list)
@@ -78,10 +64,10 @@ class StreamTotals:
     """The reset times of the account's limits that are reached now, by the kind of limit, as the CLI writes
     them."""
     _spent: Counts = (0, 0, 0, 0)
-    _recent: dict[str, MessageTokens] = field(default_factory=dict)
+    _recent: dict[str, events.MessageTokens] = field(default_factory=dict)
 
     @property
-    def final(self) -> Event | None:
+    def final(self) -> events.Event | None:
         """The result that counts."""
         return self.result or self.stray_result or self.bare_result
 
@@ -100,7 +86,7 @@ class StreamTotals:
     @property
     def pieces(self) -> tuple[str, ...]:
         """The texts of the session's own last message, by block; empty if a tool call follows."""
-        return tuple(filter(None, (read_field(words, TEXT) for words in self._words)))
+        return tuple(filter(None, (read_field(words, events.TEXT) for words in self._words)))
 
     @property
     def session(self) -> str | None:
@@ -122,7 +108,7 @@ class StreamTotals:
         """All tokens of the messages up to now."""
         return sum(self._spent)
 
-    def take(self, event: Event) -> None:
+    def take(self, event: events.Event) -> None:
         """Add one event."""
         self.last = event
         if self.session_id is None:
@@ -141,9 +127,9 @@ class StreamTotals:
         elif kind is None and bytes(event.result):
             self.bare_result = event
 
-    def _take_message(self, event: Event) -> None:
+    def _take_message(self, event: events.Event) -> None:
         message = event.message
-        if not isinstance(message, Message):
+        if not isinstance(message, events.Message):
             return
         own = event.parent_tool_use_id is None
         if own:
@@ -159,34 +145,34 @@ class StreamTotals:
             self.model = self.model or text_of(message.model)
             self.turns += own
         if own:
-            self.context_tokens = sum(_counts(message.usage or NO_TOKENS)) or self.context_tokens
+            self.context_tokens = sum(_counts(message.usage or events.NO_TOKENS)) or self.context_tokens
         if before is None or before != message.usage:
             self._count(message, before)
 
-    def _take_tool_results(self, event: Event) -> None:
-        content = event.message.content if isinstance(event.message, Message) else None
+    def _take_tool_results(self, event: events.Event) -> None:
+        content = event.message.content if isinstance(event.message, events.Message) else None
         for block in content if isinstance(content, list) else ():
-            words = read_field(block.content, TEXT) if block.is_error is True else None
+            words = read_field(block.content, events.TEXT) if block.is_error is True else None
             if words is not None and (found := _LACKED.match(words)) is not None:
                 self._note(self.lacked_tools, found[1])
 
-    def _take_words(self, message_id: object, block: Block) -> None:
+    def _take_words(self, message_id: object, block: events.Block) -> None:
         if block.type == "tool_use" or message_id != self._speaking:
             self._words.clear()
             self._speaking = message_id
         if block.type == "text" and len(self._words) < _PIECES_KEPT:
             self._words.append(block.text.copy())
 
-    def _count(self, message: Message, before: MessageTokens | None) -> None:
+    def _count(self, message: events.Message, before: events.MessageTokens | None) -> None:
         """Count a message's tokens once, over all its events."""
-        now = message.usage or NO_TOKENS
-        figures = zip(self._spent, _counts(now), _counts(before or NO_TOKENS), strict=True)
+        now = message.usage or events.NO_TOKENS
+        figures = zip(self._spent, _counts(now), _counts(before or events.NO_TOKENS), strict=True)
         self._spent = tuple(spent + new - old for spent, new, old in figures)
         self._recent[str(message.id)] = now
         if len(self._recent) > _MESSAGES_REMEMBERED:
             del self._recent[next(iter(self._recent))]
 
-    def _take_result(self, event: Event) -> None:
+    def _take_result(self, event: events.Event) -> None:
         if event.parent_tool_use_id is not None:
             return
         if event.has_failed and self.final is not None and not self.final.has_failed and _is_of_nothing(event):
@@ -194,9 +180,9 @@ class StreamTotals:
             return
         self.results += 1
         self.tasks.take_result()
-        models = read_field(event.model_usage_since_last_result, MODELS)
+        models = read_field(event.model_usage_since_last_result, events.MODELS)
         if self.model is None:
-            self.model = next(iter(read_field(event.model_usage, MODELS) or models or ()), None)
+            self.model = next(iter(read_field(event.model_usage, events.MODELS) or models or ()), None)
         if models is not None:
             before = self.usage_by_models or Usage(cost_usd=0.0)
             self.usage_by_models = reduce(Usage.plus, (_usage_by(model) for model in models.values()), before)
@@ -205,11 +191,11 @@ class StreamTotals:
         else:
             self.result = event
 
-    def _take_system(self, event: Event) -> None:
+    def _take_system(self, event: events.Event) -> None:
         if event.subtype == "init":
             self.session_id = text_of(event.session_id) or self.session_id
             self.model = text_of(event.model) or self.model
-            for server in read_field(event.mcp_servers, SERVERS) or []:
+            for server in read_field(event.mcp_servers, events.SERVERS) or []:
                 if server.status == "failed":
                     self._note(self.warnings, f"MCP server {server.name} failed.")
         elif event.subtype == "api_retry":
@@ -221,8 +207,8 @@ class StreamTotals:
         elif event.task_id is not None or event.tasks is not None:
             self.tasks.take(event.subtype, event)
 
-    def _take_rate_limit(self, event: Event) -> None:
-        limit = read_field(event.rate_limit_info, RATE_LIMIT)
+    def _take_rate_limit(self, event: events.Event) -> None:
+        limit = read_field(event.rate_limit_info, events.RATE_LIMIT)
         if limit is None:
             return
         if limit.status != "rejected":
@@ -235,20 +221,21 @@ class StreamTotals:
             notes.append(mask(text)[:160])
 
 
-def denials_of(result: Event) -> tuple[str, ...]:
+def denials_of(result: events.Event) -> tuple[str, ...]:
     """Return the tools that were denied, as `Name` or `Name(argument)`."""
-    denials = read_field(result.permission_denials, DENIALS) or []
+    denials = read_field(result.permission_denials, events.DENIALS) or []
     return tuple(call_of(denial.tool_name, denial.tool_input) for denial in denials[:_NOTES_KEPT])
 
 
-def _is_of_nothing(result: Event) -> bool:
+def _is_of_nothing(result: events.Event) -> bool:
     """Return whether a result has no turn and no token."""
-    return count(result.num_turns) == 0 and not any(_counts(read_field(result.usage, TOKENS) or NO_TOKENS))
+    tokens = read_field(result.usage, events.TOKENS) or events.NO_TOKENS
+    return count(result.num_turns) == 0 and not any(_counts(tokens))
 
 
-def usage_of(result: Event, cost_usd: float | None) -> Usage | None:
+def usage_of(result: events.Event, cost_usd: float | None) -> Usage | None:
     """Return a result's own figures; `None` without figures."""
-    tokens = read_field(result.usage, TOKENS)
+    tokens = read_field(result.usage, events.TOKENS)
     return _usage(_counts(tokens), cost_usd) if tokens is not None else None
 
 
@@ -263,13 +250,13 @@ def _usage(counts: Counts, cost_usd: float | None) -> Usage:
     )
 
 
-def _counts(tokens: MessageTokens) -> Counts:
+def _counts(tokens: events.MessageTokens) -> Counts:
     """Return the token counts; a value that is no number counts as 0."""
     cache_read, cache_written = tokens.cache_read_input_tokens, tokens.cache_creation_input_tokens
     return tuple(map(count, (tokens.input_tokens, tokens.output_tokens, cache_read, cache_written)))
 
 
-def _usage_by(model: ModelUse) -> Usage:
+def _usage_by(model: events.ModelUse) -> Usage:
     """Return the usage of a model; a value that is no number counts as 0."""
     tokens = (model.input_tokens, model.output_tokens, model.cache_read_tokens, model.cache_write_tokens)
     return _usage(tuple(map(count, tokens)), cost_of(model.cost))
