@@ -44,11 +44,7 @@ class Supervisors:
         """Start a supervisor that waits for the next agent; an error is ignored, and `connect` tries again."""
         if self._runner is None and self._spare is None:
             with suppress(OSError):
-                connection = self._fork_connected()
-                with self._guard:
-                    superfluous, self._spare = self._spare, connection
-                if superfluous is not None:
-                    superfluous.close()
+                self._let_wait(self._fork_connected())
 
     def check(self) -> None:
         """Check that agents can be started, before anything is written for an agent.
@@ -79,6 +75,13 @@ class Supervisors:
             if self._fork_server is not None:
                 self._fork_server.close()
                 self._fork_server = None
+
+    def _let_wait(self, connection: socket.socket) -> None:
+        """Keep the connection to a supervisor for the next agent, and close an earlier spare connection."""
+        with self._guard:
+            superfluous, self._spare = self._spare, connection
+        if superfluous is not None:
+            superfluous.close()
 
     def _take_spare(self) -> socket.socket | None:
         """Return the connection to the waiting supervisor; `None` if no supervisor waits, or if it was killed."""
