@@ -82,8 +82,6 @@ class Doubles:
     pull_requests: dict[str, str] = field(default_factory=dict)
     """The state by address: `merged`, `closed`, or an error's text; a pull request without an entry is open."""
     looks: list[tuple[str, Any]] = field(default_factory=list)
-    look_again: timedelta = LOOK_AGAIN
-    """The time until the next poll of a pull request."""
     """The polls of pull requests and of other work orders, whose order is not fixed."""
     sent: list[Notification] = field(default_factory=list)
     over: set[str] = field(default_factory=set)
@@ -123,7 +121,7 @@ class Doubles:
             self.looks.append(("look_at_pull_request", asked))
             state = self.pull_requests.get(asked.url, "open")
             if state not in {"merged", "closed"}:
-                raise not_yet(state, "PullRequestOpen" if state == "open" else "ForgeUnavailable", self.look_again)
+                raise not_yet(state, "PullRequestOpen" if state == "open" else "ForgeUnavailable")
             return PullRequestEnd.model_validate({"state": state})
 
         @activity.defn(name="look_at_others")

@@ -11,7 +11,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from fakes.waiting import wait_until
 from temporalio import activity, workflow
 from temporalio.api.common.v1 import WorkflowExecution
@@ -19,7 +18,6 @@ from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflowservice.v1 import ResetActivityRequest
 from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
-from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 from temporalio.workflow import ActivityCancellationType
 
@@ -27,7 +25,6 @@ from activities.host.running_attempts import RunningAttempts, pause_between_hear
 from septet.contracts.workspace import DELIVERS_CANCELS
 from workers.recovery.attempt_news import AttemptsLook
 from workers.server.capabilities import host_services
-from workers.server.server import PUSH_OF_CANCELS, temporal_program
 from workers.worker import HEARTBEAT_THROTTLE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -170,12 +167,9 @@ async def test_a_cancel_is_heard_at_once_where_it_is_delivered(client: Client) -
         assert await mine.word() == "cancel_requested"
 
 
-async def test_a_host_says_that_it_delivers_cancels_where_its_server_does_not_push_them(
-    client: Client, pushing: Client
-) -> None:
-    """The description of a namespace says whether the server pushes cancels."""
+async def test_a_host_says_that_it_delivers_cancels_where_its_server_does_not_push_them(client: Client) -> None:
+    """The description of a namespace says whether the server pushes cancels, as Septet's own server does."""
     assert DELIVERS_CANCELS in await host_services(client)
-    assert DELIVERS_CANCELS not in await host_services(pushing)
 
 
 @pytest.mark.parametrize(
@@ -185,14 +179,3 @@ async def test_heartbeats_are_as_rare_as_an_outage_allows(seconds: float | None,
     """The pauses leave time for an outage of 30 s; with a shorter time-out heartbeats are frequent."""
     given = timedelta(seconds=seconds) if seconds is not None else None
     assert pause_between_heartbeats(given) == timedelta(seconds=pause)
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def pushing() -> AsyncIterator[Client]:
-    """A client of a server whose settings push cancels."""
-    flags = [part for key in PUSH_OF_CANCELS for part in ("--dynamic-config-value", f"{key}=true")]
-    environment = await WorkflowEnvironment.start_local(
-        dev_server_existing_path=str(temporal_program()), dev_server_extra_args=flags
-    )
-    async with environment:
-        yield environment.client

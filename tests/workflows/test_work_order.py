@@ -379,7 +379,7 @@ async def test_a_work_order_that_begins_at_once_has_few_events(client: Client, d
     assert kinds.total() - of_tasks + 3 * kinds["workflow_task_completed_event_attributes"] <= 63
 
 
-def test_no_value_is_larger_than_the_server_takes() -> None:
+async def test_no_value_is_larger_than_the_server_takes() -> None:
     """A long address is cut: the server refuses 2 KiB, and the workflow task would fail forever."""
     for long in ("/" * 2048, "€" * 2048):
         found = start_attributes(Task(id="wo-1", repository_url=long, project=long, pr_url=long))

@@ -83,11 +83,9 @@ def test_a_file_holds_texts_and_numbers(tmp_path: Path) -> None:
     ("content", "words"),
     [
         ("[", "f is not valid JSON"),
-        ("{}", "f does not contain a list of issues"),
         ("[]", "f does not contain a list of issues"),
         ("[" * 100_000, "f is not valid JSON"),
         ('[1, "x"]', "f, entry 2: it is neither an object nor a number"),
-        ("[true]", "f, entry 1: it is neither"),
         ('[{"title": "t"}]', "f, entry 1: id"),
         ('[{"id": "a b", "title": "t"}]', "f, entry 1 (a b): id"),
         ('[1, {"id": "B", "body": "x"}]', "f, entry 2 (B): title is missing"),
@@ -99,8 +97,6 @@ def test_a_file_holds_texts_and_numbers(tmp_path: Path) -> None:
             '[{"id": "A", "title": "t", "description": "d"}]',
             "description is not a known field (did you mean body?).",
         ),
-        ('[{"id": "A", "title": 5}]', "f, entry 1 (A): title"),
-        ('[{"id": "A", "title": "t", "depends_on": "B"}]', "f, entry 1 (A): depends_on"),
         (json.dumps(list(range(1, 1002))), "f holds 1001 issues, 1000 are allowed"),
     ],
 )

@@ -142,12 +142,9 @@ def test_entries_are_replaced_and_stand_in_the_pipelines_order(store: PipelineSt
     ("known", "planning", "execution"),
     [
         (state("7", IssueStatus.WAITING), [], []),
-        (state("7", IssueStatus.PLANNING), [], []),
         (planned("7", IssueStatus.PLANNED), ["completed"], []),
-        (planned("7", IssueStatus.EXECUTING), ["completed"], []),
         (planned("7", IssueStatus.COMPLETED), ["completed"], ["completed"]),
         (planned("7", IssueStatus.FAILED), ["completed"], ["failed"]),
-        (planned("7", IssueStatus.CANCELLED), ["completed"], ["cancelled"]),
         (planned("7", IssueStatus.SKIPPED), ["completed"], ["skipped"]),
         (state("7", IssueStatus.FAILED), ["failed"], []),
         (state("7", IssueStatus.SKIPPED), ["skipped"], []),

@@ -44,11 +44,9 @@ def test_a_good_solution_has_no_findings(worktree: Path) -> None:
     ("tasks", "changes", "words"),
     [
         ((), {"id": "SOL-8"}, "id is 'SOL-8': it is 'SOL-7'"),
-        ((), {"id": "SOL-7-b"}, "it is 'SOL-7'"),
         ((task("T1"), task("T1", "src/b.py", title="Another")), {}, "the id 'T1' is there more than once"),
         ((task("T1", title="Do it now"), task("T2", title="do it  now.")), {}, "the title 'do it now'"),
         ((task(depends_on=["T9"]),), {}, "task T1: depends_on names 'T9', which is not a task"),
-        ((task(depends_on=["T1"]),), {}, "in a circle (T1 after T1)"),
         (
             (task("A", depends_on=["C"]), task("B", depends_on=["A"]), task("C", depends_on=["B"])),
             {},
@@ -60,7 +58,6 @@ def test_a_good_solution_has_no_findings(worktree: Path) -> None:
         ((task(modification_points=[]),), {"predicted_files": ["a"]}, "modification_points is empty"),
         ((task(implementation=[]),), {}, "implementation is empty"),
         ((task(scope="../src"),), {}, "scope '../src' has `..` in it"),
-        ((task(scope="/src"),), {}, "scope '/src' is absolute"),
         ((task(scope=".git/hooks"),), {}, "scope '.git/hooks' is git's own"),
         ((task(scope="sub/.GIT"),), {}, "is git's own"),
         ((task(scope="away/x"),), {}, "points outside the repository through a symlink"),
@@ -72,7 +69,6 @@ def test_a_good_solution_has_no_findings(worktree: Path) -> None:
         ((task(),), {"predicted_files": ["src/app.py", "./src/app.py"]}, "'src/app.py' is there more than once"),
         ((task(),), {"predicted_files": ["src/app.py", PLAN]}, "is the plan's own file: leave it out"),
         ((task(),), {"predicted_files": ["src/app.py", "src"]}, "'src' is a folder: name the files"),
-        ((task(),), {"predicted_files": ["src/app.py", "../x"]}, "predicted_files: '../x' has `..` in it"),
         ((task(),), {"predicted_files": ["src/app.py", "away/x"]}, "'away/x' points outside"),
         ((task(),), {"predicted_files": ["src/app.py", "x" * 4000]}, "is a name that no file can have"),
     ],
