@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from fakes.activities import Doubles, done, ended
@@ -197,11 +198,7 @@ class Line:
 
     async def until(self, event: str) -> None:
         """Wait for the event of a step's begin or end."""
-
-        async def seen() -> bool:
-            return event in self.events
-
-        await wait_until(seen)
+        await wait_until(lambda: event in self.events)
 
 
 async def _released(held: asyncio.Event | None) -> None:
@@ -215,11 +212,8 @@ async def _released(held: asyncio.Event | None) -> None:
 
 async def until_issue(handle: WorkflowHandle[Any, PipelineView], issue_id: str, status: IssueStatus) -> None:
     """Wait until an issue has this status."""
-
-    async def there() -> bool:
-        return state_of(await handle.query(Pipeline.pipeline), issue_id).status is status
-
-    await wait_until(there)
+    ask = partial(handle.query, Pipeline.pipeline)
+    await wait_until(ask, lambda view: state_of(view, issue_id).status is status)
 
 
 def state_of(view: PipelineView, issue_id: str) -> IssueState:

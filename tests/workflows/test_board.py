@@ -93,12 +93,11 @@ class Floor:
 
     async def until_known(self, waiting: int) -> None:
         """Wait until the board counts this number of waiting work orders."""
+        await self.until_shown(f"**{waiting}** wait")
 
-        async def known() -> bool:
-            details = str(await self.board.query("__temporal_workflow_metadata"))
-            return f"**{waiting}** wait" in details
-
-        await wait_until(known)
+    async def until_shown(self, words: str) -> None:
+        ask = partial(self.board.query, "__temporal_workflow_metadata")
+        await wait_until(ask, lambda details: words in str(details))
 
 
 @asynccontextmanager
@@ -140,10 +139,10 @@ async def test_no_project_and_no_host_gets_more_than_its_limit(client: Client) -
         await floor.until_known(5)
         await floor.serve(host_limit=3, project_limit=2)
         await floor.until_known(2)
-        await wait_until(lambda: _is(len(floor.began) == 3))
+        await wait_until(lambda: len(floor.began) == 3)
         assert sorted(floor.names()) == ["a1", "a2", "b1"]
         floor.end("a1")
-        await wait_until(lambda: _is(len(floor.began) == 4))
+        await wait_until(lambda: len(floor.began) == 4)
         assert floor.names()[-1] == "a3"
 
 
@@ -152,12 +151,12 @@ async def test_a_busy_board_finds_a_seat_of_one_that_was_terminated(client: Clie
     async with floor_of(client) as floor:
         await floor.serve(host_limit=1)
         first = await floor.create("first")
-        await wait_until(lambda: _is(floor.names() == ["first"]))
+        await wait_until(lambda: floor.names() == ["first"])
         await first.terminate()
         await floor.create("second")
         async with asyncio.TaskGroup() as beside:
             telling = beside.create_task(_tell_every_second(floor))
-            await wait_until(lambda: _is(floor.names() == ["first", "second"]), seconds=30)
+            await wait_until(lambda: floor.names() == ["first", "second"], seconds=30)
             telling.cancel()
 
 
@@ -186,10 +185,10 @@ async def test_one_that_comes_after_others_waits_for_them(client: Client) -> Non
     async with floor_of(client) as floor:
         await floor.serve()
         await floor.create("later", after=["wo-before"], stage=None)
-        await wait_until(lambda: _is(bool(floor.doubles.looks)))
+        await wait_until(lambda: floor.doubles.looks)
         assert floor.began == []
         floor.doubles.over.add("wo-before")
-        await wait_until(lambda: _is(floor.names() == ["later"]))
+        await wait_until(lambda: floor.names() == ["later"])
 
 
 async def test_a_board_goes_on_from_what_another_run_knew(client: Client) -> None:
@@ -231,7 +230,7 @@ async def test_only_those_that_ask_the_board_are_found_to_wait(client: Client) -
     """The search leaves out work orders in a pipeline and work orders that come after others, and finds the best rest."""
     async with floor_of(client) as floor:
         await floor.create("later", after=["wo-before"], stage=None)
-        await wait_until(lambda: _is(bool(floor.doubles.looks)))
+        await wait_until(lambda: floor.doubles.looks)
         names = [f"wo{score}" for score in (5, 4, 3, 2)]
         for name in reversed(names):
             await floor.create(name, priority=int(name[-1]))
@@ -284,7 +283,7 @@ async def test_a_board_that_hands_over_gives_each_seat_once() -> None:
             await _has_handed_over(floor)
             assert sorted(floor.names()) == names[:seats]
             floor.end(names[over])
-        await wait_until(lambda: _shows(floor, "**0** wait, **0** of 2 seats"))
+        await floor.until_shown("**0** wait, **0** of 2 seats")
         assert sorted(floor.names()) == names
 
 
@@ -300,11 +299,3 @@ async def _has_handed_over(floor: Floor) -> None:
     async with asyncio.timeout(WITHIN_SECONDS):
         while (await floor.board.describe()).run_id == before:
             await floor.serve(host_limit=2, project_limit=9)
-
-
-async def _shows(floor: Floor, words: str) -> bool:
-    return words in str(await floor.board.query("__temporal_workflow_metadata"))
-
-
-async def _is(what: bool) -> bool:
-    return what

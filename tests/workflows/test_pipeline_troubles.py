@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fakes.activities import Doubles
 from fakes.pipeline_line import Line, line_of, state_of, statuses, until_issue
-from fakes.running import failure_of, replayed
+from fakes.running import failure_of, replayed, until
 from fakes.short_pipeline import ImpatientPipeline, NarrowPipeline, ShortPipeline
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
@@ -429,22 +429,15 @@ async def test_lanes_that_are_open_nowhere_follow_the_planner(client: Client) ->
 async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: Client) -> None:
     """The work order is blocked with the reason; when the host is back the work order continues by itself."""
     async with line_of(client) as line:
-
-        async def noted() -> bool:
-            return bool(line.noted)
-
         async with line.another_host(kept=False):
             handle = await planned_and_paused(line, "a")
-            await wait_until(noted)
+            await wait_until(lambda: line.noted)
         await handle.execute_update(Pipeline.resume, ANN)
         await line.give_up(handle, "a")
         order = client.get_workflow_handle(f"{handle.id}-a")
-
-        async def blocked() -> bool:
-            task = await order.query(WorkOrder.work_order)
-            return (task.stage, task.error and task.error.type) == ("blocked", "HostGone")
-
-        await wait_until(blocked)
+        task = await until(order, lambda task: task.stage == "blocked")
+        assert task.error is not None
+        assert task.error.type == "HostGone"
         async with line.another_host(kept=False):
             view = await handle.result()
         assert state_of(view, "a").status is IssueStatus.COMPLETED

@@ -404,11 +404,7 @@ async def test_one_that_was_terminated_is_told_as_over(orders: WorkOrders, proje
     order_id = await put(orders, project, stage="triaged")
     await wait_until(lambda: _has(rows, project, 1))
     await orders.client.get_workflow_handle(order_id).terminate()
-
-    async def is_told() -> bool:
-        return (await rows.counts(project)).stages[Stage.DONE] == 1
-
-    await wait_until(is_told)
+    await wait_until(lambda: rows.counts(project), lambda counts: counts.stages[Stage.DONE] == 1)
     (task,) = (await rows.rows(project)).tasks
     assert (task.status, task.stage) == ("cancelled", "done")
     assert (task.error and task.error.type, task.error and task.error.remedy) == (
