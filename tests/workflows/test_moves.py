@@ -26,7 +26,7 @@ from temporalio.worker import Worker
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.board import MEMO
-from septet.contracts.decisions import MoveCall, PlanDecision, Target
+from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall, Target
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request import PullRequestWatch, WatchingHost
@@ -101,6 +101,23 @@ async def test_a_person_has_one_begin_before_its_turn(client: Client, doubles: D
         await until(handle, lambda task: task.stage == "triaged")
         assert (await move(handle, "executing")).status == "running"
         assert (await result_of(handle)).status == "completed"
+
+
+async def test_a_refused_move_lists_what_is_allowed_and_leaves_no_trace(client: Client, doubles: Doubles) -> None:
+    """A forbidden move and an unreadable move leave no event in the history."""
+    async with work_order(client, doubles, stage="collected") as handle:
+        await until(handle, lambda task: bool(task.id))
+        told = await refusal(move(handle, "review"))
+        assert told.endswith("cannot move to review. From here it can move to: triaged, blocked, cancelled.")
+        await refusal(handle.execute_update("move", {"to": "nowhere"}))
+        assert "Only a blocked or closed work order" in await refusal(
+            handle.execute_update(WorkOrder.retry, RetryCall())
+        )
+        events = [event async for event in handle.fetch_history_events()]
+        assert not [
+            event for event in events if event.HasField("workflow_execution_update_accepted_event_attributes")
+        ]
+        await move(handle, "cancelled")
 
 
 @pytest.mark.parametrize("stage", ["collected", "blocked"])
