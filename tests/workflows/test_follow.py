@@ -22,7 +22,7 @@ from septet.contracts.budget import BudgetWait
 from septet.contracts.decisions import RetryCall
 from septet.contracts.facts import KeyFinding
 from septet.contracts.forge_events import PullRequestTouched
-from septet.contracts.names import FOLLOWS, Stage, Status, Step, Verdict, watched_order
+from septet.contracts.names import Stage, Status, Step, Verdict, watched_order
 from septet.contracts.notification import NOTIFIES
 from septet.contracts.pull_request import PullRequestNews
 from septet.contracts.rework import FollowTerms, ReworkEvent
@@ -111,23 +111,6 @@ async def test_an_event_is_answered_once_in_the_implementors_session(client: Cli
         ("executing", "review"),
         ("review", "done"),
     ]
-
-
-async def test_rounds_are_bounded(client: Client) -> None:
-    """After the last round no agent starts, and the task names the events that wait for a person."""
-    doubles = doubles_with(FollowTerms(rounds=1))
-    async with watched(client, doubles, follow_pr=True) as watch:
-        await tell(watch, "checks:1")
-        await until_round(watch, "waiting", 1)
-        await tell(watch, "checks:2")
-        task = await until_round(watch, "ended", 1)
-        described = await watch.describe()
-    assert task.rework is not None
-    assert "the round limit (1) is reached" in task.rework.why
-    assert "title of checks:2" in task.rework.why
-    assert task.stage is Stage.REVIEW
-    assert len(calls_of(doubles, "rework")) == 1
-    assert not await described.memo_value(FOLLOWS, None)
 
 
 async def test_quiet_ends_it(client: Client) -> None:
@@ -307,18 +290,6 @@ async def test_a_round_continues_elsewhere_when_a_person_says_that_its_host_is_d
         assert await wait_until(partial(given_up, client, dead)) == [watched_order(watch.id)]
         await until_round(watch, "waiting", 1)
     assert [call.workspace.host for call in calls_of(doubles, "rework")] == [dead, "living"]
-
-
-async def test_a_merge_ends_the_agent_at_work(client: Client) -> None:
-    """A merge while the agent works ends the work order at once."""
-    doubles = doubles_with(FollowTerms())
-    doubles.rework = [works_until_cancelled]
-    async with watched(client, doubles, follow_pr=True) as watch:
-        await tell(watch, "checks:1")
-        await wait_until(lambda: calls_of(doubles, "rework"))
-        await watch.signal(PullRequestWorkflow.looked, PullRequestNews(url=URL, state="merged"))
-        task = await result_of(watch)
-    assert task.stage is Stage.DONE
 
 
 async def test_nobody_follows_unasked(client: Client) -> None:

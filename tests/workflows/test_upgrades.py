@@ -253,30 +253,6 @@ async def test_a_build_without_a_worker_is_waited_for_and_then_refused(client: C
             assert (await routing(client, settings)).current == "later"
 
 
-async def test_a_ramp_gives_a_build_its_part_and_ends_with_a_promotion_or_with_nothing(
-    client: Client, settings: Settings
-) -> None:
-    """`ramp` sends a percentage of the work orders to a build; 0 ends the ramp, and so does a promotion."""
-    doubles = Doubles(f"{settings.task_queue}-host")
-    later = PromotionCall(build="later")
-    async with (
-        asyncio.timeout(60),
-        serving(client, settings, WorkOrder, doubles),
-        serving(client, named(settings, "later"), WorkOrder, doubles),
-    ):
-        with pytest.raises(NotFoundError, match="No build is ramping"):
-            await promote(client, settings, replace(later, ramp=0))
-        ramped = await promote(client, settings, replace(later, ramp=30))
-        assert (ramped.build, ramped.percentage) == ("later", 30)
-        assert (await routing(client, settings)).percentage == 30
-        ended = await promote(client, settings, PromotionCall(ramp=0))
-        assert (ended.build, (await routing(client, settings)).ramping) == (build_id(settings), "")
-        await promote(client, settings, replace(later, ramp=50))
-        await promote(client, settings, later)
-        after = await routing(client, settings)
-        assert (after.current, after.ramping) == ("later", "")
-
-
 async def test_without_versions_there_is_nothing_to_promote(client: Client, settings: Settings) -> None:
     """If workers have no versions, a promotion is refused, whatever the server knows."""
     with pytest.raises(UsageError, match="SEPTET_VERSIONING is off"):
