@@ -94,7 +94,19 @@ if not os.path.exists("src/half.py"):
 async def test_work_that_is_done_on_a_full_disk_is_paid_once(tmp_path: Path, origin: Origin) -> None:
     """An agent that ended while the disk became full is not started again; the next attempt takes its checkpoint."""
     async with on_small_disk(tmp_path, origin) as (lab, _):
-        lab.agent(FILL.format(ballast=str(_ballast(lab))) + f"write('src/app.py', 'fixed')\n{DONE}\nfill()")
+        lab.agent(
+            FILL.format(ballast=str(_ballast(lab)))
+            + f"""
+write('src/app.py', 'fixed')
+{DONE}
+stream = {str(lab.parts.host.state.runs / "wo-1" / "5-implement_plan-1" / "stdout.jsonl")!r}
+for look in range(6000):
+    if '"result"' in open(stream).read():
+        break
+    time.sleep(0.01)
+fill()
+"""
+        )
         error = await refused(lab)
         assert (error.type, error.non_retryable) == ("DiskFull", False)
         _ballast(lab).unlink()
