@@ -21,8 +21,7 @@ from bench.repository import make_repository
 from bench.stage import Stage, program, stage, worker
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import watch_id
-from septet.contracts.order import WorkOrderInput
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts, WorkOrderInput
 from septet.settings import Settings
 
 ACTIONS_TARGET: Final = 80.0

@@ -71,8 +71,8 @@ from pydantic_core import ErrorDetails
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.amounts import BudgetText
 from septet.contracts.names import SETTINGS_PATH, Sessions
+from septet.contracts.order import Seconds, SetupSeconds, SomeLimits, StepSettings, Word
 from septet.contracts.repository import BranchPrefix
-from septet.contracts.run_limits import Seconds, SetupSeconds, SomeLimits, StepSettings, Word
 from septet.contracts.wire import StrictWire
 from septet.contracts.wording import reason_of
 from septet.errors import RepositorySettingsError

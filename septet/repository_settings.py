@@ -10,8 +10,8 @@ from pydantic import Field
 
 from septet.contracts.amounts import BudgetText, Limit, parse_limit
 from septet.contracts.names import READ_OUTGOING, Sessions, Step
+from septet.contracts.order import SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.rework import FollowTerms
-from septet.contracts.run_limits import SomeLimits, StepSettings, Timeouts, Tools, Word
 from septet.contracts.wire import StrictWire
 from septet.protected_paths import OnProtected
 

@@ -49,7 +49,7 @@ from septet.agents.guest.system_calls import refused_system_calls
 from septet.agents.runs.folders import Run
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
-from septet.contracts.notification import NOTIFIES
+from septet.contracts.task import NOTIFIES
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.errors import LockHeldError, SeptetError
 from septet.forges.http.pauses import PAUSES

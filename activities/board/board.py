@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.cancellation import is_closed
 from activities.host.payloads import read_memo
-from septet.board.seats import first_in_turn, project_key
+from septet.board import first_in_turn, project_key
 from septet.contracts.board import MEMO, KnownOrders, SeatRequest, WaitingOrders
 from septet.contracts.decisions import MoveReason
 from septet.contracts.names import ORDER_ID

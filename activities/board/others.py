@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.board.polling import not_yet
 from activities.host.payloads import read_memo
-from septet.board.seats import circle_of
+from septet.board import circle_of
 from septet.contracts.board import MEMO, OthersLook, Until
 from septet.contracts.names import Stage, watch_id
 from septet.contracts.task import Task

@@ -36,7 +36,7 @@ from septet.agents.runs.logs import recording_refusals
 from septet.agents.sandbox.guest_run import GuestRunner
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer, AnswerError
-from septet.answers.printed_calls import ends_in_printed_call
+from septet.answers.reasoning import ends_in_printed_call
 from septet.answers.steps import read_pieces, read_step_answer
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult

@@ -13,8 +13,8 @@ from septet.contracts.wire import Wire
 from septet.contracts.workspace import OpenWorkspace
 from septet.errors import IssueChangedError, WorkspaceError
 from septet.forges.forge import Forge
-from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import RequestCheck, TellingForge, Writers
+from septet.forges.issue_text import issue_for_agents
 from septet.git.engine.place import Place
 from septet.settings import Settings
 from septet.system.durable import read_model, write_durably

@@ -28,7 +28,7 @@ from septet.contracts.intake import (
     choose_intake,
 )
 from septet.contracts.order import IssueRequest
-from septet.contracts.tracker import TakeTrackedIssue, TrackedIssue
+from septet.contracts.tracker import TakeTrackedIssue, TeamPage, TrackedIssue, team_page
 from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.choose import forge_name, fork_for
 from septet.forges.issue_history import RequestReader, TellingForge
@@ -40,7 +40,6 @@ from septet.system.text import cut
 from septet.telemetry.metrics import INTAKE_ISSUES
 from septet.telemetry.recorder import RECORDER
 from septet.trackers.choose import tracker_for
-from septet.trackers.team_page import TeamPage, team_page
 
 IntakesOf = Callable[[Client, str], Awaitable[tuple[IntakeInput, ...]]]
 """Returns the intakes of a repository or a team, from the client and the key of the address."""

@@ -13,7 +13,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.host.host import Host
-from septet.contracts.notification import Notification
+from septet.contracts.task import Notification
 
 _WITHIN_SECONDS: Final = 20.0
 _SECRET_PREFIX: Final = "whsec_"  # noqa: S105 -- what a secret in base64 begins with

@@ -16,8 +16,7 @@ from septet.git.commits.new_base import unfit_files
 from septet.git.evidence.evidence import contains, keeps, read_base_file
 from septet.git.evidence.pushable_objects import refuse_large_files
 from septet.git.evidence.staging import look, stage
-from septet.pipelines.execution import check_execution
-from septet.pipelines.solution import normal_path_in, why_outside
+from septet.pipelines.solution import check_execution, normal_path_in, why_outside
 from septet.system.text import name_some
 
 _NAMED: Final = 20

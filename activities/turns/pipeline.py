@@ -2,9 +2,8 @@
 
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
-from septet.pipelines.notes import executor_note, planner_note
+from septet.pipelines.notes import executor_note, planner_note, summary_note
 from septet.pipelines.store import PipelineStore, issue_of, store_of
-from septet.pipelines.summary import summary_note
 from septet.state import StateDir
 
 

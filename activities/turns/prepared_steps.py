@@ -19,8 +19,7 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.records import Payer, read_archive
 from septet.agents.runs.usage import last_of_session
 from septet.agents.turns.request import TurnRequest
-from septet.answers.finalizer import finalizer_prompt
-from septet.answers.steps import is_step_answer, request_schema_of
+from septet.answers.steps import finalizer_prompt, is_step_answer, request_schema_of
 from septet.base_checks import result_of
 from septet.commands.loader import Command, load, load_rework
 from septet.commands.prompt import prompt, step_note

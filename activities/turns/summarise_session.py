@@ -20,8 +20,8 @@ from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.git.engine.place import Place
+from septet.pipelines.notes import PROMPT, bounded_summary, no_summary
 from septet.pipelines.store import store_of
-from septet.pipelines.summary import PROMPT, bounded_summary, no_summary
 from septet.repository_file import load_repository_settings
 from septet.system.threads import shielded_thread, stoppable_thread
 

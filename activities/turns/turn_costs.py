@@ -19,7 +19,7 @@ from septet.agents.turns.turn_runs import TurnRuns
 from septet.budgets.held_turns import turn_key
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import CostNote
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 from septet.errors import WorkspaceBusyError
 
 _KEY_BYTES: Final = 8

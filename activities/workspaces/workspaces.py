@@ -23,9 +23,10 @@ from activities.workspaces.workspace_setup import (
 from septet.agents.clis.registry import check_usable
 from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
+from septet.commands.prompt import check
 from septet.contracts.names import SETTINGS_PATH, Sessions
-from septet.contracts.notification import NOTIFIES
 from septet.contracts.rework import FollowTerms
+from septet.contracts.task import NOTIFIES
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import CommandError, IssueChangedError, RepositorySettingsError
 from septet.forges.choose import fork_for, refuse_without_key

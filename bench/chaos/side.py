@@ -22,8 +22,7 @@ from clients.temporal.budgets import BudgetClient
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.amounts import parse_limit
 from septet.contracts.budget import LimitCall
-from septet.contracts.order import WorkOrderInput
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts, WorkOrderInput
 from septet.errors import AlreadyRunningError
 from septet.system import processes
 

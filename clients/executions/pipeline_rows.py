@@ -6,11 +6,11 @@ from temporalio.client import WorkflowExecution
 
 from clients.executions.typed_client import CLOSED_AS
 from septet.contracts.pipeline import PipelineInput
-from septet.contracts.pipeline_replies import PipelineRow
 from septet.contracts.pipeline_view import (
     ContinuedState,
     IssueState,
     IssueStatus,
+    PipelineRow,
     PipelineRun,
     PipelineStatus,
     PipelineView,

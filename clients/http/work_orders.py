@@ -36,7 +36,7 @@ from clients.operations.operations import Operations
 from clients.operations.reading import ENTRIES_AT_ONCE, REQUESTS_AT_ONCE
 from clients.temporal.work_orders import OrderFilter
 from septet.contracts.names import Status
-from septet.contracts.pipeline_replies import PipelineReply
+from septet.contracts.pipeline_view import PipelineReply
 from septet.contracts.replies import RescuesReply, TaskReply
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError

@@ -19,9 +19,8 @@ from clients.starting.checks import find_unused_settings
 from septet.commands.loader import load, overrides
 from septet.contracts.budget import DAY, PROJECT
 from septet.contracts.names import SETTINGS_PATH, IssueClass, Step
-from septet.contracts.order import WorkOrderInput
+from septet.contracts.order import StepSettings, WorkOrderInput
 from septet.contracts.replies import DryRunReply, DryRunStep
-from septet.contracts.run_limits import StepSettings
 from septet.errors import NotFoundError, ServerNotReachedError
 from septet.forges.choose import token_for
 from septet.git.engine.address import Address, parse_address

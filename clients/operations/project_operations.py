@@ -25,7 +25,7 @@ from septet.contracts.costs import Since
 from septet.contracts.intake import IntakeId, IntakeInput, IntakeRemovedReply, IntakeReply, IntakesReply
 from septet.contracts.names import CostKey
 from septet.contracts.pipeline import PipelineInput
-from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply, ReportReply, ResultsReply
+from septet.contracts.pipeline_view import PipelineReply, PipelinesReply, ReportReply, ResultsReply
 from septet.contracts.replies import BudgetReply, BudgetsReply, CostsReply, RaiseReply
 
 _ISSUE: Final = "The issue's id in the pipeline; only for `skip` and `replan`."

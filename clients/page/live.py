@@ -14,8 +14,7 @@ from clients.page.rendering import text_of
 from clients.page.standing import BoardView, view_of_board
 from clients.temporal.pipelines import KnownViews
 from septet.contracts.costs import Estimate
-from septet.contracts.pipeline_replies import PipelineReply
-from septet.contracts.pipeline_view import PipelineView
+from septet.contracts.pipeline_view import PipelineReply, PipelineView
 from septet.contracts.replies import DetailReply, WatchReply
 from septet.errors import SeptetError
 from septet.pipelines.work_ahead import work_ahead

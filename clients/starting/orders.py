@@ -27,6 +27,7 @@ from septet.contracts.names import ORDER_ID
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.replies import StartReply
 from septet.contracts.task import Task
+from septet.contracts.tracker import team_page
 from septet.costs.estimate import REST_STEPS, Question, WorkAhead
 from septet.errors import AlreadyRunningError, SeptetError
 from septet.git.engine.address import parse_address
@@ -34,7 +35,6 @@ from septet.git.engine.project import with_project
 from septet.git.workspace.record import find_record
 from septet.settings import load_settings
 from septet.state import StateDir
-from septet.trackers.team_page import team_page
 
 KEPT: Final = "Its work on this host is kept: septet rescue list {id}"
 

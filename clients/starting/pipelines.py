@@ -21,8 +21,13 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.costs import Estimate
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineInput, PipelineIssue, ReadIssues
-from septet.contracts.pipeline_replies import DryRunIssue, PipelineDryRunReply, PipelineReply
-from septet.contracts.pipeline_view import PipelineRun, PipelineView
+from septet.contracts.pipeline_view import (
+    DryRunIssue,
+    PipelineDryRunReply,
+    PipelineReply,
+    PipelineRun,
+    PipelineView,
+)
 from septet.costs.estimate import WHOLE, Question, WorkAhead
 from septet.errors import SeptetError
 from septet.forges.choose import forge_for

@@ -13,7 +13,7 @@ from septet.errors import InvalidInputError
 from septet.settings import Settings
 
 if TYPE_CHECKING:
-    from septet.trackers.team_page import TeamPage
+    from septet.contracts.tracker import TeamPage
     from septet.trackers.tracker import Tracker
 
 _PAGE: Final = re.compile(r"https://linear\.app/[^/?#]+/issue/(?P<key>[A-Za-z0-9_]{1,20}-[0-9]{1,9})(?:[/?#].*)?")

@@ -14,8 +14,8 @@ from temporalio.service import RPCError
 from activities.board.account_archive import FoundAccount, find_account, open_account
 from clients.executions.index import page_of
 from clients.executions.messages import BUDGET, WorkflowCalls, server_refusal, server_refusals
+from septet.budgets.account_amounts import find_unknown_step
 from septet.budgets.account_book import AccountBook
-from septet.budgets.account_words import find_unknown_step
 from septet.contracts.budget import (
     DAY,
     ORDER,

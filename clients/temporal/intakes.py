@@ -40,10 +40,10 @@ from septet.contracts.intake import (
 )
 from septet.contracts.repository import without_credentials
 from septet.contracts.seal import key_id_of
+from septet.contracts.tracker import team_page
 from septet.errors import AlreadyRunningError, NotFoundError, SealedError
 from septet.git.engine.address import parse_address
 from septet.system.timestamps import timestamp
-from septet.trackers.team_page import team_page
 
 _DIGEST: Final = 6
 _NOTED_EVERY: Final = timedelta(hours=1)

@@ -22,8 +22,15 @@ from clients.executions.task_rows import task_of_row
 from clients.executions.typed_client import Executions
 from septet.contracts.decisions import Who, Words
 from septet.contracts.pipeline import PIPELINE_ID, IssueCall, PipelineCall, PipelineInput
-from septet.contracts.pipeline_replies import PipelineReply, PipelinesReply, ReportReply, ResultsReply
-from septet.contracts.pipeline_view import IssueStatus, PipelineRun, PipelineView
+from septet.contracts.pipeline_view import (
+    IssueStatus,
+    PipelineReply,
+    PipelineRun,
+    PipelinesReply,
+    PipelineView,
+    ReportReply,
+    ResultsReply,
+)
 from septet.contracts.repository import without_credentials
 from septet.contracts.task import Task, TaskError
 from septet.errors import AlreadyRunningError, InvalidInputError

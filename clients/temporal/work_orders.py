@@ -20,7 +20,7 @@ from clients.executions.task_rows import task_at_close, task_of_row
 from clients.executions.typed_client import Executions
 from clients.executions.waits import waiting_for, waits_for_opening
 from clients.temporal.pull_request_watch import watch_of, with_watch
-from septet.board.seats import circle_of
+from septet.board import circle_of
 from septet.contracts.board import MEMO, first_task, row_of, waits_in
 from septet.contracts.names import LOCAL_PULL, ORDER_ID, Stage, Status, watch_id, watched_order
 from septet.contracts.order import WorkOrderInput

@@ -3,8 +3,13 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from septet.budgets.account_amounts import AccountAmounts, next_midnight
-from septet.budgets.account_words import describe_wait, find_mistake, raise_command
+from septet.budgets.account_amounts import (
+    AccountAmounts,
+    describe_wait,
+    find_mistake,
+    next_midnight,
+    raise_command,
+)
 from septet.contracts.amounts import Spending
 from septet.contracts.budget import (
     MOST_WAITING,

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from septet.contracts.costs import SUMMARY
 from septet.contracts.facts import FileChange, Usage
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 from septet.contracts.solution import Outline
 from septet.contracts.task import Task
 from septet.contracts.wire import Wire

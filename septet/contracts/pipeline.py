@@ -8,9 +8,8 @@ from pydantic_core import to_json
 
 from septet.contracts.amounts import BudgetText
 from septet.contracts.order import TEXT_LIMIT_BYTES as ISSUE_LIMIT_BYTES
-from septet.contracts.order import Fork, Name
+from septet.contracts.order import Fork, Name, Seconds
 from septet.contracts.repository import Repository
-from septet.contracts.run_limits import Seconds
 from septet.contracts.wire import InnerWire, StrictWire, Wire
 
 MOST_ISSUES = 1000

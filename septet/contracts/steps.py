@@ -8,8 +8,8 @@ from pydantic import Field, JsonValue
 from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage
 from septet.contracts.names import READ_OUTGOING, REWORK, IssueClass, Step, Verdict
+from septet.contracts.order import StepSettings, Timeouts
 from septet.contracts.rework import Rework
-from septet.contracts.run_limits import StepSettings, Timeouts
 from septet.contracts.solution import Outline
 from septet.contracts.wire import Wire
 from septet.contracts.workspace import Workspace

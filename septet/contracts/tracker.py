@@ -1,5 +1,7 @@
 """The issues of a tracker such as Linear, and the messages about these issues."""
 
+import re
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, StringConstraints
@@ -89,3 +91,28 @@ class TrackedClaim(Wire):
     approve_plan: bool = False
     why_not: str = Field(default="", max_length=2000)
     """The reason why the issue is not taken, for people."""
+
+
+_PAGE: Final = re.compile(
+    r"https://linear\.app/(?P<workspace>[A-Za-z0-9_-]+)/team/(?P<team>[A-Za-z0-9_]{1,20})(?:[/?#].*)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TeamPage:
+    """A team of a workspace."""
+
+    workspace: str
+    team: str
+    """The team's key, such as `ENG`."""
+
+    @property
+    def address(self) -> str:
+        """The address of the team's page, without the rest of the given address."""
+        return f"https://linear.app/{self.workspace}/team/{self.team}"
+
+
+def team_page(text: str) -> TeamPage | None:
+    """Return the team of a page's address; `None` if the address is no team's page."""
+    page = _PAGE.fullmatch(text.strip())
+    return TeamPage(page["workspace"].lower(), page["team"].upper()) if page is not None else None

@@ -10,11 +10,8 @@ from pydantic import SecretStr
 
 from septet.errors import ForgeError, InvalidInputError
 from septet.forges.forge import Forge
-from septet.forges.gitea.kind import GITEA
 from septet.forges.github.app import INSTALLATIONS, GitHubApp
-from septet.forges.github.kind import GITHUB, github_api_url
-from septet.forges.gitlab.kind import GITLAB
-from septet.forges.kind import ForgeKind
+from septet.forges.kinds import GITHUB, KINDS, ForgeKind, github_api_url
 from septet.forges.local.forge import LocalForge
 from septet.git.engine.address import Address
 from septet.settings import Settings
@@ -34,12 +31,7 @@ class LoginTokens:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def token(self, argv: Sequence[str], host: str, env: Mapping[str, str]) -> str:
-        """Return the token that a program has for a host.
-
-        Args:
-            argv: The program's command that prints the token; the host is appended.
-            host: The host of the forge.
-            env: The program's environment.
+        """Return the token that a program has for a host; `argv` with the host appended prints the token.
 
         Raises:
             ForgeError: The program does not exist, or has no login for the host.
@@ -76,10 +68,6 @@ LOGINS: Final = LoginTokens()
 """The login tokens of this process."""
 
 
-KINDS: Final[tuple[ForgeKind, ...]] = (GITHUB, GITLAB, GITEA)
-"""All forges except `local`; a new forge needs a package and an entry in this tuple."""
-WEBHOOK_KINDS: Final = {kind.name: kind.webhook for kind in KINDS}
-"""The webhook kinds by the name in their paths, such as `POST /webhooks/github`."""
 _HOSTS_NAMES: Final = ", ".join(f"SEPTET_{kind.name.upper()}_HOSTS" for kind in KINDS)
 KEY_WAYS: Final = "GITHUB_TOKEN (or GITLAB_TOKEN, GITEA_TOKEN), a GitHub App, or SEPTET_FORGE_LOGINS"
 """The ways to give a worker a key, for people."""
@@ -124,7 +112,13 @@ def token_for(address: Address, settings: Settings) -> str | None:
 
 def hosts_with_key(settings: Settings) -> tuple[str, ...]:
     """Return the hosts for which the settings name a token, an App or a login; sends no request."""
-    return tuple(host for kind in KINDS if _has_key(kind, settings) for host in _hosts(kind, settings))
+    hosts: list[str] = []
+    for kind in KINDS:
+        is_app = kind is GITHUB and settings.github_app_id is not None
+        is_login = bool(kind.login) and kind.login[0] in settings.forge_logins
+        if getattr(settings, f"{kind.name}_token") is not None or is_app or is_login:
+            hosts += _hosts(kind, settings)
+    return tuple(hosts)
 
 
 def no_key_for(host: str) -> InvalidInputError:
@@ -158,10 +152,8 @@ def fork_for(address: Address, settings: Settings) -> str:
 
 
 def _kind_of(address: Address, settings: Settings) -> ForgeKind:
-    for kind in KINDS:
-        if address.host in _hosts(kind, settings):
-            break
-    else:
+    kind = next((kind for kind in KINDS if address.host in _hosts(kind, settings)), None)
+    if kind is None:
         raise InvalidInputError(
             f"repository: {address.host} is not a known forge.",
             remedy=f"Where the worker (`septet up`) runs, {_naming(address.host)}, and start the worker again. "
@@ -177,19 +169,11 @@ def _kind_of(address: Address, settings: Settings) -> ForgeKind:
 
 
 def _hosts(kind: ForgeKind, settings: Settings) -> tuple[str, ...]:
-    """Return the hosts that speak the forge's API."""
     hosts: tuple[str, ...] = getattr(settings, f"{kind.name}_hosts")
     return hosts
 
 
-def _has_key(kind: ForgeKind, settings: Settings) -> bool:
-    is_app = kind is GITHUB and settings.github_app_id is not None
-    is_login = bool(kind.login) and kind.login[0] in settings.forge_logins
-    return getattr(settings, f"{kind.name}_token") is not None or is_app or is_login
-
-
 def _token(kind: ForgeKind, address: Address, settings: Settings) -> str | None:
-    """Return the worker's key for a repository on a forge."""
     token: SecretStr | None = getattr(settings, f"{kind.name}_token")
     if token is not None:
         return token.get_secret_value()

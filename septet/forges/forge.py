@@ -18,7 +18,11 @@ from septet.forges.values import (
 
 
 class Forge(Protocol):
-    """A forge, with the issues and pull requests of one repository."""
+    """A forge, with the issues and pull requests of one repository.
+
+    All methods raise `ForgeUnavailableError` if the forge does not answer, `ForgeError` if it refuses, and
+    `NotFoundError` if the worker can see no issue or pull request of a number.
+    """
 
     @property
     def name(self) -> str:
@@ -28,10 +32,7 @@ class Forge(Protocol):
         """Return an issue.
 
         Raises:
-            NotFoundError: The worker can see no issue of this number.
             InvalidInputError: The issue is in another repository now, or the repository was renamed.
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
         """
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
@@ -39,8 +40,6 @@ class Forge(Protocol):
 
         Raises:
             InvalidInputError: A number is a pull request's, or an issue's of another repository now.
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
         """
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
@@ -48,8 +47,6 @@ class Forge(Protocol):
 
         Raises:
             InvalidInputError: The label has more than `MOST_LABELLED` issues.
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
         """
 
     def expect_fork(self, fork: str) -> None:
@@ -57,129 +54,54 @@ class Forge(Protocol):
 
         Raises:
             InvalidInputError: `fork` is no such fork, or the forge has no forks.
-            NotFoundError: The worker can see no such repository.
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
         """
 
     def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
         """Return the open pull request of branch `head`, by any account, or `None`.
 
-        Args:
-            head: The branch.
-            fork: The fork that has the branch, such as `me/r`; empty if this repository has the branch.
-
-        Raises:
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
+        `fork` is the fork that has the branch, such as `me/r`; it is empty if this repository has the branch.
         """
 
     def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
-        """Return the pull requests of branch `head` in every state, by any account, the newest first.
-
-        Args:
-            head: The branch.
-            fork: As for `find_pull_request`.
-
-        Raises:
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Return the pull requests of branch `head` in every state, by any account, the newest first."""
 
     def branches(self, prefix: str) -> tuple[Branch, ...]:
-        """Return the branches whose names begin with `prefix`, at most `MOST_BRANCHES`.
-
-        Raises:
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Return the branches whose names begin with `prefix`, at most `MOST_BRANCHES`."""
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """Return the reviews of a pull request, from the oldest to the newest.
-
-        Raises:
-            NotFoundError: The worker can see no pull request of this number.
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Return the reviews of a pull request, from the oldest to the newest."""
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return the results of checks, statuses or pipelines for a commit: the newest of each name.
-
-        Raises:
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Return the results of checks, statuses or pipelines for a commit: the newest of each name."""
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
-        """Put one comment with the mark of `marker` on an issue: edit the present comment, or create one.
-
-        Raises:
-            NotFoundError: The worker can see no issue of this number.
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Put one comment with the mark of `marker` on an issue: edit the present comment, or create one."""
 
     def has_comment(self, number: int, marker: str) -> bool:
-        """Return whether an issue has a comment with the mark of `marker`.
-
-        Raises:
-            NotFoundError: The worker can see no issue of this number.
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Return whether an issue has a comment with the mark of `marker`."""
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account may push to the repository, as the forge reports.
-
-        Raises:
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Return whether an account may push to the repository, as the forge reports."""
 
     def is_own(self, account: str) -> bool:
-        """Return whether an account is the worker's own.
-
-        Raises:
-            ForgeUnavailableError: The forge did not answer.
-        """
+        """Return whether an account is the worker's own."""
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
-        """Put `label` on an issue and remove the labels `instead_of`; all other labels stay.
-
-        Raises:
-            NotFoundError: The worker can see no issue of this number.
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Put `label` on an issue and remove the labels `instead_of`; all other labels stay."""
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request in its present state: open, merged or closed.
 
-        Args:
-            number: The number of the pull request.
-            commit: The pull request's last commit, as far as the caller knows: the branch may be gone.
-
-        Raises:
-            NotFoundError: The worker can see no pull request of this number.
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
+        `commit` is its last commit, as far as the caller knows: the branch may be gone.
         """
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Return the one open pull request of `new.head`: the present one, or else a new one.
-
-        Raises:
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Return the one open pull request of `new.head`: the present one, or else a new one."""
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
         """Add another work order to the text of a pull request that also has that work order's work, once.
 
         Raises:
-            NotFoundError: The worker can see no pull request of this number.
-            ForgeUnavailableError: The forge did not answer.
             ForgeError: The forge refused, or the text is full.
         """
 
@@ -223,9 +145,4 @@ class CommentedForge(Forge, Protocol):
     """A forge that lists the comments of a whole repository."""
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return the comments on issues and pull requests since `since`, from the oldest to the newest.
-
-        Raises:
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Return the comments on issues and pull requests since `since`, from the oldest to the newest."""

@@ -18,10 +18,9 @@ from septet.forges.answers import (
     ReviewAnswer,
     UserAnswer,
 )
-from septet.forges.bounds import MOST_LABELLED, bounded_issue, bounded_list
 from septet.forges.events.polls import RecentPullRequests
-from septet.forges.http.api import HttpApi
-from septet.forges.http.own_account import OWN_ACCOUNTS
+from septet.forges.http.api import OWN_ACCOUNTS, HttpApi
+from septet.forges.issue_text import MOST_LABELLED, bounded_issue, bounded_list
 from septet.forges.opening import Addition, CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.renames import NAMES, asked_for
 from septet.forges.values import Issue, NewPullRequest, PullRequest, Review, no_fork_of

@@ -8,7 +8,7 @@ from typing import Final, Literal, Protocol
 from pydantic import JsonValue
 
 from septet.contracts.tracker import SessionMessage
-from septet.forges.issue_for_agents import comment_for_agents, left_out
+from septet.forges.issue_text import comment_for_agents, left_out
 from septet.forges.values import Comment
 from septet.outgoing.visible import visible_line, visible_text
 from septet.system.text import cut, one_line

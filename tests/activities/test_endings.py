@@ -16,7 +16,7 @@ from temporalio.testing import ActivityEnvironment
 from septet.agents.runs.usage import seconds_of
 from septet.agents.turns.end_of_turn import finalize_run
 from septet.contracts.names import Step, Verdict
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 from septet.contracts.steps import StepResult
 
 pytestmark = pytest.mark.law

@@ -5,7 +5,7 @@ from fakes.step_lab import StepLab
 
 from septet.agents.runs.usage import pass_on
 from septet.contracts.names import Step
-from septet.contracts.run_limits import StepSettings
+from septet.contracts.order import StepSettings
 
 
 async def session_after(lab: StepLab, model: str | None, session: str | None) -> str:

@@ -10,8 +10,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.workspaces.pipelines import PipelineActivities
 from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
 from septet.forges.local.forge import LocalForge
-from septet.forges.local.records import REF
-from septet.forges.local.ref_store import RefStore
+from septet.forges.local.records import REF, RefStore
 from septet.git.engine.engine import Git
 
 

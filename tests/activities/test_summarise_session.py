@@ -10,8 +10,8 @@ from fakes.step_lab import StepLab, settings_of, step_lab
 
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import Step, Verdict
+from septet.pipelines.notes import LIMIT_BYTES
 from septet.pipelines.store import PipelineStore
-from septet.pipelines.summary import LIMIT_BYTES
 
 SUMMARY = "# Shop\\n\\n- Tests: make test"
 TELLS = """\

@@ -28,7 +28,7 @@ from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 from septet.errors import SeptetError
 from septet.git.engine.engine import Git
 from septet.settings import Settings

@@ -9,7 +9,7 @@ from fakes.model_day import Day
 
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Step
-from septet.contracts.run_limits import StepSettings
+from septet.contracts.order import StepSettings
 
 pytestmark = pytest.mark.timeout(600)
 

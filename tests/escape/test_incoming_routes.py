@@ -11,8 +11,8 @@ from fakes.forges.serving import serving_forge
 from fakes.forges.state import ForgeFake
 
 from septet.contracts.order import IssueRequest
-from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import RequestReader, TellingForge, Writers
+from septet.forges.issue_text import issue_for_agents
 from septet.outgoing.visible import visible_text
 
 LABELLED, EDITED = "2026-03-01T12:00:00Z", "2026-03-01T12:10:00Z"

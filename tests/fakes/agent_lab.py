@@ -19,7 +19,7 @@ from septet.agents.runs.records import RunKey
 from septet.agents.turns.follow import TurnProgress
 from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from septet.agents.runs.records import RunKey
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace, TurnProgress
 from septet.agents.turns.request import AgentRuntime, TurnRequest
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 
 
 async def attempt(root: Path, program: str, run_id: str, activity_id: str, runner: str = "") -> None:

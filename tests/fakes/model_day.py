@@ -14,8 +14,7 @@ from fakes.waiting import wait_until
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.runs.folders import Run, Runs
 from septet.contracts.names import SandboxChoice, Sessions
-from septet.contracts.order import WorkOrderInput
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts, WorkOrderInput
 from septet.contracts.task import Task, TaskStep
 from septet.sample.repository import Sample
 

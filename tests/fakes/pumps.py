@@ -17,7 +17,7 @@ from septet.agents.clis.registry import ADAPTERS
 from septet.agents.guest.network import hosts_in
 from septet.agents.outcomes import api_errors, reset_times
 from septet.agents.outcomes.outcome import ExitRecord
-from septet.answers import printed_calls, reasoning
+from septet.answers import reasoning
 from septet.answers.steps import read_step_answer
 from septet.contracts.names import Step
 from septet.contracts.views import LogEntry
@@ -105,7 +105,7 @@ def readers() -> Mapping[str, Reader]:
         "controls": text.without_controls,
         "invisible characters": lambda words: list(find_invisible(words)),
         "cell": text.table_cell,
-        "printed call": printed_calls.ends_in_printed_call,
+        "printed call": reasoning.ends_in_printed_call,
         "printed marks": reasoning.has_printed_marks,
         "reset": lambda words: reset_times.find_reset(words, 1.7e9),
         "api error": lambda words: api_errors.classify(None, words),

@@ -40,7 +40,6 @@ from septet.contracts.budget import (
 )
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
-from septet.contracts.notification import NOTIFIES
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.errors import NotFoundError

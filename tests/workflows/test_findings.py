@@ -17,9 +17,8 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, Target
 from septet.contracts.facts import KeyFinding
 from septet.contracts.names import Step, Verdict
-from septet.contracts.notification import NOTIFIES
 from septet.contracts.steps import StepCall, StepResult
-from septet.contracts.task import Task
+from septet.contracts.task import NOTIFIES, Task
 from septet.errors import RefusedTransitionError
 from workflows.work_order import WorkOrder
 

@@ -27,7 +27,7 @@ from septet.contracts.notification import NOTIFIES
 from septet.contracts.pull_request import PullRequestNews
 from septet.contracts.rework import FollowTerms, ReworkEvent
 from septet.contracts.steps import StepCall, StepResult
-from septet.contracts.task import Task
+from septet.contracts.task import NOTIFIES, Task
 from septet.contracts.workspace import LIVENESS, PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import RefusedTransitionError
 from workflows.pull_request.pull_request import PullRequestWorkflow

@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from septet.contracts.names import Step
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence, OpenWorkspace

@@ -7,8 +7,8 @@ from typing import Final
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from septet.budgets.account_amounts import find_unknown_step
     from septet.budgets.account_book import AccountBook
-    from septet.budgets.account_words import find_unknown_step
     from septet.contracts.amounts import describe_spending, parse_limit
     from septet.contracts.budget import (
         DAY,

@@ -10,7 +10,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from septet.contracts.lanes import EnterLane
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 from septet.contracts.steps import FinalizeCall, StepCall
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import MoveWorkspace, Workspace

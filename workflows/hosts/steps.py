@@ -13,7 +13,7 @@ from temporalio.common import Priority
 
 from septet.contracts.facts import Usage
 from septet.contracts.names import AGENT_NAMES, Verdict
-from septet.contracts.run_limits import StepSettings
+from septet.contracts.order import StepSettings
 from septet.contracts.steps import EndCall, FinalizeCall, ReaderReport, StepCall, StepResult
 from workflows.hosts.activity_ids import ActivityIds
 from workflows.hosts.budget_gate import BudgetGate

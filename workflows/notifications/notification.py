@@ -7,7 +7,7 @@ from temporalio import workflow
 from temporalio.common import RetryPolicy
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.notification import Notification
+    from septet.contracts.task import Notification
     from workflows.wire.activity_stubs import SEND_NOTIFICATION
     from workflows.wire.policies import ActivityOptions
 

@@ -9,8 +9,7 @@ from temporalio.workflow import ParentClosePolicy
 from septet.contracts.budget import BudgetWait
 from septet.contracts.facts import tell_findings
 from septet.contracts.names import Status
-from septet.contracts.notification import NOTIFIES, Notification, NotificationKind
-from septet.contracts.task import Task
+from septet.contracts.task import NOTIFIES, Notification, NotificationKind, Task
 from septet.contracts.workspace import Workspace
 from workflows.notifications.notification import NotificationWorkflow
 from workflows.wire.cancellation import wait_despite_cancel

@@ -20,10 +20,9 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
 from septet.contracts.board import MEMO, first_task, row_of
 from septet.contracts.names import Stage, Step
-from septet.contracts.order import WorkOrderInput
+from septet.contracts.order import StepSettings, WorkOrderInput
 from septet.contracts.pipeline import PipelineIssue
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun
-from septet.contracts.run_limits import StepSettings
 from septet.contracts.task import Task, TaskError
 from septet.pipelines.schedule import CLOSED, find_doomed
 from septet.system.timestamps import timestamp

@@ -20,12 +20,12 @@ from septet.contracts.intake import (
 )
 from septet.contracts.lanes import CloseLanes, EnterLane, SessionSummary, SummariseCall
 from septet.contracts.names import Step
-from septet.contracts.notification import Notification
 from septet.contracts.pipeline import IssuesRead, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
 from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult, SweepCall
+from septet.contracts.task import Notification
 from septet.contracts.tracker import SessionMessage, SessionPrompted, TakeTrackedIssue, TrackedClaim
 from septet.contracts.workspace import (
     AgentAnswer,

@@ -7,7 +7,7 @@ from temporalio.common import Priority, RetryPolicy
 from temporalio.workflow import ActivityCancellationType
 
 from septet.contracts.names import Step
-from septet.contracts.run_limits import MOST_SETUP_SECONDS, Timeouts
+from septet.contracts.order import MOST_SETUP_SECONDS, Timeouts
 from septet.contracts.task import Task
 from septet.system.text import cut_bytes
 

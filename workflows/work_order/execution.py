@@ -5,8 +5,7 @@ from temporalio.exceptions import ActivityError
 
 from septet.contracts.lanes import Role, SummariseCall
 from septet.contracts.names import Status, Step, Verdict
-from septet.contracts.order import WorkOrderInput
-from septet.contracts.run_limits import StepSettings
+from septet.contracts.order import StepSettings, WorkOrderInput
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace

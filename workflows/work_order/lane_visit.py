@@ -26,7 +26,7 @@ from septet.contracts.solution import Outline
 from septet.contracts.steps import StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import OpenWorkspace, Workspace
-from septet.pipelines.summary import no_summary
+from septet.pipelines.notes import no_summary
 from workflows.hosts.activity_ids import ActivityIds
 from workflows.hosts.host_watch import HostWatch
 from workflows.wire.activity_stubs import ENTER_LANE, SUMMARISE_SESSION

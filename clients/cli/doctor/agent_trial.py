@@ -23,7 +23,7 @@ from septet.agents.runs.records import RunKey
 from septet.agents.turns.end_of_turn import end_all
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 from septet.errors import SeptetError
 from septet.settings import load_settings
 from septet.system import processes

@@ -10,9 +10,8 @@ from clients.starting.checks import check_folder, find_unused_settings
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.sandbox.probe import missing_programs
 from septet.agents.sandbox.sandbox import Sandbox
-from septet.commands.filler import check
 from septet.commands.loader import FOLDER, load_all, overrides
-from septet.commands.needs import missing
+from septet.commands.prompt import check, missing
 from septet.contracts.names import SETTINGS_PATH
 from septet.errors import SeptetError
 from septet.forges.choose import forge_for, token_for

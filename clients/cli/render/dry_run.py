@@ -11,7 +11,7 @@ from septet.contracts.replies import DryRunReply, DryRunStep
 from septet.system.preview import printable
 
 if TYPE_CHECKING:
-    from septet.contracts.pipeline_replies import PipelineDryRunReply
+    from septet.contracts.pipeline_view import PipelineDryRunReply
 
 _HEADINGS = ("step", "agent", "model", "tools", "time", "turns", "prompt")
 _ISSUE_HEADINGS = ("issue", "title", "after")

@@ -20,8 +20,14 @@ from clients.executions.pipeline_rows import counts_of
 from clients.operations.absence import Absence, outlast, outlast_wait
 from clients.operations.operations import Operations
 from septet.contracts.names import LOCAL_PULL
-from septet.contracts.pipeline_replies import PipelineRow, PipelinesReply, ResultsReply
-from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
+from septet.contracts.pipeline_view import (
+    IssueState,
+    IssueStatus,
+    PipelineRow,
+    PipelinesReply,
+    PipelineView,
+    ResultsReply,
+)
 from septet.system.preview import preview, printable
 
 _HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull request")

@@ -15,8 +15,7 @@ from clients.starting.checks import one_of
 from clients.starting.repository_path import RepositoryReference, issue_number, parse_reference, repository_here
 from clients.starting.tracked_issue import tracker_key, with_issue_of_page
 from septet.contracts.names import Step
-from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
-from septet.contracts.run_limits import StepSettings
+from septet.contracts.order import TEXT_LIMIT_BYTES, StepSettings, WorkOrderInput
 from septet.contracts.wording import find_odd_text, reason_of
 from septet.errors import InvalidInputError, NotFoundError, UsageError
 

@@ -26,8 +26,7 @@ from clients.cli.terminal.console import console
 from clients.cli.terminal.output import notify
 from clients.cli.terminal.reply import CommandReply
 from clients.temporal.pipelines import PipelineDecision
-from septet.contracts.pipeline_replies import PipelineReply
-from septet.contracts.pipeline_view import IssueStatus, PipelineStatus, PipelineView
+from septet.contracts.pipeline_view import IssueStatus, PipelineReply, PipelineStatus, PipelineView
 from septet.errors import SeptetError
 from septet.settings import load_settings
 from septet.system.text import name_some

@@ -15,7 +15,7 @@ from septet.agents.clis.models import ModelPlace
 from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome, StreamProgress
 from septet.agents.outcomes.transcript import Transcript
 from septet.contracts.facts import Usage
-from septet.contracts.run_limits import Tools
+from septet.contracts.order import Tools
 from septet.errors import AgentMissingError
 from septet.system.keys import is_key
 

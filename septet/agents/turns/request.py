@@ -12,7 +12,7 @@ from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
 from septet.contracts.budget import Caps
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 
 
 @dataclass(frozen=True, slots=True)

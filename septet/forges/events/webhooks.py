@@ -1,14 +1,25 @@
-"""A delivery of a forge's webhook: its signature is checked before its body is parsed."""
+"""Deliveries of webhooks, whose signatures are checked before their bodies are parsed, and their events.
+
+GitHub, Gitea and Forgejo send events in one form, with different names of kinds and actions.
+"""
 
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, Literal, TypedDict, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from septet.contracts.forge_events import EVENT_TEXT_LIMIT, ForgeEvent
+from septet.contracts.forge_events import (
+    EVENT_TEXT_LIMIT,
+    CommentWritten,
+    ForgeEvent,
+    IssueChanged,
+    Look,
+    PullRequestTouched,
+)
+from septet.contracts.order import text_sha256
 from septet.errors import InvalidInputError
 
 _ID_CHARACTERS: Final = 32
@@ -88,3 +99,179 @@ def read_payload(form: type[F], delivery: Delivery) -> F:
 def bounded_text(text: str | None) -> str:
     """Return a text cut to the limit of an event."""
     return (text or "")[:EVENT_TEXT_LIMIT]
+
+
+MOST_LABELS: Final = 100
+_MOST_PULL_REQUESTS: Final = 20
+
+
+class _User(ForeignEvent):
+    login: str = ""
+
+
+class _Label(ForeignEvent):
+    name: str
+
+
+class _Repository(ForeignEvent):
+    html_url: str
+
+
+class _Numbered(ForeignEvent):
+    number: int
+
+
+class _IssueFacts(ForeignEvent):
+    number: int
+    title: str | None = None
+    body: str | None = None
+    html_url: str = ""
+    state: Literal["open", "closed"] = "open"
+    labels: tuple[_Label, ...] | None = None
+    pull_request: dict[str, object] | None = None
+
+    @property
+    def text_sha256(self) -> str:
+        """The hash of title and body; empty if the event has no title."""
+        return text_sha256(self.title, self.body) if self.title is not None else ""
+
+
+class _CommentFacts(ForeignEvent):
+    id: int
+    user: _User | None = None
+    body: str | None = None
+    created_at: str = ""
+
+
+class _PullRequestFacts(ForeignEvent):
+    html_url: str
+    merged: bool | None = None
+
+
+class _CheckFacts(ForeignEvent):
+    head_sha: str
+    pull_requests: tuple[_Numbered, ...] = ()
+
+
+class _Event(ForeignEvent):
+    action: str = ""
+    repository: _Repository
+    sender: _User = _User()
+
+
+class _IssueEvent(_Event):
+    issue: _IssueFacts
+
+
+class _CommentEvent(_IssueEvent):
+    comment: _CommentFacts
+    is_pull: bool = False
+    """Whether the comment is on a pull request, on Gitea; on GitHub `issue.pull_request` is present instead."""
+
+
+class _PullRequestEvent(_Event):
+    pull_request: _PullRequestFacts
+
+
+class _ChecksEvent(_Event):
+    check_run: _CheckFacts | None = None
+    check_suite: _CheckFacts | None = None
+
+
+class _StatusEvent(_Event):
+    sha: str
+    state: str
+
+
+class _Origin(TypedDict):
+    forge: str
+    repository: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventForm:
+    """The form of one forge's events; a `WebhookKind` names its methods as readers."""
+
+    forge: str
+    issue_actions: frozenset[str]
+    """The actions after which an issue may be taken."""
+    push_action: str
+    """The action after which a pull request has new commits."""
+    review_actions: frozenset[str]
+    """The actions after which a review, or a comment on a line, is written."""
+
+    def issue(self, delivery: Delivery) -> ForgeEvent | None:
+        """Return the event of a changed issue."""
+        event = read_payload(_IssueEvent, delivery)
+        if event.action not in self.issue_actions or event.issue.pull_request is not None:
+            return None
+        return IssueChanged(
+            **self._origin(event),
+            number=event.issue.number,
+            state=event.issue.state,
+            labels=tuple(label.name for label in (event.issue.labels or ())[:MOST_LABELS]),
+            actor=event.sender.login,
+            text_sha256=event.issue.text_sha256,
+        )
+
+    def comment(self, delivery: Delivery) -> ForgeEvent | None:
+        """Return the event of a new comment on an issue or a pull request."""
+        event = read_payload(_CommentEvent, delivery)
+        if event.action != "created" or event.comment.user is None:
+            return None
+        return CommentWritten(
+            **self._origin(event),
+            number=event.issue.number,
+            url=event.issue.html_url,
+            is_on_pull_request=event.is_pull or event.issue.pull_request is not None,
+            comment_id=event.comment.id,
+            author=event.comment.user.login,
+            body=bounded_text(event.comment.body),
+            created_at=event.comment.created_at,
+            text_sha256=event.issue.text_sha256,
+        )
+
+    def pull_request(self, delivery: Delivery) -> ForgeEvent | None:
+        """Return the event of a changed pull request."""
+        event = read_payload(_PullRequestEvent, delivery)
+        look: Look = "followers" if event.action == self.push_action else "none"
+        if event.action in {"closed", "reopened"}:
+            is_merged = event.action == "closed" and bool(event.pull_request.merged)
+            look = "merged" if is_merged else "watches"
+        return PullRequestTouched(**self._origin(event), url=event.pull_request.html_url, look=look)
+
+    def review(self, delivery: Delivery) -> ForgeEvent | None:
+        """Return the event of a review of a pull request, or of a comment on a line."""
+        event = read_payload(_PullRequestEvent, delivery)
+        if event.action not in self.review_actions:
+            return None
+        return PullRequestTouched(**self._origin(event), url=event.pull_request.html_url, look="followers")
+
+    def checks(self, delivery: Delivery) -> ForgeEvent | None:
+        """Return the event of a completed check, or of all completed checks of an App."""
+        event = read_payload(_ChecksEvent, delivery)
+        facts = event.check_run or event.check_suite
+        if event.action != "completed" or facts is None:
+            return None
+        numbers = tuple(each.number for each in facts.pull_requests[:_MOST_PULL_REQUESTS])
+        origin = self._origin(event)
+        return PullRequestTouched(**origin, commit=facts.head_sha, pull_requests=numbers, look="followers")
+
+    def status(self, delivery: Delivery) -> ForgeEvent | None:
+        """Return the event of a status on a commit."""
+        event = read_payload(_StatusEvent, delivery)
+        look: Look = "none" if event.state == "pending" else "followers"
+        return PullRequestTouched(**self._origin(event), commit=event.sha, look=look)
+
+    def _origin(self, event: _Event) -> _Origin:
+        return {"forge": self.forge, "repository": event.repository.html_url}
+
+
+def common_readers(form: EventForm) -> dict[str, Reader]:
+    """Return the readers of the events whose kinds have the same names on GitHub, Gitea and Forgejo."""
+    return {
+        "issues": form.issue,
+        "issue_comment": form.comment,
+        "pull_request": form.pull_request,
+        "status": form.status,
+    }

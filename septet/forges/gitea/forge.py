@@ -16,7 +16,6 @@ from septet.forges.answers import (
     ReviewAnswer,
     UserAnswer,
 )
-from septet.forges.bounds import bounded_issue
 from septet.forges.gitea.answers import (
     GiteaBranchAnswer,
     GiteaCommentAnswer,
@@ -31,6 +30,7 @@ from septet.forges.gitea.answers import (
 )
 from septet.forges.http.api import HttpApi
 from septet.forges.issue_history import IssueEdit, IssueHistory
+from septet.forges.issue_text import bounded_issue
 from septet.forges.opening import Addition, MarkedComment, send_addition
 from septet.forges.renames import asked_for
 from septet.forges.rest import RestForge

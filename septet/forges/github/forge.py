@@ -9,20 +9,22 @@ from urllib.parse import quote
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.answers import CommentAnswer, IssueAnswer, PermissionAnswer, PullRequestAnswer, ReviewAnswer
-from septet.forges.bounds import ISSUE_LIMIT_BYTES, bounded_issue
 from septet.forges.github.answers import (
+    HISTORY,
+    VIEWER,
     CheckOutputAnswer,
     CheckRunsAnswer,
     CombinedStatusAnswer,
     GitHubReviewAnswer,
+    IssueHistoryAnswer,
     ReferenceAnswer,
     RepositoryCommentAnswer,
     ReviewCommentAnswer,
+    ask_graphql,
 )
-from septet.forges.github.graphql import HISTORY, VIEWER, IssueHistoryAnswer, ask_graphql
-from septet.forges.http.api import HttpApi
-from septet.forges.http.own_account import BOT
+from septet.forges.http.api import BOT, HttpApi
 from septet.forges.issue_history import IssueHistory
+from septet.forges.issue_text import ISSUE_LIMIT_BYTES, bounded_issue
 from septet.forges.opening import Addition, MarkedComment, send_addition
 from septet.forges.renames import asked_for
 from septet.forges.rest import RestForge

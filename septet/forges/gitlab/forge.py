@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 from septet.errors import NotFoundError
 from septet.forges.answers import CommentAnswer, IssueAnswer, PullRequestForm, RepositoryAnswer, UserAnswer
-from septet.forges.bounds import ISSUE_LIMIT_BYTES, bounded_issue
 from septet.forges.gitlab.answers import (
     GitLabApprovalsAnswer,
     GitLabBranchAnswer,
@@ -29,6 +28,7 @@ from septet.forges.gitlab.answers import (
 from septet.forges.gitlab.conversation import GitLabConversation
 from septet.forges.http.api import HttpApi
 from septet.forges.issue_history import IssueHistory
+from septet.forges.issue_text import ISSUE_LIMIT_BYTES, bounded_issue
 from septet.forges.opening import Addition
 from septet.forges.renames import asked_for, moved_error
 from septet.forges.rest import RestForge

@@ -1,16 +1,124 @@
-"""An API over HTTP: the address, the key, and the reading of refusals."""
+"""An API over HTTP: the address, the key and its account, and the reading of refusals."""
 
+import re
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from septet.forges.http.refusals import ApiRefusal, read_refusal
+from pydantic_core import from_json
+
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, SeptetError
+from septet.forges.http.pauses import is_spent, pause_seconds
+from septet.system.text import without_controls
 
 if TYPE_CHECKING:
     import httpx
 
     from septet.forges.http.client import ApiClient
+
+SERVER_ERRORS: Final = 500
+BUSY: Final = frozenset({408, 425, 429})
+_ERRORS: Final = 400
+_LIMITED: Final = frozenset({403, 429})
+_TOO_MANY: Final = 429
+_LIMIT_WORDS: Final = re.compile(r"secondary rate limit|abuse detection|rate limit exceeded", re.IGNORECASE)
+"""GitHub's words for a limit that no header reports."""
+_NOT_THERE: Final = frozenset({404, 410})
+_REFUSED: Final = frozenset({400, 409, 412, 422})
+_ERRNO: Final = re.compile(r"^\[(?:Errno )?-?\w+\] ")
+_BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SHOWN: Final = 1000
+_SHOWN_OF_PAGE: Final = 4000
+_SHOWN_WORDS: Final = 80
+_PAGE_TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,100})</title>", re.IGNORECASE)
+
+
+class ForgeRefusedError(ForgeError):
+    """The forge refused the request: the object exists already, or a value is not valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiRefusal:
+    """The refusal of a request by an API."""
+
+    words: str
+    error: type[SeptetError] = ForgeUnavailableError
+    remedy: str = ""
+    seconds: float | None = None
+    """The seconds that the API requests to wait; `None` if the API names no time."""
+    is_limit: bool = False
+    """Whether the key's limit is spent, so that no request may use the key."""
+    is_told: bool = False
+    """Whether the API itself reports a spent limit, and not only too many requests."""
+
+
+def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | None:
+    """Return the refusal in an answer, by its status and words; `None` if the answer is no refusal."""
+    status = response.status_code
+    if status < _ERRORS:
+        return None
+    words, seconds = _words_of_refusal(response), pause_seconds(response.headers)
+    if status in _LIMITED:
+        is_told = is_spent(response.headers) or _LIMIT_WORDS.search(words) is not None
+        if seconds is not None or is_told or status == _TOO_MANY:
+            return ApiRefusal(words, seconds=seconds, is_limit=True, is_told=is_told)
+    if status >= SERVER_ERRORS or status in BUSY:
+        return ApiRefusal(words, seconds=seconds)
+    helps = (remedy for part, remedy in api.refusals if part in words.lower())
+    kind = NotFoundError if status in _NOT_THERE else ForgeRefusedError if status in _REFUSED else ForgeError
+    return ApiRefusal(words, kind, next(helps, api.remedies.get(status, "")))
+
+
+def bounded_words(words: str, response: "httpx.Response") -> str:
+    """Return an API's own words within bounds, or the words of the status if `words` is empty."""
+    return (words or response.reason_phrase or "no reason given")[:_SHOWN]
+
+
+def explain_unreached(error: Exception) -> str:
+    """Return the reason why an API was not reached: the system's words, or else the kind of the error."""
+    words = _ERRNO.sub("", str(error)).strip().removesuffix(".")
+    return words or _BETWEEN_WORDS.sub(" ", type(error).__name__).lower()
+
+
+def describe_answer(answer: "httpx.Response | None") -> str:
+    """Describe an answer that is not the API's JSON: a sign-in page, nothing, or other text."""
+    content = answer.content if answer is not None and answer.is_stream_consumed else b""
+    if answer is None or not content:
+        return ": the answer was empty"
+    text = content[:_SHOWN_OF_PAGE].decode(errors="replace").strip()
+    if text.startswith("<"):
+        title = _PAGE_TITLE.search(text)
+        named = f" “{' '.join(without_controls(title[1]).split())}”" if title else ""
+        host = answer.url.host
+        return f": {host} answered a page{named} in place of JSON, as a proxy or a sign-in in front of it does"
+    return f": the answer began with {' '.join(without_controls(text).split())[:_SHOWN_WORDS]!r}"
+
+
+def _words_of_refusal(response: "httpx.Response") -> str:
+    """Return the API's own words, or the status's if the body is not JSON, such as a proxy's page."""
+    try:
+        answer = from_json(response.content)
+    except ValueError:
+        answer = None
+    words = answer if isinstance(answer, dict) else {}
+    reason = words.get("message") or words.get("error_description") or words.get("error")
+    return bounded_words("; ".join(filter(None, map(_words_of, (reason, words.get("errors"))))), response)
+
+
+def _words_of(reason: object) -> str:
+    """Return the text of a reason, which is a text, a list of reasons, or an object with field names."""
+    if isinstance(reason, list):
+        return "; ".join(filter(None, map(_words_of, reason)))
+    if not isinstance(reason, dict):
+        return str(reason or "")
+    if reason.get("message"):
+        return str(reason["message"])
+    if "code" in reason:
+        return " ".join(str(reason[name]) for name in ("resource", "field", "code") if reason.get(name))
+    return "; ".join(f"{name} {_words_of(each)}" for name, each in reason.items())
+
 
 ASKING_SECONDS: Final = 180.0
 """The seconds that one client has for all requests: a thousand issues are twenty pages."""
@@ -66,3 +174,40 @@ class HttpApi:
 
         with open_client(self, what, root, within_seconds, tail_bytes) as client:
             yield client
+
+
+_MOST_KEYS: Final = 100
+BOT: Final = "[bot]"
+"""The end of the names of GitHub's Apps; no person's name can end so."""
+
+
+@dataclass(slots=True)
+class KeyAccounts:
+    """The accounts of this process's keys, each requested once."""
+
+    _names: dict[tuple[str, str | None], str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def name_of(self, api_url: str, token: str | None, ask: Callable[[], str]) -> str:
+        """Return the account of a key; empty if the forge refuses to report the account.
+
+        Raises:
+            ForgeUnavailableError: The forge did not answer.
+        """
+        with self._lock:
+            if (name := self._names.get((api_url, token))) is not None:
+                return name
+        try:
+            name = ask()
+        except ForgeUnavailableError:
+            raise
+        except (ForgeError, NotFoundError):
+            name = ""
+        with self._lock:
+            while len(self._names) >= _MOST_KEYS:
+                del self._names[next(iter(self._names))]
+            self._names[api_url, token] = name
+        return name
+
+
+OWN_ACCOUNTS: Final = KeyAccounts()

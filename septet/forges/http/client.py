@@ -14,9 +14,8 @@ from pydantic_core import from_json
 
 from septet.errors import ForgeError, ForgeUnavailableError, SeptetError
 from septet.forges.http.answer_bounds import TIMEOUT_SECONDS, AnswerBounds, TooMuchError
-from septet.forges.http.api import HttpApi
+from septet.forges.http.api import ApiRefusal, HttpApi, describe_answer, explain_unreached
 from septet.forges.http.pauses import PAUSES, ForgePatience
-from septet.forges.http.refusals import ApiRefusal, describe_answer, explain_unreached
 from septet.forges.renames import NAMES, moved_error
 from septet.telemetry.metrics import FORGE_REQUESTS, FORGE_SECONDS
 from septet.telemetry.recorder import RECORDER

@@ -19,8 +19,7 @@ from septet.errors import (
 )
 from septet.forges.local.issues import LocalIssues
 from septet.forges.local.merge import holds, merge_branch
-from septet.forges.local.records import LocalPull, next_number
-from septet.forges.local.ref_store import StoreContents
+from septet.forges.local.records import LocalPull, StoreContents, next_number
 from septet.forges.values import (
     MOST_BRANCHES,
     Branch,

@@ -9,9 +9,8 @@ from septet.errors import (
     ForgeError,
     NotFoundError,
 )
-from septet.forges.bounds import bounded_issue, bounded_list
-from septet.forges.local.records import LocalComment, LocalIssue, LocalRecords, next_number
-from septet.forges.local.ref_store import StoreContents
+from septet.forges.issue_text import bounded_issue, bounded_list
+from septet.forges.local.records import LocalComment, LocalIssue, LocalRecords, StoreContents, next_number
 from septet.forges.opening import CommentPlace, MarkedComment, put_once
 from septet.forges.renames import asked_for
 from septet.forges.values import (

@@ -9,9 +9,8 @@ from pydantic_core import from_json
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, TrackerError, TrackerUnavailableError
 from septet.forges.answers import Foreign
-from septet.forges.http.api import HttpApi
+from septet.forges.http.api import BUSY, SERVER_ERRORS, ApiRefusal, HttpApi, bounded_words
 from septet.forges.http.pauses import pause_seconds
-from septet.forges.http.refusals import BUSY, SERVER_ERRORS, ApiRefusal, bounded_words
 from septet.system.text import without_controls
 
 if TYPE_CHECKING:

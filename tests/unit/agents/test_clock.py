@@ -52,7 +52,7 @@ WALL_CLOCKS = {
     "septet/forges/github/app.py": "GitHub holds what an App proves itself with against its own clock",
     "septet/forges/local/issues.py": "when a comment was made, for people",
     "septet/forges/http/pauses.py": "a forge names the moment at which its limit ends",
-    "septet/forges/gitlab/kind.py": "how old a signed delivery is: an old one is refused, and its forge sends it again",
+    "septet/forges/gitlab/webhooks.py": "how old a signed delivery is: an old one is refused, and its forge sends it again",
     "septet/trackers/linear/api.py": "Linear names the moment at which its limit ends",
     "septet/trackers/linear/webhook.py": "how old a signed delivery is: an old one is refused, and Linear sends it again",
     "clients/temporal/deliveries.py": "how old a delivery is: one of days ago is not obeyed any more",

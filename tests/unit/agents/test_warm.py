@@ -28,7 +28,7 @@ from septet.agents.supervisor.warm_process import REQUEST_SECONDS
 from septet.agents.turns.end_of_turn import end_all
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm, warm_orders
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 from septet.errors import AgentApiError, AgentCrashedError
 from septet.system.locks import take_lock
 

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from septet.answers.finalizer import finalizer_prompt, shape_of
 from septet.answers.ladder import AnswerError
-from septet.answers.steps import forms_of, read_step_answer
+from septet.answers.steps import finalizer_prompt, forms_of, read_step_answer, shape_of
 from septet.contracts.names import Step
 
 REASONS = ("The JSON cannot be used: it is cut off.", "The text {holds} %s.")

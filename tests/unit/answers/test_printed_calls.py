@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from septet.answers.printed_calls import ends_in_printed_call
+from septet.answers.reasoning import ends_in_printed_call
 
 INVOKE = '<invoke name="Bash">\n<parameter name="command">make test</parameter>\n</invoke>'
 CALL = '{"name": "bash", "arguments": {"command": "make test"}}'

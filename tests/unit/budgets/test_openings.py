@@ -9,8 +9,8 @@ from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import AccountState, ReserveCall, SettleCall
 from septet.contracts.names import Step
+from septet.contracts.order import StepSettings
 from septet.contracts.rework import Rework
-from septet.contracts.run_limits import StepSettings
 from septet.contracts.steps import StepCall
 from septet.contracts.workspace import Workspace
 from septet.repository_file import load_repository_settings

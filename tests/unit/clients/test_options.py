@@ -14,7 +14,7 @@ from clients.cli.start.pipeline_input import pipeline_input
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.wire import Wire
-from septet.forges.choose import KINDS
+from septet.forges.kinds import KINDS
 from septet.settings import Settings
 
 ROOT = Path(__file__).parents[3]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from septet.commands.filler import Placeholder, check, fill, placeholders
 from septet.commands.loader import Command
+from septet.commands.prompt import Placeholder, check, fill, placeholders
 from septet.commands.values import FIRST_STEP, available
 from septet.contracts.names import Step
 from septet.errors import CommandError

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from septet.commands.filler import check
 from septet.commands.loader import Command, load, load_all, name_of
-from septet.commands.needs import missing
+from septet.commands.prompt import check, missing
 from septet.contracts.names import IssueClass, Step
 from septet.errors import CommandError
 

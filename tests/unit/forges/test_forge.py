@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from septet.errors import ForgeError, InvalidInputError
-from septet.forges.bounds import ISSUE_LIMIT_BYTES, bounded_issue
 from septet.forges.choose import forge_for, forge_name, token_for
 from septet.forges.forge import Forge
 from septet.forges.gitea.forge import GiteaForge, gitea_api
 from septet.forges.github.forge import GitHubForge, github_api
 from septet.forges.gitlab.forge import GitLabForge, gitlab_api
-from septet.forges.issue_for_agents import issue_for_agents
+from septet.forges.issue_text import ISSUE_LIMIT_BYTES, bounded_issue, issue_for_agents
 from septet.forges.local.forge import LocalForge
 from septet.forges.values import (
     BODY_LIMIT,

@@ -11,8 +11,8 @@ from fakes.forges.serving import serving_forge
 from fakes.forges.state import Asked, Fault
 
 from septet.errors import ForgeError, ForgeUnavailableError, InvalidInputError, NotFoundError, SeptetError
-from septet.forges.bounds import ISSUE_LIMIT_BYTES
 from septet.forges.github.forge import GitHubForge, github_api
+from septet.forges.issue_text import ISSUE_LIMIT_BYTES
 from septet.forges.values import Comment, NewPullRequest
 
 SHA = "b" * 40

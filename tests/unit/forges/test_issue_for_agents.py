@@ -1,7 +1,7 @@
 """The part of an issue that an agent gets: words of writers and the author, and only visible text."""
 
-from septet.forges.issue_for_agents import issue_for_agents
 from septet.forges.issue_history import Writers
+from septet.forges.issue_text import issue_for_agents
 from septet.forges.local.forge import LocalForge
 from septet.forges.values import Comment, Issue
 

@@ -14,7 +14,7 @@ from graphql import parse, validate
 
 from septet.contracts.order import IssueRequest, text_sha256
 from septet.errors import NotFoundError
-from septet.forges.github.graphql import HISTORY, VIEWER
+from septet.forges.github.answers import HISTORY, VIEWER
 from septet.forges.issue_history import RequestCheck, RequestReader, TellingForge, Writers
 from septet.system.timestamps import timestamp
 

@@ -8,10 +8,10 @@ import pytest
 from fakes.repositories import Origin, git, git_env, make_origin
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, RefusedTransitionError
-from septet.forges.bounds import ISSUE_LIMIT_BYTES
+from septet.forges.issue_text import ISSUE_LIMIT_BYTES
 from septet.forges.local.forge import LocalForge
 from septet.forges.local.merge import holds, merge_branch
-from septet.forges.local.ref_store import RefStore
+from septet.forges.local.records import RefStore
 from septet.forges.values import NewPullRequest, PullRequest
 from septet.git.engine.engine import Git
 

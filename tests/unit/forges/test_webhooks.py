@@ -11,8 +11,8 @@ from fakes.forges.state import ForgeFake, Note
 from fakes.webhooks import SECRET, WEBHOOKS, Sent, github_examples
 
 from septet.errors import InvalidInputError
-from septet.forges.choose import WEBHOOK_KINDS
 from septet.forges.events.webhooks import Delivery
+from septet.forges.kinds import WEBHOOK_KINDS
 
 HELLO = "https://github.com/Codertocat/Hello-World"
 SHA = "ec26c3e57ca3a959ca5aad62de7213c562f8c821"

@@ -3,7 +3,7 @@
 import pytest
 from fakes.solutions import execution, solution, task
 
-from septet.pipelines.execution import CheckedExecution, check_execution
+from septet.pipelines.solution import CheckedExecution, check_execution
 
 SOLUTION = solution(task(), task("T2", "src/b.py"))
 BOTH = [{"id": name, "status": "completed", "note": ""} for name in ("T1", "T2")]

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from septet.contracts.names import Step
-from septet.contracts.run_limits import StepSettings, Timeouts
+from septet.contracts.order import StepSettings, Timeouts
 from septet.errors import RepositorySettingsError
 from septet.repository_file import SIZE_LIMIT_BYTES, load_repository_settings
 from septet.repository_settings import RepositorySettings

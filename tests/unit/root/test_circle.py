@@ -2,7 +2,7 @@
 
 import pytest
 
-from septet.board.seats import circle_of
+from septet.board import circle_of
 
 pytestmark = pytest.mark.asyncio
 

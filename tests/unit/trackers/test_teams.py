@@ -3,11 +3,10 @@
 import pytest
 
 from septet.contracts.intake import IntakeInput
-from septet.contracts.tracker import TrackedClaim, TrackedIssue
+from septet.contracts.tracker import TrackedClaim, TrackedIssue, team_page
 from septet.errors import InvalidInputError
 from septet.settings import Settings
 from septet.trackers.choose import agent_of
-from septet.trackers.team_page import team_page
 from septet.trackers.tracker import TrackerIssue
 
 ISSUE = TrackerIssue("id", "ENG-12", "T", "", "https://linear.app/o/issue/ENG-12", "ENG", ("abc", "Payments"))

@@ -11,7 +11,7 @@ from septet.agents.clis.claude.stream import ClaudeStream, ClaudeTranscript
 from septet.agents.clis.login_files import LoginFile, TokenFields
 from septet.agents.clis.models import MESSAGES, MODELS, ModelPlace, below
 from septet.agents.clis.plain_settings import SettingsFile
-from septet.contracts.run_limits import Tools
+from septet.contracts.order import Tools
 from septet.errors import AgentError
 
 _LOGIN: Final = ("ANTHROPIC_*", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_MAX_OUTPUT_TOKENS")

@@ -14,7 +14,7 @@ from septet.agents.clis.models import ANY, CHAT, GENERATE, MESSAGES, MODELS, RES
 from septet.agents.clis.opencode.stream import OpenCodeStream, OpenCodeTranscript
 from septet.agents.clis.own_files import read_own_file
 from septet.agents.clis.plain_settings import SettingsFile, read_object
-from septet.contracts.run_limits import Tools
+from septet.contracts.order import Tools
 from septet.errors import AgentError
 
 _LOGIN: Final = (

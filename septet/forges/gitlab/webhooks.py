@@ -1,4 +1,4 @@
-"""The entry of GitLab for `choose`."""
+"""The webhooks of GitLab: their signatures, and their events in the common form."""
 
 import base64
 import hashlib
@@ -11,11 +11,14 @@ from pydantic import Field
 
 from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, Look, PullRequestTouched
 from septet.contracts.order import text_sha256
-from septet.forges.events.webhook_events import MOST_LABELS
-from septet.forges.events.webhooks import Delivery, ForeignEvent, WebhookKind, bounded_text, read_payload
-from septet.forges.gitlab.forge import GitLabForge, gitlab_api
-from septet.forges.kind import ForgeKind, web_address
-from septet.git.engine.address import Address
+from septet.forges.events.webhooks import (
+    MOST_LABELS,
+    Delivery,
+    ForeignEvent,
+    WebhookKind,
+    bounded_text,
+    read_payload,
+)
 
 _GITLAB: Final = "gitlab"
 _SIGNING: Final = "whsec_"
@@ -173,19 +176,4 @@ GITLAB_WEBHOOK: Final = WebhookKind(
         "Merge Request Hook": _merge_request,
         "Pipeline Hook": _pipeline,
     },
-)
-
-
-def connect_gitlab(address: Address, api_url: str | None, token: str | None) -> GitLabForge:
-    """Return the forge of a project."""
-    return GitLabForge(address.project, gitlab_api(api_url or f"{web_address(address)}/api/v4", token))
-
-
-GITLAB: Final = ForgeKind(
-    "gitlab",
-    "GitLab",
-    nests=True,
-    connect=connect_gitlab,
-    webhook=GITLAB_WEBHOOK,
-    login=("glab", "config", "get", "token", "--host"),
 )
