@@ -17,156 +17,77 @@ _OTHERS: Final = 0o077
 """The permission bits of the group and of all other users."""
 
 
+def _below(name: str) -> cached_property[Path]:
+    def path(state: "StateDir") -> Path:
+        return state.root / name
+
+    return cached_property(path)
+
+
 @dataclass(frozen=True)
 class StateDir:
     """The folders under `SEPTET_STATE_DIR`. A host of Septet is one such directory, not a machine."""
 
     root: Path
 
-    @cached_property
-    def mirrors(self) -> Path:
-        """The folder with one bare mirror for each repository."""
-        return self.root / "mirrors"
-
-    @cached_property
-    def workspaces(self) -> Path:
-        """The folder with one clone for each work order."""
-        return self.root / "workspaces"
-
-    @cached_property
-    def vaults(self) -> Path:
-        """The folder with one repository of snapshots (a vault) for each repository."""
-        return self.root / "vaults"
-
-    @cached_property
-    def restores(self) -> Path:
-        """The folder of snapshots that people restored without naming a folder; only people remove these files."""
-        return self.root / "restored"
-
-    @cached_property
-    def runs(self) -> Path:
-        """The folder with one folder for each work order, which contains one folder for each agent run."""
-        return self.root / "runs"
-
-    @cached_property
-    def agent_homes(self) -> Path:
-        """The folder in which the scripted agent records its sessions."""
-        return self.root / "agents"
-
-    @cached_property
-    def homes(self) -> Path:
-        """The folder with the sessions of agents' CLIs, for each work order."""
-        return self.root / "homes"
-
-    @cached_property
-    def key_scanner(self) -> Path:
-        """The folder of the compiled rules of the scanner for keys."""
-        return self.root / "scanner"
-
-    @cached_property
-    def forge_pauses(self) -> Path:
-        """The folder of the pauses of forges, with a file for each used-up limit, whose name is a hash."""
-        return self.root / "forge-pauses"
-
-    @cached_property
-    def logins(self) -> Path:
-        """The folder of the records about the user's logins that agents use, without the logins themselves."""
-        return self.root / "logins"
-
-    @cached_property
-    def packages(self) -> Path:
-        """The folder of the files that agents' CLIs have unpacked, for all work orders."""
-        return self.root / "packages"
-
-    @cached_property
-    def scratch(self) -> Path:
-        """The folder of temporary repositories."""
-        return self.root / "scratch"
-
-    @cached_property
-    def tokens(self) -> Path:
-        """The folder of the task tokens of the activities that run on this host."""
-        return self.root / "tokens"
-
-    @cached_property
-    def base_checks(self) -> Path:
-        """The folder of the results of checks before any work, with a folder for each base commit and settings."""
-        return self.root / "base-checks"
-
-    @cached_property
-    def worker_lock(self) -> Path:
-        """The lock that all workers of this host share while they run."""
-        return self.root / "worker.lock"
-
-    @cached_property
-    def metrics_lock(self) -> Path:
-        """The lock of the worker of this host that measures budgets for all hosts."""
-        return self.root / "metrics.lock"
-
-    @cached_property
-    def held_turns(self) -> Path:
-        """The folder of the turns whose use is not yet reported to the accounts of budgets."""
-        return self.root / "held"
-
-    @cached_property
-    def cost_notes(self) -> Path:
-        """The folder of the costs that are not yet reported to the history of their project."""
-        return self.root / "costs"
-
-    @cached_property
-    def runner(self) -> Path:
-        """The folder with the lock and the socket of the runner."""
-        return self.root / "runner"
-
-    @cached_property
-    def pipelines(self) -> Path:
-        """The folder with one folder for each pipeline, which contains solutions, results and report."""
-        return self.root / "pipelines"
-
-    @cached_property
-    def trash(self) -> Path:
-        """The folder of files that are no longer needed and that the janitor removes."""
-        return self.root / "removed"
-
-    @cached_property
-    def janitor_file(self) -> Path:
-        """The file with the time at which the janitor's last pass started."""
-        return self.root / "janitor.json"
-
-    @cached_property
-    def server_file(self) -> Path:
-        """The file with the address of the embedded server, for clients on this machine."""
-        return self.root / "server.json"
-
-    @cached_property
-    def api_token_file(self) -> Path:
-        """The file with the HTTP API's token, for clients of this user; no confined agent can read the file."""
-        return self.root / "api-token"
-
-    @cached_property
-    def page_key_file(self) -> Path:
-        """The file with the page's key, which stays valid after a restart of the page's server."""
-        return self.root / "page-key"
-
-    @cached_property
-    def page_file(self) -> Path:
-        """The file that `septet open` opens in a browser, so that no process argument contains the page's key."""
-        return self.root / "open.html"
-
-    @cached_property
-    def health_file(self) -> Path:
-        """The file with the time of the last worker poll that the server saw, for a container's health check."""
-        return self.root / "health.json"
-
-    @cached_property
-    def server_log(self) -> Path:
-        """The file with the output of the embedded server."""
-        return self.root / "server.log"
-
-    @cached_property
-    def database(self) -> Path:
-        """The file of the embedded server's database."""
-        return self.root / "temporal.db"
+    mirrors = _below("mirrors")
+    """The folder with one bare mirror for each repository."""
+    workspaces = _below("workspaces")
+    """The folder with one clone for each work order."""
+    vaults = _below("vaults")
+    """The folder with one repository of snapshots (a vault) for each repository."""
+    restores = _below("restored")
+    """The folder of snapshots that people restored without naming a folder; only people remove these files."""
+    runs = _below("runs")
+    """The folder with one folder for each work order, which contains one folder for each agent run."""
+    agent_homes = _below("agents")
+    """The folder in which the scripted agent records its sessions."""
+    homes = _below("homes")
+    """The folder with the sessions of agents' CLIs, for each work order."""
+    key_scanner = _below("scanner")
+    """The folder of the compiled rules of the scanner for keys."""
+    forge_pauses = _below("forge-pauses")
+    """The folder of the pauses of forges, with a file for each used-up limit, whose name is a hash."""
+    logins = _below("logins")
+    """The folder of the records about the user's logins that agents use, without the logins themselves."""
+    packages = _below("packages")
+    """The folder of the files that agents' CLIs have unpacked, for all work orders."""
+    scratch = _below("scratch")
+    """The folder of temporary repositories."""
+    tokens = _below("tokens")
+    """The folder of the task tokens of the activities that run on this host."""
+    base_checks = _below("base-checks")
+    """The folder of the results of checks before any work, with a folder for each base commit and settings."""
+    worker_lock = _below("worker.lock")
+    """The lock that all workers of this host share while they run."""
+    metrics_lock = _below("metrics.lock")
+    """The lock of the worker of this host that measures budgets for all hosts."""
+    held_turns = _below("held")
+    """The folder of the turns whose use is not yet reported to the accounts of budgets."""
+    cost_notes = _below("costs")
+    """The folder of the costs that are not yet reported to the history of their project."""
+    runner = _below("runner")
+    """The folder with the lock and the socket of the runner."""
+    pipelines = _below("pipelines")
+    """The folder with one folder for each pipeline, which contains solutions, results and report."""
+    trash = _below("removed")
+    """The folder of files that are no longer needed and that the janitor removes."""
+    janitor_file = _below("janitor.json")
+    """The file with the time at which the janitor's last pass started."""
+    server_file = _below("server.json")
+    """The file with the address of the embedded server, for clients on this machine."""
+    api_token_file = _below("api-token")
+    """The file with the HTTP API's token, for clients of this user; no confined agent can read the file."""
+    page_key_file = _below("page-key")
+    """The file with the page's key, which stays valid after a restart of the page's server."""
+    page_file = _below("open.html")
+    """The file that `septet open` opens in a browser, so that no process argument contains the page's key."""
+    health_file = _below("health.json")
+    """The file with the time of the last worker poll that the server saw, for a container's health check."""
+    server_log = _below("server.log")
+    """The file with the output of the embedded server."""
+    database = _below("temporal.db")
+    """The file of the embedded server's database."""
 
     def prepare(self) -> None:
         """Make the folders for this user only, and remove other users' permissions that an earlier release left.
@@ -194,7 +115,10 @@ class StateDir:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(PermissionError):  # a mounted volume may be another's
             for path in (self.root, *self.root.iterdir()):
-                _close_to_others(path)
+                with suppress(FileNotFoundError):
+                    status = path.lstat()
+                    if not stat.S_ISLNK(status.st_mode) and status.st_mode & _OTHERS:
+                        path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
     def _refuse_other_path(self) -> None:
         """Refuse a path that differs from the first path, because work would be done at the first path."""
@@ -221,13 +145,6 @@ class StateDir:
     def page_key(self) -> str:
         """Return the key that opens the page, which the first call writes to a file for this user only."""
         return _once(self.page_key_file, secrets.token_hex(_TOKEN_BYTES))
-
-
-def _close_to_others(path: Path) -> None:
-    with suppress(FileNotFoundError):
-        status = path.lstat()
-        if not stat.S_ISLNK(status.st_mode) and status.st_mode & _OTHERS:
-            path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
 
 def _once(path: Path, word: str) -> str:

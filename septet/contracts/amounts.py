@@ -131,8 +131,13 @@ class Limit(Wire):
 
     def __str__(self) -> str:
         """Return the form that `parse_limit` reads."""
-        amounts = (_text(self.usd, "usd"), _tokens_text(self.tokens), _text(self.minutes, "min"))
-        text = ",".join(amount for amount in amounts if amount)
+        parts = [] if self.usd is None else [f"{_number(self.usd)}usd"]
+        if self.tokens is not None:  # in the largest unit that gives a whole number
+            factor, unit = next((each for each in _TOKEN_UNITS if self.tokens % each[0] == 0), (1, "tok"))
+            parts.append(f"{self.tokens // factor}{unit}")
+        if self.minutes is not None:
+            parts.append(f"{_number(self.minutes)}min")
+        text = ",".join(parts)
         return f"{text}{_DAILY}" if self.daily else text
 
 
@@ -222,18 +227,6 @@ def describe_spending(use: Spending, limit: Limit) -> str:
         digits = max(_decimals(limit.minutes), 1)
         parts.append(f"{use.seconds / _SECONDS:.{digits}f} of {_number(limit.minutes)} minutes")
     return ", ".join(parts)
-
-
-def _tokens_text(tokens: int | None) -> str:
-    """Return a number of tokens in the largest unit that gives a whole number."""
-    if tokens is None:
-        return ""
-    factor, unit = next((each for each in _TOKEN_UNITS if tokens % each[0] == 0), (1, "tok"))
-    return f"{tokens // factor}{unit}"
-
-
-def _text(amount: float | None, unit: str) -> str:
-    return "" if amount is None else f"{_number(amount)}{unit}"
 
 
 def _decimals(amount: float) -> int:

@@ -4,7 +4,7 @@ Every model is strict: it refuses a missing key, an extra key or a value of anot
 docstring of a field as the description in the JSON Schema.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -16,57 +16,52 @@ Text = Annotated[str, StringConstraints(max_length=65_536, pattern=r"\S")]
 """A non-blank text."""
 
 
-class ClassifyIssueAnswer(StrictWire):
+class AgentAnswer(StrictWire):
+    """An answer with one field that says the most."""
+
+    main_field: ClassVar[str]
+
+    @property
+    def result_text(self) -> str:
+        """The main field, as people see the answer."""
+        return str(getattr(self, self.main_field))
+
+
+class ClassifyIssueAnswer(AgentAnswer):
     """The kind of work that the issue requests."""
 
     issue_class: Literal["/bug", "/feature", "/chore"]
     """The kind: `/bug`, `/feature` or `/chore`."""
-
-    @property
-    def result_text(self) -> str:
-        """The class itself."""
-        return self.issue_class
+    main_field: ClassVar[str] = "issue_class"
 
 
-class BuildPlanAnswer(StrictWire):
+class BuildPlanAnswer(AgentAnswer):
     """The file of the plan."""
 
     plan_path: Line
     """The plan's path, relative to the repository's root."""
     summary: str
     """The plan in one or two sentences."""
-
-    @property
-    def result_text(self) -> str:
-        """The plan's path."""
-        return self.plan_path
+    main_field: ClassVar[str] = "plan_path"
 
 
-class FindPlanFileAnswer(StrictWire):
+class FindPlanFileAnswer(AgentAnswer):
     """The file that holds the plan."""
 
     plan_path: Line
     """The plan's path, relative to the repository's root, or "0" when there is none."""
-
-    @property
-    def result_text(self) -> str:
-        """The path, or `0`."""
-        return self.plan_path
+    main_field: ClassVar[str] = "plan_path"
 
 
-class GenerateBranchAnswer(StrictWire):
+class GenerateBranchAnswer(AgentAnswer):
     """The branch for this work."""
 
     branch_name: Line
     """The branch's name, in a form that git accepts."""
-
-    @property
-    def result_text(self) -> str:
-        """The branch's name."""
-        return self.branch_name
+    main_field: ClassVar[str] = "branch_name"
 
 
-class ImplementPlanAnswer(StrictWire):
+class ImplementPlanAnswer(AgentAnswer):
     """The work that was done."""
 
     success: bool
@@ -77,11 +72,7 @@ class ImplementPlanAnswer(StrictWire):
     """The most important changes, one sentence each."""
     key_learnings: tuple[str, ...]
     """The facts that the next reader of this code should know, one sentence each."""
-
-    @property
-    def result_text(self) -> str:
-        """The summary."""
-        return self.summary
+    main_field: ClassVar[str] = "summary"
 
 
 class ThreadReply(StrictWire):
@@ -93,7 +84,7 @@ class ThreadReply(StrictWire):
     """The text of the reply, in Markdown."""
 
 
-class ReworkAnswer(StrictWire):
+class ReworkAnswer(AgentAnswer):
     """The work on the checks, reviews and conflicts of a pull request."""
 
     success: bool
@@ -104,37 +95,25 @@ class ReworkAnswer(StrictWire):
     """The whole message of the commit with this work: a subject line, and a body after a blank line."""
     replies: tuple[ThreadReply, ...]
     """One reply for each thread in the prompt."""
-
-    @property
-    def result_text(self) -> str:
-        """The summary."""
-        return self.summary
+    main_field: ClassVar[str] = "summary"
 
 
-class CreateCommitAnswer(StrictWire):
+class CreateCommitAnswer(AgentAnswer):
     """The message of the commit."""
 
     commit_message: Text
     """The whole message: a subject line, and a body after a blank line if one is needed."""
-
-    @property
-    def result_text(self) -> str:
-        """The message."""
-        return self.commit_message
+    main_field: ClassVar[str] = "commit_message"
 
 
-class PullRequestText(StrictWire):
+class PullRequestText(AgentAnswer):
     """Title and body for the pull request that the engine opens."""
 
     title: Line
     """The pull request's title."""
     body: str
     """The pull request's description, in Markdown."""
-
-    @property
-    def result_text(self) -> str:
-        """The title; the step's own result is the pull request's URL."""
-        return self.title
+    main_field: ClassVar[str] = "title"
 
 
 class SuspectedPlace(StrictWire):
@@ -162,16 +141,12 @@ class ReadOutgoingAnswer(StrictWire):
         return f"findings: {len(self.findings)}"
 
 
-class PullRequestUrl(StrictWire):
+class PullRequestUrl(AgentAnswer):
     """A pull request that the agent opened itself."""
 
     url: Annotated[str, Field(pattern=r"^(https?|file)://\S+$", max_length=2048)]
     """The pull request's address."""
-
-    @property
-    def result_text(self) -> str:
-        """The address."""
-        return self.url
+    main_field: ClassVar[str] = "url"
 
 
 CreatePullRequestAnswer = PullRequestText | PullRequestUrl

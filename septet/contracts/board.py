@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.task import Task, TaskError
+from septet.contracts.task import Task
 from septet.contracts.wire import Wire
 from septet.system.text import cut
 
@@ -95,13 +95,17 @@ _ONLY_IN_MEMO: Final = ("title", "error", "rework", "budget")
 
 def row_of(task: Task) -> Task:
     """Return a task without its steps, and with its texts cut."""
+    error = task.error
+    if error is not None:
+        texts = {"message": cut(error.message, _MESSAGE_LIMIT), "remedy": cut(error.remedy, _MESSAGE_LIMIT)}
+        error = error.model_copy(update=texts)
     return task.model_copy(
         update={
             "steps": (),
             "title": cut(task.title, _TITLE_LIMIT),
             "description": cut(task.description, DESCRIPTION_LIMIT),
             "rescues": task.rescues[-_RESCUES:],
-            "error": _cut_error(task.error) if task.error else None,
+            "error": error,
         }
     )
 
@@ -125,14 +129,10 @@ def waits_in(order: WorkOrderInput) -> Stage | None:
 
 
 def first_task(order_id: str, order: WorkOrderInput, waits: Stage | None, now: str) -> Task:
-    """Return the task of a new work order.
-
-    Args:
-        order_id: The work order's id.
-        order: The work order's input.
-        waits: The stage in which the work order waits on the board; `None` if the work order begins at once.
-        now: The present time: ISO 8601, UTC.
-    """
+    """Return the task of a new work order, which begins at once if `waits` is `None`; `now` is ISO 8601, UTC."""
+    external_id = str(order.issue or "")
+    if order.tracker is not None:
+        external_id = order.tracker.key or order.tracker.id
     return Task(
         id=order_id,
         project=order.project or "",
@@ -145,21 +145,10 @@ def first_task(order_id: str, order: WorkOrderInput, waits: Stage | None, now: s
         effort=order.effort,
         score=order.priority + order.impact - order.effort,
         assigned_agent=order.agent,
-        external_id=_external_id(order),
+        external_id=external_id,
         issue_number=str(order.issue or ""),
         repository_url=order.repository,
         after=order.after,
         created_at=now,
         updated_at=now,
-    )
-
-
-def _external_id(order: WorkOrderInput) -> str:
-    """Return the issue's name on its tracker or forge; empty for an issue that was given as text."""
-    return (order.tracker.key or order.tracker.id) if order.tracker is not None else str(order.issue or "")
-
-
-def _cut_error(error: TaskError) -> TaskError:
-    return error.model_copy(
-        update={"message": cut(error.message, _MESSAGE_LIMIT), "remedy": cut(error.remedy, _MESSAGE_LIMIT)}
     )

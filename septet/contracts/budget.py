@@ -246,10 +246,5 @@ class QuotaPause(Wire):
 
 
 def quota_id(task_queue: str, login: str) -> str:
-    """Return the id of the workflow that runs as long as a login is paused.
-
-    Args:
-        task_queue: The queue of work orders.
-        login: A digest of the login, never its key.
-    """
+    """Return the id of the workflow that runs as long as a login is paused; `login` is a digest, never a key."""
     return f"{task_queue}-quota/{login}"

@@ -30,12 +30,7 @@ class Target(StrEnum):
 ALLOWED: Final[Mapping[tuple[Status, Stage], tuple[Target, ...]]] = MappingProxyType(
     {
         (Status.PENDING, Stage.COLLECTED): (Target.TRIAGED, Target.BLOCKED, Target.CANCELLED),
-        (Status.PENDING, Stage.TRIAGED): (
-            Target.COLLECTED,
-            Target.EXECUTING,
-            Target.BLOCKED,
-            Target.CANCELLED,
-        ),
+        (Status.PENDING, Stage.TRIAGED): (Target.COLLECTED, Target.EXECUTING, Target.BLOCKED, Target.CANCELLED),
         (Status.PENDING, Stage.BLOCKED): (Target.COLLECTED, Target.TRIAGED, Target.CANCELLED),
         (Status.RUNNING, Stage.EXECUTING): (Target.BLOCKED, Target.CANCELLED),
         (Status.WAITING, Stage.EXECUTING): (Target.BLOCKED, Target.CANCELLED),
@@ -54,15 +49,6 @@ def targets_of(status: Status, stage: Stage) -> tuple[Target, ...]:
     return ALLOWED.get((status, stage), ())
 
 
-_FINISHED: Final = "It is finished and cannot be moved."
-
-
-def _way_on(task: Task) -> str:
-    if task.status is Status.CANCELLED or task.has_plan_alone:
-        return f"It has ended. `septet retry {task.id}` continues it."
-    return _FINISHED
-
-
 def check_move(task: Task, to: Target) -> None:
     """Check that a move is allowed.
 
@@ -70,11 +56,15 @@ def check_move(task: Task, to: Target) -> None:
         RefusedTransitionError: The move is not allowed; the remedy lists the allowed targets.
     """
     targets = targets_of(task.status, task.stage)
-    if to not in targets:
-        raise RefusedTransitionError(
-            f"{task.id} is in {task.stage.value} ({task.status.value}) and cannot move to {to.value}.",
-            remedy=f"From here it can move to: {', '.join(targets)}." if targets else _way_on(task),
-        )
+    if to in targets:
+        return
+    remedy = "It is finished and cannot be moved."
+    if targets:
+        remedy = f"From here it can move to: {', '.join(targets)}."
+    elif task.status is Status.CANCELLED or task.has_plan_alone:
+        remedy = f"It has ended. `septet retry {task.id}` continues it."
+    message = f"{task.id} is in {task.stage.value} ({task.status.value}) and cannot move to {to.value}."
+    raise RefusedTransitionError(message, remedy=remedy)
 
 
 HISTORY_KEPT = 100

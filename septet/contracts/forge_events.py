@@ -14,8 +14,6 @@ from septet.contracts.wire import Wire
 
 EVENT_TEXT_LIMIT: Final = 8000
 """The most characters of a text that a person wrote."""
-_LABELS: Final = 100
-_PULL_REQUESTS: Final = 20
 
 
 class ForgeEvent(Wire):
@@ -33,7 +31,7 @@ class IssueChanged(ForgeEvent):
     kind: Literal["issue"] = "issue"
     number: int
     state: Literal["open", "closed"] = "open"
-    labels: tuple[str, ...] = Field(default=(), max_length=_LABELS)
+    labels: tuple[str, ...] = Field(default=(), max_length=100)
     """All labels of the issue after the event."""
     actor: str = Field(default="", max_length=200)
     """The account that caused the event."""
@@ -73,7 +71,7 @@ class PullRequestTouched(ForgeEvent):
     """The address of the pull request; empty if the event names a commit."""
     commit: str = Field(default="", max_length=64)
     """The commit whose checks have ended."""
-    pull_requests: tuple[int, ...] = Field(default=(), max_length=_PULL_REQUESTS)
+    pull_requests: tuple[int, ...] = Field(default=(), max_length=20)
     """The pull requests that the forge names for the commit; may be empty."""
 
 
@@ -104,11 +102,5 @@ class CommandComment(Wire):
 
 
 def comment_workflow_id(forge: str, key: str, comment_id: int) -> str:
-    """Return the id of the workflow that obeys a comment's command.
-
-    Args:
-        forge: The forge's name.
-        key: The key of the repository's address.
-        comment_id: The comment's id on the forge.
-    """
+    """Return the id of the workflow that obeys a comment's command."""
     return f"comment/{forge}/{key}/{comment_id}"

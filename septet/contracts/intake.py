@@ -85,10 +85,6 @@ def choose_intake(intakes: Sequence[IntakeInput], labels: Collection[str]) -> In
 
     An intake whose label the issue has takes precedence; among several, an intake that waits for approval of the
     plan; among several of these, the intake whose label comes first in the alphabet.
-
-    Args:
-        intakes: The intakes of the repository, at least one.
-        labels: The labels of the issue.
     """
     return min(intakes, key=lambda each: (each.label not in labels, not each.approve_plan, each.label))
 

@@ -18,8 +18,6 @@ ACTIVITY: Final = "septet-activity"
 owner."""
 _ID_LIMIT: Final = 64
 _REFUSED: Final = "septet-refused"
-_NOT_SEALED: Final = b"it is not sealed"
-_DAMAGED: Final = b"its seal is damaged"
 NOTHING_SEALED: Final = MappingProxyType({_REFUSED: b"there is none that could be sealed"})
 """The metadata of the payload that replaces a missing payload for a worker."""
 
@@ -53,7 +51,7 @@ def key_id_of(metadata: Mapping[str, bytes]) -> str | None:
 
 def refusing_metadata(metadata: Mapping[str, bytes], *, is_damaged: bool = False) -> dict[str, bytes]:
     """Return the metadata of a payload that a worker must refuse."""
-    return {**metadata, _REFUSED: _DAMAGED if is_damaged else _NOT_SEALED}
+    return {**metadata, _REFUSED: b"its seal is damaged" if is_damaged else b"it is not sealed"}
 
 
 def refusal_of(metadata: Mapping[str, bytes]) -> str | None:

@@ -1,10 +1,10 @@
 """The answers of a pipeline's two agents: the planner's solution, and the executor's result."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from septet.contracts.answers import Line, Text
+from septet.contracts.answers import AgentAnswer, Line, Text
 from septet.contracts.wire import StrictWire, Wire
 
 SOLUTION_LIMIT_BYTES = 256 * 1024
@@ -47,7 +47,7 @@ class SolutionTask(StrictWire):
     """The estimated minutes of work."""
 
 
-class SolutionAnswer(StrictWire):
+class SolutionAnswer(AgentAnswer):
     """The solution of one issue."""
 
     id: TaskId
@@ -60,11 +60,7 @@ class SolutionAnswer(StrictWire):
     """The pieces of the work, which together cover the whole issue."""
     predicted_files: Annotated[tuple[Path, ...], Field(min_length=1, max_length=1000)]
     """Every file that the work will create, change or delete, except the plan's file."""
-
-    @property
-    def result_text(self) -> str:
-        """The plan's path."""
-        return self.plan_path
+    main_field: ClassVar[str] = "plan_path"
 
 
 class TaskDone(StrictWire):
@@ -78,7 +74,7 @@ class TaskDone(StrictWire):
     """A note on the result, with the reason if the task is not completed; may be empty."""
 
 
-class ExecutionAnswer(StrictWire):
+class ExecutionAnswer(AgentAnswer):
     """The result of a solution."""
 
     status: Literal["completed", "failed"]
@@ -91,11 +87,7 @@ class ExecutionAnswer(StrictWire):
     """The commit that the agent made itself, if it made one."""
     files_modified: Annotated[tuple[Path, ...], Field(max_length=1000)]
     """Every file that was created, changed or deleted."""
-
-    @property
-    def result_text(self) -> str:
-        """The summary."""
-        return self.summary
+    main_field: ClassVar[str] = "summary"
 
 
 class ExecutionRecord(Wire):

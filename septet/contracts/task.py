@@ -14,13 +14,6 @@ from septet.contracts.names import Stage, Status
 from septet.contracts.rework import ReworkState
 from septet.contracts.wire import Wire
 
-_USUAL_READINGS: Final = (None, "structured", "json")
-_FROM_TEXT: Final = "read from its text"
-_READINGS: Final = {
-    "fence": "read from JSON in its text", "embedded": "read from JSON in its text",
-    "mended": "read from mended JSON",
-}  # fmt: skip
-
 
 class TaskStep(Wire):
     """One step of a work order, as every interface shows it."""
@@ -56,7 +49,15 @@ class TaskStep(Wire):
     @property
     def reading(self) -> str:
         """The way in which the worker read the step's answer, in words; empty for the usual way."""
-        return "" if self.parsed_by in _USUAL_READINGS else _READINGS.get(self.parsed_by, _FROM_TEXT)
+        match self.parsed_by:
+            case None | "structured" | "json":
+                return ""
+            case "fence" | "embedded":
+                return "read from JSON in its text"
+            case "mended":
+                return "read from mended JSON"
+            case _:
+                return "read from its text"
 
 
 class TaskError(Wire):

@@ -2,7 +2,7 @@
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from inspect import cleandoc, get_annotations
 from itertools import pairwise
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
-
-_NO_DOCS: Mapping[str, str] = MappingProxyType({})
 
 
 class Wire(BaseModel):
@@ -73,7 +71,7 @@ def docs_of_fields(model: type) -> Mapping[str, str]:
     for kind in reversed(model.__mro__):
         for name in get_annotations(kind):
             docs.pop(name, None)  # a redeclared field has another meaning
-        docs |= _docs_in(kind.__module__).get(kind.__qualname__, _NO_DOCS)
+        docs |= _docs_in(kind.__module__).get(kind.__qualname__, {})
     return docs
 
 
@@ -81,19 +79,12 @@ def docs_of_fields(model: type) -> Mapping[str, str]:
 def _docs_in(module: str) -> Mapping[str, Mapping[str, str]]:
     """Return the docstrings of a module's classes, by class and name."""
     source = getattr(sys.modules.get(module), "__file__", None)
-    if source is None:
-        return MappingProxyType({})
-    return MappingProxyType(
-        {
-            node.name: dict(_docs_below(node))
-            for node in ast.parse(Path(source).read_bytes()).body
-            if isinstance(node, ast.ClassDef)
-        }
-    )
-
-
-def _docs_below(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for field, doc in pairwise(node.body):
-        match field, doc:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
-                yield name, cleandoc(words)
+    docs: dict[str, dict[str, str]] = {}
+    for node in ast.parse(Path(source).read_bytes()).body if source is not None else ():
+        if isinstance(node, ast.ClassDef):
+            docs[node.name] = {}
+            for field, doc in pairwise(node.body):
+                match field, doc:
+                    case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))):
+                        docs[node.name][name] = cleandoc(words)
+    return MappingProxyType(docs)

@@ -58,9 +58,7 @@ _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
 def describe_mistakes(error: ValidationError, fields: Iterable[str] = ()) -> str:
     """Return the mistakes, each with its place and never with its value, such as `plan_sha256 is missing`.
 
-    Args:
-        error: Pydantic's error.
-        fields: The names of the input's fields, for suggestions in place of an unknown name.
+    `fields` are the names of the input's fields, for suggestions in place of an unknown name.
     """
     details, names = error.errors(include_url=False, include_input=False), list(fields)
     return "; ".join(place_and_reason(detail, names) for detail in details[:_MOST])
@@ -69,14 +67,14 @@ def describe_mistakes(error: ValidationError, fields: Iterable[str] = ()) -> str
 def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, within: str = "") -> str:
     """Return the place and the reason of a mistake, or only the reason of a mistake in the whole input.
 
-    Args:
-        detail: One of `ValidationError.errors()`.
-        fields: As for `describe_mistakes`.
-        within: The name of the whole input.
+    `detail` is one of `ValidationError.errors()`; `within` is the name of the whole input.
     """
     place, reason = place_of_mistake(detail["loc"]), reason_of(detail)
-    if detail["type"] == "extra_forbidden" and (meant := _find_meant_name(place, list(fields))):
-        reason += f" (did you mean {meant}?)"
+    if detail["type"] == "extra_forbidden":
+        known = list(fields)
+        elsewhere = [each for each in _ELSEWHERE.get(place, ()) if each in known]
+        if meant := elsewhere or get_close_matches(place, known, n=1):
+            reason += f" (did you mean {meant[0]}?)"
     if detail["type"] in _WHOLE and not place:
         return reason
     return f"{place or within or 'the input'} {reason}"
@@ -90,12 +88,6 @@ def find_odd_text(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
         except UnicodeEncodeError:
             return {"type": "string_unicode", "loc": (name,)}
     return None
-
-
-def _find_meant_name(name: str, fields: Sequence[str]) -> str:
-    """Return the field that a misspelt name, or another interface's name, means; empty without a similar field."""
-    elsewhere = [each for each in _ELSEWHERE.get(name, ()) if each in fields]
-    return next(iter(elsewhere or get_close_matches(name, fields, n=1)), "")
 
 
 def place_of_mistake(location: Sequence[int | str]) -> str:
@@ -131,26 +123,18 @@ def _choices(context: Mapping[str, Any]) -> str:
     return f"must be one of {str(context['expected']).replace(' or ', ', ')}"
 
 
-def _length(words: str, name: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda context: f"{words} {context[name]:,} characters"
-
-
-def _entries(words: str, name: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda context: f"{words} {context[name]:,} entries"
-
-
 _WITH_FIGURES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "greater_than": lambda context: f"must be more than {context['gt']}",
     "greater_than_equal": lambda context: f"must be at least {context['ge']}",
     "less_than": lambda context: f"must be less than {context['lt']}",
     "less_than_equal": lambda context: f"must be at most {context['le']}",
-    "string_too_long": _length("must have at most", "max_length"),
+    "string_too_long": lambda context: f"must have at most {context['max_length']:,} characters",
     "string_too_short": lambda context: (
         "must not be empty"
         if context["min_length"] == 1
         else f"must have at least {context['min_length']} characters"
     ),
-    "too_long": _entries("must have at most", "max_length"),
+    "too_long": lambda context: f"must have at most {context['max_length']:,} entries",
     "too_short": lambda context: (
         "must not be empty"
         if context["min_length"] == 1
