@@ -45,11 +45,6 @@ class RepositoryAnswer(NamedRepository):
     source: NamedRepository | None = None
     """The root of this repository's chain of forks."""
 
-    @property
-    def parent_name(self) -> str:
-        """The name of the repository from which this repository was forked; empty without a parent."""
-        return self.parent.full_name if self.parent else ""
-
     def is_fork_of(self, project: str) -> bool:
         """Return whether this repository is a fork of `project`, directly or through a chain of forks."""
         return any(each is not None and each.is_named(project) for each in (self.parent, self.source))

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from pydantic import SecretStr
@@ -23,49 +22,33 @@ _KEPT_SECONDS: Final = 60.0
 _TIMEOUT_SECONDS: Final = 20.0
 
 
-@dataclass(slots=True)
-class LoginTokens:
-    """The tokens that programs printed last, by program and host."""
+_tokens: Final[dict[tuple[tuple[str, ...], str], tuple[float, str]]] = {}
+"""The tokens that programs printed last, each with the time, by program and host."""
+_lock: Final = threading.Lock()
 
-    _known: dict[tuple[tuple[str, ...], str], tuple[float, str]] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def token(self, argv: Sequence[str], host: str, env: Mapping[str, str]) -> str:
-        """Return the token that a program has for a host; `argv` with the host appended prints the token.
-
-        Raises:
-            ForgeError: The program does not exist, or has no login for the host.
-        """
-        key = (tuple(argv), host)
-        with self._lock:
-            known = self._known.get(key)
-            if known is not None and time.monotonic() - known[0] < _KEPT_SECONDS:
-                return known[1]
-            token = _ask([*argv, host], host, env)
-            self._known[key] = (time.monotonic(), token)
-            return token
+def _login_token(argv: tuple[str, ...], host: str, env: Mapping[str, str]) -> str:
+    """Return the token that a program has for a host; `argv` with the host appended prints the token."""
+    with _lock:
+        known = _tokens.get((argv, host))
+        if known is None or time.monotonic() - known[0] >= _KEPT_SECONDS:
+            known = _tokens[argv, host] = (time.monotonic(), _ask([*argv, host], host, env))
+        return known[1]
 
 
 def _ask(argv: Sequence[str], host: str, env: Mapping[str, str]) -> str:
-    login = f"Run `{argv[0]} auth login --hostname {host}` as the worker's user, or set the forge's token."
     try:
         done = run(argv, env=env, timeout_seconds=_TIMEOUT_SECONDS)
     except OSError as error:
         message = f"`{argv[0]}` could not be started: {error.strerror}."
-        raise ForgeError(
-            message,
-            remedy=f"Install {argv[0]}, or start the worker (`septet up`) again without it in "
-            "SEPTET_FORGE_LOGINS.",
-        ) from error
+        remedy = f"Install {argv[0]}, or start the worker (`septet up`) again without it in SEPTET_FORGE_LOGINS."
+        raise ForgeError(message, remedy=remedy) from error
     token = done.stdout.decode("utf-8", "replace").strip()
-    if done.exit_code != 0 or done.timed_out or not token or len(token.split()) != 1:
-        raise ForgeError(f"`{argv[0]}` has no login for {host}.", remedy=login)
+    if done.exit_code != 0 or done.timed_out or len(token.split()) != 1:
+        remedy = f"Run `{argv[0]} auth login --hostname {host}` as the worker's user, or set the forge's token."
+        raise ForgeError(f"`{argv[0]}` has no login for {host}.", remedy=remedy)
     hide_of(f"{argv[0]}, {host}", [token])
     return token
-
-
-LOGINS: Final = LoginTokens()
-"""The login tokens of this process."""
 
 
 _HOSTS_NAMES: Final = ", ".join(f"SEPTET_{kind.name.upper()}_HOSTS" for kind in KINDS)
@@ -181,5 +164,5 @@ def _token(kind: ForgeKind, address: Address, settings: Settings) -> str | None:
         app = GitHubApp(settings.github_app_id, settings.github_app_key_file)
         return INSTALLATIONS.token(app, github_api_url(address, settings.github_api_url), address.project)
     if kind.login and kind.login[0] in settings.forge_logins:
-        return LOGINS.token(kind.login, address.host, settings.forge_login_env)
+        return _login_token(kind.login, address.host, settings.forge_login_env)
     return None

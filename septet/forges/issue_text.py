@@ -18,18 +18,21 @@ _MOST_AUTHORS: Final = 30
 
 
 def issue_for_agents(issue: Issue, writers: Writers | None) -> dict[str, JsonValue]:
-    """Return an issue in the form for agents.
+    """Return an issue in the form for agents; `writers` is `None` if only people on this machine write.
 
-    Args:
-        issue: The issue as the forge has it.
-        writers: The accounts that may push; `None` if only people on this machine write. A comment counts only if
-            its author may push or is the issue's author; other comments are left out and counted.
+    A comment counts only if its author may push or is the issue's author; other comments are left out and counted.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
         ForgeError: The forge refused.
     """
-    comments = issue.comments if writers is None else _that_count(issue, writers)
+    comments = issue.comments
+    if writers is not None:
+        authors = dict.fromkeys(each.author for each in reversed(comments) if not each.is_note)
+        asked = [each for each in authors if each != issue.author][:_MOST_AUTHORS]
+        counting = {issue.author, *(each for each in asked if writers.may_write(each))}
+        kept = [each for each in comments if each.is_note or each.author in counting]
+        comments = (*left_out(len(comments) - len(kept), issue.url), *kept)
     return {
         "number": issue.number,
         "title": visible_line(issue.title),
@@ -60,15 +63,6 @@ def left_out(count: int, url: str) -> tuple[Comment, ...]:
     return (Comment("septet", f"[{words} left out; all are at {url}]"),) if count else ()
 
 
-def _that_count(issue: Issue, writers: Writers) -> Sequence[Comment]:
-    """Return the comments of writers and of the issue's author, after a note that counts the omitted comments."""
-    authors = dict.fromkeys(each.author for each in reversed(issue.comments) if not each.is_note)
-    asked = [each for each in authors if each != issue.author][:_MOST_AUTHORS]
-    counting = {issue.author, *(each for each in asked if writers.may_write(each))}
-    kept = [each for each in issue.comments if each.is_note or each.author in counting]
-    return (*left_out(len(issue.comments) - len(kept), issue.url), *kept)
-
-
 ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most bytes of an issue's body and comments together."""
 MOST_LABELLED: Final = 1000
@@ -80,27 +74,27 @@ def bounded_issue(issue: Issue) -> Issue:
 
     The body has priority; the newest comments, which describe the present state, come next.
     """
-    whole, body = issue.text_sha256, _cut(issue.body, ISSUE_LIMIT_BYTES, issue.url)
-    room_bytes = ISSUE_LIMIT_BYTES - len(body.encode(errors="replace"))
-    comments: list[Comment] = []
-    for comment in reversed(issue.comments):
+    body, content = issue.body, issue.body.encode(errors="replace")
+    if len(content) > ISSUE_LIMIT_BYTES:
+        note = f"\n\n[{len(content)} bytes, cut here; the whole text is at {issue.url}]"
+        body = content[: ISSUE_LIMIT_BYTES - len(note.encode())].decode(errors="ignore") + note
+    comments = newest_comments(issue.comments, ISSUE_LIMIT_BYTES - len(body.encode(errors="replace")), issue.url)
+    title = " ".join(issue.title.split())[:TITLE_LIMIT]
+    sha256 = issue.text_sha256 or text_sha256(issue.title, issue.body)
+    return replace(issue, title=title, body=body, comments=comments, text_sha256=sha256)
+
+
+def newest_comments(comments: Sequence[Comment], room_bytes: int, url: str) -> tuple[Comment, ...]:
+    """Return the newest comments that fit into `room_bytes`, after a note on the number of older comments."""
+    kept: list[Comment] = []
+    for comment in reversed(comments):
         room_bytes -= len(comment.body.encode(errors="replace"))
         if room_bytes < 0:
             break
-        comments.insert(0, comment)
-    older = len(issue.comments) - len(comments)
-    note = (Comment("septet", f"[{older} older comments are left out; all are at {issue.url}]"),) if older else ()
-    title = " ".join(issue.title.split())[:TITLE_LIMIT]
-    sha256 = whole or text_sha256(issue.title, issue.body)
-    return replace(issue, title=title, body=body, comments=(*note, *comments), text_sha256=sha256)
-
-
-def _cut(text: str, limit_bytes: int, url: str) -> str:
-    encoded = text.encode(errors="replace")
-    if len(encoded) <= limit_bytes:
-        return text
-    note = f"\n\n[{len(encoded)} bytes, cut here; the whole text is at {url}]"
-    return encoded[: limit_bytes - len(note.encode())].decode(errors="ignore") + note
+        kept.insert(0, comment)
+    older = len(comments) - len(kept)
+    note = (Comment("septet", f"[{older} older comments are left out; all are at {url}]"),) if older else ()
+    return (*note, *kept)
 
 
 def bounded_list(issues: Sequence[Issue], label: str, project: str) -> tuple[Issue, ...]:

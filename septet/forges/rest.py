@@ -19,7 +19,7 @@ from septet.forges.answers import (
     UserAnswer,
 )
 from septet.forges.events.polls import RecentPullRequests
-from septet.forges.http.api import OWN_ACCOUNTS, HttpApi
+from septet.forges.http.api import HttpApi, account_of_key
 from septet.forges.issue_text import MOST_LABELLED, bounded_issue, bounded_list
 from septet.forges.opening import Addition, CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.renames import NAMES, asked_for
@@ -107,7 +107,7 @@ class RestForge(ABC):
         with self.api.asking(f"the fork {fork}", self.root_of(fork)) as client:
             answer = client.get(self.repository_form, "")
         if not answer.is_fork_of(self.now):
-            raise no_fork_of(fork, self.now, answer.parent_name)
+            raise no_fork_of(fork, self.now, answer.parent.full_name if answer.parent else "")
 
     def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
         """Return the open pull request of branch `head`; see `Forge.find_pull_request`."""
@@ -200,12 +200,8 @@ class RestForge(ABC):
         return not own or account.lower() == own.lower()
 
     def own_account(self) -> str:
-        """Return the account of the worker's key; empty if the forge refuses to report the account.
-
-        Raises:
-            ForgeUnavailableError: The forge did not answer.
-        """
-        return OWN_ACCOUNTS.name_of(self.api.url, self.api.token, self.ask_own_account)
+        """Return the account of the worker's key; empty if the forge refuses to report the account."""
+        return account_of_key(self.api, self.ask_own_account)
 
     def ask_own_account(self) -> str:
         """Request the account of the worker's key from the forge."""
@@ -244,12 +240,7 @@ class RestForge(ABC):
         return f"issues/comments/{comment_id}"
 
     def comment_place(self, what: str, thing: str) -> CommentPlace:
-        """Return the comments on an issue or a pull request.
-
-        Args:
-            what: The name of the thing, for errors.
-            thing: The path of the thing.
-        """
+        """Return the comments on the thing with the path `thing`; `what` is its name for errors."""
 
         def comments() -> list[MarkedComment]:
             with self.asking(f"the comments on {what}") as client:

@@ -8,14 +8,11 @@ from typing import Final, Literal, Protocol
 from pydantic import JsonValue
 
 from septet.contracts.tracker import SessionMessage
-from septet.forges.issue_text import comment_for_agents, left_out
+from septet.forges.issue_text import ISSUE_LIMIT_BYTES, comment_for_agents, left_out, newest_comments
 from septet.forges.values import Comment
 from septet.outgoing.visible import visible_line, visible_text
 from septet.system.text import cut, one_line
 
-_ISSUE_LIMIT_BYTES: Final = 256 * 1024
-"""The most bytes of an issue's body and comments together."""
-_TITLE_LIMIT: Final = 256
 _HEARD: Final = ("member", "guest")
 """The roles of authors whose comments agents get: people of the workspace, but no apps and no outsiders."""
 _STANDINGS: Final = {"guest": "a guest of the workspace", "app": "an app"}
@@ -141,20 +138,6 @@ def marked_order(url: str) -> str:
 def bound_text(text: str, comments: Sequence[Comment], url: str) -> tuple[str, tuple[Comment, ...]]:
     """Return a body and the newest comments within the limit, with a note at each cut."""
     content = text.encode(errors="replace")
-    if len(content) > _ISSUE_LIMIT_BYTES:
-        text = f"{content[:_ISSUE_LIMIT_BYTES].decode(errors='ignore')}\n\n[cut here; the whole text is at {url}]"
-    room_bytes = _ISSUE_LIMIT_BYTES - min(len(content), _ISSUE_LIMIT_BYTES)
-    kept: list[Comment] = []
-    for comment in reversed(comments):
-        room_bytes -= len(comment.body.encode(errors="replace"))
-        if room_bytes < 0:
-            break
-        kept.insert(0, comment)
-    older = len(comments) - len(kept)
-    note = (Comment("septet", f"[{older} older comments are left out; all are at {url}]"),) if older else ()
-    return text, (*note, *kept)
-
-
-def one_line_title(title: str) -> str:
-    """Return a title on one line, within the limit."""
-    return " ".join(title.split())[:_TITLE_LIMIT]
+    if len(content) > ISSUE_LIMIT_BYTES:
+        text = f"{content[:ISSUE_LIMIT_BYTES].decode(errors='ignore')}\n\n[cut here; the whole text is at {url}]"
+    return text, newest_comments(comments, max(ISSUE_LIMIT_BYTES - len(content), 0), url)

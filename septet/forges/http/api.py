@@ -154,13 +154,9 @@ class HttpApi:
     ) -> Iterator["ApiClient"]:
         """Yield a client for the block, and raise Septet's errors for its failures.
 
-        httpx is imported here: a worker whose repositories are local does not need httpx.
-
-        Args:
-            what: The request in words, for errors.
-            root: The base of paths that do not begin with a slash.
-            within_seconds: The time for all requests and answers of the block.
-            tail_bytes: The bytes that are kept of a log's end; 0: answers are read whole.
+        `what` is the request in words, for errors; `root` is the base of paths that do not begin with a slash;
+        `tail_bytes` are kept of a log's end, and with 0 answers are read whole. httpx is imported here: a worker
+        whose repositories are local does not need httpx.
 
         Raises:
             ForgeUnavailableError: The API did not answer, requests a pause, did not answer with its JSON, or
@@ -181,33 +177,31 @@ BOT: Final = "[bot]"
 """The end of the names of GitHub's Apps; no person's name can end so."""
 
 
-@dataclass(slots=True)
-class KeyAccounts:
-    """The accounts of this process's keys, each requested once."""
-
-    _names: dict[tuple[str, str | None], str] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def name_of(self, api_url: str, token: str | None, ask: Callable[[], str]) -> str:
-        """Return the account of a key; empty if the forge refuses to report the account.
-
-        Raises:
-            ForgeUnavailableError: The forge did not answer.
-        """
-        with self._lock:
-            if (name := self._names.get((api_url, token))) is not None:
-                return name
-        try:
-            name = ask()
-        except ForgeUnavailableError:
-            raise
-        except (ForgeError, NotFoundError):
-            name = ""
-        with self._lock:
-            while len(self._names) >= _MOST_KEYS:
-                del self._names[next(iter(self._names))]
-            self._names[api_url, token] = name
-        return name
+_accounts: Final[dict[tuple[str, str | None], str]] = {}
+"""The accounts of this process's keys, by API and key, each requested once."""
+_lock: Final = threading.Lock()
 
 
-OWN_ACCOUNTS: Final = KeyAccounts()
+def account_of_key(api: HttpApi, ask: Callable[[], str]) -> str:
+    """Return the account of an API's key; empty if the forge refuses to report the account.
+
+    Another account's text is not the engine's, even if the text carries a mark.
+
+    Raises:
+        ForgeUnavailableError: The forge did not answer.
+    """
+    key = (api.url, api.token)
+    with _lock:
+        if (name := _accounts.get(key)) is not None:
+            return name
+    try:
+        name = ask()
+    except ForgeUnavailableError:
+        raise
+    except (ForgeError, NotFoundError):
+        name = ""
+    with _lock:
+        while len(_accounts) >= _MOST_KEYS:
+            del _accounts[next(iter(_accounts))]
+        _accounts[key] = name
+    return name

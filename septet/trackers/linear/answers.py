@@ -5,7 +5,7 @@ from typing import Final
 from pydantic import Field
 
 from septet.forges.answers import Foreign
-from septet.forges.values import Comment
+from septet.forges.values import TITLE_LIMIT, Comment
 from septet.trackers.tracker import (
     IssueMark,
     LabelledIssue,
@@ -13,7 +13,6 @@ from septet.trackers.tracker import (
     TrackerIssue,
     bound_text,
     marked_order,
-    one_line_title,
 )
 
 CLOSED: Final = ("completed", "canceled", "duplicate")
@@ -90,7 +89,7 @@ class IssueNode(Foreign):
         return TrackerIssue(
             id=self.id,
             key=self.identifier,
-            title=one_line_title(self.title),
+            title=" ".join(self.title.split())[:TITLE_LIMIT],
             body=body,
             url=self.url,
             group=self.team.key,
