@@ -70,11 +70,10 @@ class Backup:
 def back_up(state: StateDir, folder: Path) -> Backup:
     """Copy the state directory while workers and agents run, with the embedded server's database if it exists.
 
+    `cp -a` or `mv` makes a state directory of the copy.
+
     After an error, the incomplete copy is next to `folder`, with `.unfinished` added to the name.
 
-    Args:
-        state: This host's state directory.
-        folder: A new folder outside of the state directory; `cp -a` or `mv` makes a state directory of the copy.
 
     Raises:
         UsageError: The folder exists, or is in the state directory, or there is no state directory.
@@ -245,7 +244,6 @@ def _refs_first(name: str) -> tuple[bool, bool, str]:
 
 
 def _copy_facts(target: Path, facts: os.stat_result) -> None:
-    """Give a copy the owner, mode and times of its original."""
     with suppress(PermissionError):
         os.chown(target, facts.st_uid, facts.st_gid, follow_symlinks=False)
     if not stat.S_ISLNK(facts.st_mode):

@@ -73,10 +73,7 @@ class _Name(Wire):
 def folder_for(state: StateDir, place: Place, settings: Sequence[object]) -> Path:
     """Return the path of the folder for a work order's base commit and settings, without creating the folder.
 
-    Args:
-        state: This host's state directory.
-        place: The workspace of the work order.
-        settings: The settings that affect the results, as values of JSON.
+    `settings` are those that affect the results, as values of JSON.
     """
     facts = json.dumps([place.origin, place.base_sha, *settings], sort_keys=True)
     return state.base_checks / hashlib.sha256(facts.encode()).hexdigest()[:_DIGITS]

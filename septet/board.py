@@ -144,13 +144,10 @@ def first_in_turn(
 ) -> list[SeatRequest]:
     """Return the requests in groups; each group has at most `project_limit` requests of each project.
 
+    `running` are the projects of the running work orders.
+
     Within a group, the best score is first. A project with many requests thus does not displace the requests of
     other projects.
-
-    Args:
-        requests: The waiting requests.
-        project_limit: The number of work orders of one project that may run at a time.
-        running: The projects of the running work orders.
     """
     ahead = Counter(running)
     turns: list[tuple[int, SeatRequest]] = []
@@ -179,10 +176,7 @@ async def circle_of(
 ) -> str | None:
     """Return the circle of work orders that wait for each other, in words; `None` without a circle.
 
-    Args:
-        order_id: The work order.
-        after: The work orders that the work order waits for.
-        comes_after: Returns the work orders that a work order waits for; called for at most a hundred work orders.
+    `comes_after` returns the work orders that a work order waits for; it is called for at most a hundred.
     """
     ways: deque[tuple[str, ...]] = deque((other,) for other in after)
     visited = set(after)

@@ -168,8 +168,8 @@ class _File(StrictWire):
 def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositorySettings:
     """Return the settings of a repository; without a file, the default settings.
 
-    Args:
-        read: Returns a file of the repository as of the base commit, by its path; `None` for a missing file.
+    `read` returns a file as of the base commit; `None` for a missing file.
+
 
     Raises:
         RepositorySettingsError: The file is no TOML, a key is unknown, a value is wrong, or only a worker may set
@@ -255,7 +255,6 @@ def _suggestion(path: Sequence[int | str]) -> str:
 
 
 def _argvs(commands: Sequence[str | list[str]], text: str, key: str, what: str) -> tuple[tuple[str, ...], ...]:
-    """Return the words of each command under a key."""
     return tuple(
         _argv(command, f"{SETTINGS_PATH} line {line_of(text, [key, number])}", what)
         for number, command in enumerate(commands)

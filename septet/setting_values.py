@@ -59,7 +59,6 @@ def _split_teams(what: str) -> Callable[[object], object]:
 
 
 def _split_pairs(text: str) -> list[tuple[str, str]]:
-    """Return the pairs `NAME=VALUE` between commas, without empty parts."""
     pairs = (part.strip().partition("=") for part in text.split(",") if part.strip())
     return [(name.strip(), value.strip()) for name, _, value in pairs]
 

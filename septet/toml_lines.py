@@ -11,9 +11,7 @@ _LONGEST_STATEMENT_LINES: Final = 50
 def line_of(text: str, path: Sequence[int | str]) -> int:
     """Return the line, from 1, on which the value at `path` begins, or else the line of the nearest key.
 
-    Args:
-        text: A valid TOML text.
-        path: The keys from the outermost table on; numbers are positions in a list.
+    `path` begins at the outermost table; its numbers are positions in a list.
     """
     keys = [part for part in path if isinstance(part, str)]
     nearest, depth = 1, 0

@@ -183,7 +183,6 @@ def _rank(answer: Answer[Any]) -> int:
 
 
 def _complaint(error: ValidationError) -> str:
-    """Return the contract's complaints, without the value."""
     if error.error_count() > _MAX_ERRORS:
         return f"it breaks the schema in {error.error_count()} places"
     errors = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_ERRORS_SHOWN]
@@ -191,5 +190,4 @@ def _complaint(error: ValidationError) -> str:
 
 
 def _bound_reason(reason: str) -> str:
-    """Return one printable line of bounded length."""
     return cut(one_line(reason[: 2 * MAX_REASON_CHARACTERS]), MAX_REASON_CHARACTERS)

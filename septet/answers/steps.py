@@ -175,13 +175,11 @@ def _resolve(schema: JsonSchema, definitions: Mapping[str, JsonSchema]) -> JsonS
 
 
 def _without_bounds(schema: JsonSchema) -> JsonSchema:
-    """Return a schema without the constraints that are checked afterwards."""
     members = {word: value for word, value in schema.items() if word not in _CHECKED_AFTERWARDS}
     return _with_inner(members, _without_bounds)
 
 
 def _with_inner(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) -> JsonSchema:
-    """Return a schema with its inner schemas changed."""
     copy = dict(schema)
     if "properties" in schema:
         copy["properties"] = {name: change(member) for name, member in schema["properties"].items()}

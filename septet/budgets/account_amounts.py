@@ -174,7 +174,6 @@ class AccountAmounts:
         return self._state.scope.startswith(f"{ORDER}/")
 
     def _left_of(self, step: str, limit: Limit) -> dict[str, float]:
-        """Return the part of a limit that is neither used nor held."""
         held = {} if step and self._is_single else self._amounts_held(step)
         return _amounts_left(limit, self.use_of(step), held)
 

@@ -229,7 +229,6 @@ class AccountBook:
         return self._find_room()[:_FEW_CALLED] if self._is_room_new else []
 
     def _find_room(self) -> list[str]:
-        """Return the waiting work orders whose limit has room."""
         waiting = self._waiting.items()
         return [order_id for order_id, step in waiting if self._amounts.has_room(self._limiting(step))]
 
@@ -239,7 +238,6 @@ class AccountBook:
 
     @property
     def _waits_for_day_of_step(self) -> bool:
-        """Whether a work order waits for the daily limit of a step."""
         return any(self._is_daily_step(step) for step in self._waiting.values())
 
     def _is_daily_step(self, step: str) -> bool:

@@ -51,10 +51,8 @@ def overrides() -> tuple[str, ...]:
 def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Command:
     """Return the command of `step`: the repository's command, or else the built-in command.
 
-    Args:
-        step: The step.
-        issue_class: The issue's class; only `build_plan` needs it.
-        override: Reads `.septet/commands/<name>.md` as of the base commit: an agent's edits do not count.
+    `override` reads a file as of the base commit: an agent's edits do not count.
+
 
     Raises:
         CommandError: The repository's file is blank or not UTF-8, or the plan's class is missing.

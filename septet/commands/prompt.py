@@ -64,10 +64,8 @@ def check(command: Command) -> None:
 def fill(command: Command, arguments: Sequence[str], by_name: Mapping[str, str]) -> str:
     """Return `command`'s text with every placeholder replaced. The empty string is a value like any other.
 
-    Args:
-        command: The command.
-        arguments: `$1`, `$2`, … and, joined by ", ", `$ARGUMENTS`.
-        by_name: `${NAME}` by name.
+    `arguments` are `$1`, `$2`, … and, joined by ", ", `$ARGUMENTS`.
+
 
     Raises:
         CommandError: A placeholder has no value; the message names the file, and each line and placeholder.

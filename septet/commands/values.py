@@ -87,12 +87,7 @@ def available(step: Step, name: str = "") -> frozenset[str]:
 def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[str, JsonValue]) -> Values:
     """Return the values for `step`'s command. An unknown fact is the empty string.
 
-    Args:
-        step: The step.
-        workspace: The work order's workspace.
-        progress: The results of the earlier steps.
-        issue: The issue in the form for agents; its `body` is a value. The issue's JSON is one line, so that
-            no text in the JSON can look like a line of the command.
+    The issue's JSON is one line, so that no text in the JSON can look like a line of the command.
     """
     issue_json = json.dumps(issue, ensure_ascii=False)
     facts = {

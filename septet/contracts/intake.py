@@ -74,7 +74,6 @@ class IntakeInput(StrictWire):
         return WorkOrderInput(repository=claim.repository, tracker=claim.issue, **choices)
 
     def _choices(self) -> dict[str, Any]:
-        """Return the options that all work orders of the intake share."""
         names = ("agent", "model", "project", "approve_plan", "draft")
         stage: Literal["triaged"] | None = None if self.at_once else "triaged"
         return {"stage": stage} | {name: getattr(self, name) for name in names}

@@ -132,7 +132,6 @@ def _mixes(order: OrderCosts, note: CostNote) -> bool:
 
 
 def _steps_of_executor(order: OrderCosts) -> set[str]:
-    """Return the executor's steps in which an agent worked."""
     return {turn.step for turn in order.turns if _executes(turn.step, turn.use)}
 
 

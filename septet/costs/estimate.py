@@ -98,10 +98,7 @@ class Question:
 def estimate_costs(question: Question, own: CostHistory | None, others: Sequence[CostHistory] = ()) -> Estimate:
     """Return the expected costs of the work; the costs are unknown if too few work orders were completed.
 
-    Args:
-        question: The work to estimate.
-        own: The project's history; `None` for a project without a history.
-        others: The histories of all other projects, for a project with too few work orders.
+    `others` are the histories of all other projects, for a project with too few work orders.
     """
     question = _with_agent(question, own, others)
     alike = _alike(question, own.completed if own is not None else ())
@@ -127,7 +124,6 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 
 
 def _with_agent(question: Question, own: CostHistory | None, others: Sequence[CostHistory]) -> Question:
-    """Return the question with the agent of the last work order if it names no agent."""
     histories = (*others, own) if own is not None else others
     agents = [order.agent for history in histories for order in history.completed if not order.is_mixed]
     return question if question.agent or not agents else replace(question, agent=agents[-1])
@@ -188,7 +184,6 @@ class _Forecast:
     def _interval(
         self, orders: Sequence[OrderCosts], steps: Collection[str], amount: Callable[[Spending], float]
     ) -> Interval:
-        """Return the sum of the intervals of all work orders that remain."""
         parts = []
         for work, count in Counter(self.question.work).items():
             ahead = {step for step in steps if step in work.steps or step == SUMMARY}
@@ -228,7 +223,6 @@ def interval_of(costs: Sequence[float]) -> Interval:
 
 
 def _tells_growth(orders: Sequence[OrderCosts]) -> bool:
-    """Return whether the work orders show how costs grow with the size of the plan."""
     sizes = {order.plan_bytes for order in orders}
     return len(orders) >= _FEWEST_BY_PLAN and len(sizes) > 1 and min(sizes) > 0
 
@@ -254,7 +248,6 @@ def _unknown(question: Question, count: int) -> Estimate:
 
 
 def _in_words(question: Question, estimate: Estimate) -> str:
-    """Return an estimate in one sentence, with the number of work orders from which it is computed."""
     amounts = estimate.remaining
     if amounts is None:
         return ""

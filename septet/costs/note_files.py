@@ -47,8 +47,7 @@ class NoteFiles:
     def is_due(self, oldest: float) -> bool:
         """Return whether notes must be reported now: a work order is completed, or a note is older than `oldest`.
 
-        Args:
-            oldest: The Unix time in seconds, by the clock of the disk.
+        `oldest` is a Unix time in seconds, by the clock of the disk.
         """
         if self._due.exists():
             return True

@@ -114,9 +114,7 @@ class RequestCheck:
     def by_label(self, issue: Issue, delivered: IssueRequest | None) -> IssueRequest:
         """Return the request that a label makes; call `label_refusal` first.
 
-        Args:
-            issue: The present issue.
-            delivered: The request that a webhook delivered, with the time of the delivery.
+        `delivered` is the request that a webhook delivered.
         """
         set_at = self.history.set_at
         if set_at is None:
@@ -189,11 +187,9 @@ class RequestReader:
     ) -> IssueRequest | str:
         """Return the request of an account that may push, or the reason why no request counts.
 
-        Args:
-            number: The number of the issue.
-            label: The label that requests the work.
-            delivered: The request that a webhook delivered for the label, with the time of the webhook's arrival.
-            commanded: The request in a comment of an account that may push, which replaces the label's request.
+        `delivered` is the request that a webhook delivered for the label, with the time of its arrival;
+        `commanded` is the request in a comment of an account that may push, which replaces the label's request.
+
 
         Raises:
             ForgeUnavailableError: The forge did not answer.

@@ -1,7 +1,7 @@
 """Create exactly one pull request, comment or label, even if the forge answers a done write with an error."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -27,9 +27,9 @@ _LAGS: Final = re.compile(
 _LAG_SECONDS: Final = 2.0
 
 
-def send_addition(method: str, path: str, body: Mapping[str, object], client: "ApiClient", number: int) -> None:
-    """Set an addition by one request; `{}` in `path` becomes the pull request's number."""
-    client.write(method, path.format(number), body)
+def added_by(method: str, path: str, what: str, names: Sequence[str]) -> Addition:
+    """Return an addition that one request sets; `{}` in `path` becomes the pull request's number."""
+    return what, names, lambda client, number: client.write(method, path.format(number), {what: names})
 
 
 def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
@@ -116,11 +116,6 @@ def put_once(place: CommentPlace, marker: str, body: str) -> None:
 
     After an error the comments are read again, as in `open_once`.
 
-    Args:
-        place: The place of the comment.
-        marker: The work order's id.
-        body: The text of the comment.
-
     Raises:
         ForgeUnavailableError: The forge did not answer.
         ForgeError: The forge refused.
@@ -154,13 +149,8 @@ def label_once(
 ) -> None:
     """Put `label` on an issue and remove `others`; write nothing if the labels are right already.
 
-    After an error the labels are read again, as in `open_once`.
-
-    Args:
-        labels: Lists the present labels of the issue.
-        change: Adds a label unless it is empty, and removes labels; called only with labels that must change.
-        label: The label that the issue must have.
-        others: The labels that the issue must not have.
+    After an error the labels are read again, as in `open_once`. `change` adds a label unless it is empty, and
+    removes labels; it is called only with labels that must change.
 
     Raises:
         NotFoundError: The issue does not exist.

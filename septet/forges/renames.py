@@ -61,10 +61,8 @@ T = TypeVar("T", bound=_Shown)
 def asked_for(thing: T, project: str, number: int | None = None) -> T:
     """Return an issue or a pull request that is checked to be the requested thing.
 
-    Args:
-        thing: An issue or a pull request.
-        project: The requested repository.
-        number: The requested number; `None` if the request was for a list.
+    `number` is `None` if the request was for a list.
+
 
     Raises:
         InvalidInputError: The thing is in another repository, or has another number.
@@ -80,11 +78,8 @@ def asked_for(thing: T, project: str, number: int | None = None) -> T:
 def moved_error(project: str, number: int | None, url: str, *, is_renamed: bool = False) -> InvalidInputError:
     """Return the error for an issue that moved to another repository, or for a renamed repository.
 
-    Args:
-        project: The requested repository.
-        number: The requested number; `None` if the request was for a list.
-        url: The present page of the issue; empty if the forge does not report the page.
-        is_renamed: Whether the repository itself was renamed.
+    `number` is `None` if the request was for a list; `url` is the present page, empty if the forge does not report
+    it.
     """
     match = _PAGE.match(url)
     if match is None:

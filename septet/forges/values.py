@@ -197,9 +197,7 @@ class NewPullRequest:
     def titled(self, draft: str = "", limit: int = TITLE_LIMIT) -> str:
         """Return the title on one line.
 
-        Args:
-            draft: The prefix of a draft's title on this forge.
-            limit: The most characters of a title on this forge, including the prefix.
+        `draft` is the prefix of a draft's title on this forge; `limit` includes the prefix.
         """
         title = " ".join(mask(without_controls(self.title)).split())
         return f"{draft if self.draft else ''}{title}"[:limit].rstrip()

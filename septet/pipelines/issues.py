@@ -20,8 +20,7 @@ from septet.system.text import cut_line, name_some
 def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return one circle, with its first member repeated at its end; empty without a circle.
 
-    Args:
-        after: The things that a thing comes after, by thing; all of them are keys too.
+    `after` has the things that a thing comes after; all of them are keys too.
     """
     finished_ids: set[str] = set()
     for start in after:
@@ -158,7 +157,6 @@ def _as_id(value: object) -> object:
 
 
 def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
-    """Raise an error for issues whose dependencies allow no order."""
     twice = [issue.id for place, issue in enumerate(issues) if places[issue.id] != place]
     if twice:
         message = f"issues: these ids occur more than once: {_join(twice)}."

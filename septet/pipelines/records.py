@@ -99,9 +99,8 @@ _LOCK: Final = ".lock"
 def note(store: PipelineStore, some: PipelineView) -> PipelineView:
     """Write the states of some issues and both documents; return the pipeline with all issues on this disk.
 
-    Args:
-        store: The pipeline's folder.
-        some: The pipeline, with at least the issues that changed since the last call.
+    `some` has at least the issues that changed since the last call.
+
 
     Raises:
         OSError: The disk refused.

@@ -14,11 +14,8 @@ def next_to_plan(
 ) -> IssueState | None:
     """Return the issue to plan now: the first waiting issue, or `None` while its work order is not ready.
 
-    Args:
-        issues: All issues, in the pipeline's order.
-        ready: The work orders that wait for the planner.
-        held_back: The work orders that a person has moved on the board so that they must not begin.
-        plans_ahead: The most plans that may wait for an executor; plans that wait for another issue do not count.
+    A person has moved the work orders `held_back` on the board so that they must not begin. Plans that wait for
+    another issue do not count for `plans_ahead`.
     """
     all_issues = list(issues)
     status = {each.issue_id: each.status for each in all_issues}
@@ -39,11 +36,9 @@ def next_to_plan(
 def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[str] = ()) -> IssueState | None:
     """Return the issue to carry out now: the first ready issue in the pipeline's order.
 
-    The dependencies of a ready issue are completed, and no running issue may change one of its files.
+    The pipeline will skip the issues in `passed_over`.
 
-    Args:
-        issues: All issues, by id.
-        passed_over: The issues that the pipeline will skip.
+    The dependencies of a ready issue are completed, and no running issue may change one of its files.
     """
     working = [issue for issue in issues.values() if issue.status is IssueStatus.EXECUTING]
     for issue in issues.values():
@@ -56,12 +51,7 @@ def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[st
 
 
 def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> list[tuple[IssueState, str]]:
-    """Return the issues that cannot be carried out, each with the dependency that failed or will not succeed.
-
-    Args:
-        issues: All issues, by id.
-        to_skip: The issues that are already marked to be skipped.
-    """
+    """Return the issues that cannot be carried out, each with the dependency that failed or will not succeed."""
     failures = CLOSED - {IssueStatus.COMPLETED}
     return [
         (issue, before)

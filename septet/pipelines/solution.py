@@ -37,9 +37,7 @@ def is_in(path: str, scope: str) -> bool:
 def why_outside(worktree: Path, path: str) -> str | None:
     """Return why a path is outside of the repository; `None` for a path inside. The path need not exist.
 
-    Args:
-        worktree: The worktree's root; symlinks that point outside of it are detected.
-        path: The path in an agent's answer.
+    Symlinks that point outside of the worktree are detected.
     """
     pure = PurePosixPath(path.strip())
     if pure.is_absolute():
@@ -243,11 +241,7 @@ def check_execution(
 ) -> CheckedExecution:
     """Check an answer with the status `completed` against the solution's tasks and the changed files.
 
-    Args:
-        answer: The executor's answer.
-        solution: The solution; `None` if this host does not have the solution.
-        claimed_files: The changed files in the answer, in the spelling of `normal_path`.
-        changed_files: The files that git reports as changed, except the plan's file.
+    `claimed_files` are in the spelling of `normal_path`; `changed_files` lack the plan's file.
     """
     false = sorted(set(claimed_files) - set(changed_files))
     silent = sorted(set(changed_files) - set(claimed_files))

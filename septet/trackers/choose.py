@@ -57,6 +57,5 @@ def agent_of(issue: TrackerIssue, settings: Settings) -> str | None:
 
 
 def _choice_for(issue: TrackerIssue, choices: Mapping[str, str]) -> str | None:
-    """Return the choice for an issue's project, or else for its team."""
     found = (choices.get(name.lower()) for name in (*issue.projects, issue.group))
     return next((choice for choice in found if choice), None)

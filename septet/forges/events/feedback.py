@@ -95,11 +95,8 @@ def read_feedback(
 ) -> Feedback:
     """Return the feedback on an open pull request; none on a pull request that has ended.
 
-    Args:
-        forge: The forge that has the pull request.
-        number: The number of the pull request.
-        commit: The last commit of the pull request, as far as the caller knows.
-        trusted_accounts: Accounts whose words count without a check of the forge.
+    `commit` is its last commit, as far as the caller knows; the words of `trusted_accounts` count without a check.
+
 
     Raises:
         NotFoundError: The worker can see no pull request of this number.

@@ -31,7 +31,7 @@ from septet.forges.gitea.answers import (
 from septet.forges.http.api import HttpApi
 from septet.forges.issue_history import IssueEdit, IssueHistory
 from septet.forges.issue_text import bounded_issue
-from septet.forges.opening import Addition, MarkedComment, send_addition
+from septet.forges.opening import Addition, MarkedComment, added_by
 from septet.forges.renames import asked_for
 from septet.forges.rest import RestForge
 from septet.forges.rest_conversation import RestConversation
@@ -64,11 +64,15 @@ class GiteaConversation(RestConversation):
 
     def threads(self) -> tuple[ReviewThread, ...]:
         """Return the unresolved threads of reviews; see `Conversation.threads`."""
-        threads: dict[tuple[str, int], list[GiteaReviewCommentAnswer]] = {}
+        by_place: dict[tuple[str, int], list[GiteaReviewCommentAnswer]] = {}
         for answer in sorted(self._review_comments(), key=lambda each: each.id):
-            threads.setdefault((answer.path, answer.position), []).append(answer)
-        found = [_thread(answers) for answers in threads.values() if not answers[0].resolver]
-        return tuple(found[-MOST_THREADS:])
+            by_place.setdefault((answer.path, answer.position), []).append(answer)
+        threads = []
+        for (path, line), answers in by_place.items():
+            if not answers[0].resolver:
+                comments = tuple(ThreadComment(str(each.id), each.comment()) for each in answers)
+                threads.append(ReviewThread(str(answers[0].id), path, line or None, comments))
+        return tuple(threads[-MOST_THREADS:])
 
     def check_log(self, check: CommitCheck) -> str:
         """Return the summary of a check; see `Conversation.check_log`. Statuses name no log."""
@@ -93,17 +97,10 @@ class GiteaConversation(RestConversation):
                     yield from client.get(list[GiteaReviewCommentAnswer], f"{path}/{review.id}/comments")
 
 
-def _thread(answers: list[GiteaReviewCommentAnswer]) -> ReviewThread:
-    first = answers[0]
-    comments = tuple(ThreadComment(str(each.id), each.comment()) for each in answers)
-    return ReviewThread(str(first.id), first.path, first.position or None, comments)
-
-
 _PAGE: Final = 50
 """The largest page of Gitea, unless its administrator allows more."""
 _MOST_AUTHORS: Final = 20
 """The most authors whose role in the repository is read, at one request each; other roles stay unknown."""
-_LABEL_COLOR: Final = "#ededed"
 _RIGHTS: Final = "Give the token the scopes `write:issue` and `write:repository`."
 _REMEDIES: Final = {
     401: "Set SEPTET_GITEA_TOKEN to a token that is valid for this forge, and restart the worker.",
@@ -204,11 +201,11 @@ class GiteaForge(RestForge):
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
         """Return an issue within bounds, with its newest comments and their authors' roles."""
-        comments = self.read_comments(client, f"issues/{number}") if answer.comments else ()
-        issue = bounded_issue(answer.issue(tuple(each.comment() for each in comments)))
+        found = self.read_comments(client, f"issues/{number}") if answer.comments else ()
+        issue = bounded_issue(answer.issue(tuple(each.comment() for each in found)))
         standings = self._standings(client, issue.comments)
-        told = (replace(each, standing=standings.get(each.author, "")) for each in issue.comments)
-        return replace(issue, comments=tuple(told))
+        comments = tuple(replace(each, standing=standings.get(each.author, "")) for each in issue.comments)
+        return replace(issue, comments=comments)
 
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
         """Return the pull requests of a branch; see `RestForge.pulls_with_head`.
@@ -238,12 +235,11 @@ class GiteaForge(RestForge):
 
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:
         """Return labels, reviewers and assignees."""
-        labels, reviewers, assignees = label_names(new.labels), new.reviewers, new.assignees
-        ask, assign = {"reviewers": reviewers}, {"assignees": assignees}
+        labels = label_names(new.labels)
         return (
             ("labels", labels, partial(_add_labels, labels)),
-            ("reviewers", reviewers, partial(send_addition, "POST", "pulls/{}/requested_reviewers", ask)),
-            ("assignees", assignees, partial(send_addition, "PATCH", "pulls/{}", assign)),
+            added_by("POST", "pulls/{}/requested_reviewers", "reviewers", new.reviewers),
+            added_by("PATCH", "pulls/{}", "assignees", new.assignees),
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
@@ -281,5 +277,5 @@ def _add_labels(names: Sequence[str], client: "ApiClient", number: int) -> None:
     ids = {label.name: label.id for label in client.read_list(GiteaLabelAnswer, "labels")}
     for name in names:
         if name not in ids:
-            ids[name] = client.post(GiteaLabelAnswer, "labels", {"name": name, "color": _LABEL_COLOR}).id
+            ids[name] = client.post(GiteaLabelAnswer, "labels", {"name": name, "color": "#ededed"}).id
     client.write("POST", f"issues/{number}/labels", {"labels": [ids[name] for name in names]})

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import quote
 
@@ -25,7 +24,7 @@ from septet.forges.github.answers import (
 from septet.forges.http.api import BOT, HttpApi
 from septet.forges.issue_history import IssueHistory
 from septet.forges.issue_text import ISSUE_LIMIT_BYTES, bounded_issue
-from septet.forges.opening import Addition, MarkedComment, send_addition
+from septet.forges.opening import Addition, MarkedComment, added_by
 from septet.forges.renames import asked_for
 from septet.forges.rest import RestForge
 from septet.forges.rest_conversation import RestConversation
@@ -58,10 +57,15 @@ class GitHubConversation(RestConversation):
 
     def threads(self) -> tuple[ReviewThread, ...]:
         """Return the threads of reviews; see `Conversation.threads`. The REST API reports no resolution."""
-        threads: dict[int, list[ReviewCommentAnswer]] = {}
+        by_root: dict[int, list[ReviewCommentAnswer]] = {}
         for answer in self._review_comments():
-            threads.setdefault(answer.in_reply_to_id or answer.id, []).append(answer)
-        return tuple(_thread(root, answers) for root, answers in threads.items())[-MOST_THREADS:]
+            by_root.setdefault(answer.in_reply_to_id or answer.id, []).append(answer)
+        threads = []
+        for root, answers in by_root.items():
+            comments = tuple(ThreadComment(str(each.id), each.comment()) for each in answers)
+            line = answers[0].line or answers[0].original_line
+            threads.append(ReviewThread(str(root), answers[0].path, line, comments))
+        return tuple(threads[-MOST_THREADS:])
 
     def check_log(self, check: CommitCheck) -> str:
         """Return the end of a job's log, or else of a check's own output; see `Conversation.check_log`."""
@@ -95,12 +99,6 @@ class GitHubConversation(RestConversation):
     def _review_comments(self) -> list[ReviewCommentAnswer]:
         with self.forge.asking(f"the reviews of {self.name}") as client:
             return client.read_list(ReviewCommentAnswer, f"{self.path}/comments")
-
-
-def _thread(root: int, answers: list[ReviewCommentAnswer]) -> ReviewThread:
-    first = answers[0]
-    comments = tuple(ThreadComment(str(answer.id), answer.comment()) for answer in answers)
-    return ReviewThread(str(root), first.path, first.line or first.original_line, comments)
 
 
 RIGHTS: Final = "Give the token the permissions that `septet docs forges` lists, on this repository."
@@ -241,12 +239,10 @@ class GitHubForge(RestForge):
 
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:
         """Return labels, reviewers and assignees."""
-        labels, reviewers, assignees = label_names(new.labels), new.reviewers, new.assignees
-        label, ask, assign = {"labels": labels}, {"reviewers": reviewers}, {"assignees": assignees}
         return (
-            ("labels", labels, partial(send_addition, "POST", "issues/{}/labels", label)),
-            ("reviewers", reviewers, partial(send_addition, "POST", "pulls/{}/requested_reviewers", ask)),
-            ("assignees", assignees, partial(send_addition, "POST", "issues/{}/assignees", assign)),
+            added_by("POST", "issues/{}/labels", "labels", label_names(new.labels)),
+            added_by("POST", "pulls/{}/requested_reviewers", "reviewers", new.reviewers),
+            added_by("POST", "issues/{}/assignees", "assignees", new.assignees),
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:

@@ -32,7 +32,6 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "approval": "followers",
 }
 """The reading that an event of a merge request needs, by the event's action."""
-_ENDED: Final = frozenset({"success", "failed", "canceled"})
 
 
 class _User(ForeignEvent):
@@ -115,7 +114,8 @@ def _note(delivery: Delivery) -> ForgeEvent | None:
         comment_id=facts.id,
         author=event.user.username,
         body=bounded_text(facts.note),
-        created_at=_iso(facts.created_at),
+        # GitLab writes `2026-01-01 00:00:00 UTC` in some events.
+        created_at=facts.created_at.replace(" UTC", "+00:00").replace(" ", "T", 1),
         text_sha256=_text_of(thing),
     )
 
@@ -131,7 +131,7 @@ def _merge_request(delivery: Delivery) -> ForgeEvent | None:
 def _pipeline(delivery: Delivery) -> ForgeEvent | None:
     event = read_payload(_Event, delivery)
     facts, request = event.object_attributes, event.merge_request
-    if facts.status not in _ENDED:
+    if facts.status not in {"success", "failed", "canceled"}:
         return None
     return PullRequestTouched(
         forge=_GITLAB,
@@ -142,19 +142,10 @@ def _pipeline(delivery: Delivery) -> ForgeEvent | None:
     )
 
 
-def _iso(time_of_gitlab: str) -> str:
-    """Return a time as ISO 8601: GitLab writes `2026-01-01 00:00:00 UTC` in some events."""
-    return time_of_gitlab.replace(" UTC", "+00:00").replace(" ", "T", 1)
-
-
 def _is_signed(delivery: Delivery, secret: str) -> bool:
-    if secret.startswith(_SIGNING):
-        return _is_standard(delivery, secret)
-    return hmac.compare_digest(delivery.header("x-gitlab-token").encode(), secret.encode())
-
-
-def _is_standard(delivery: Delivery, secret: str) -> bool:
-    """Return whether a delivery has a recent signature in the form of Standard Webhooks."""
+    """Return whether a delivery has the secret token, or a recent signature in the form of Standard Webhooks."""
+    if not secret.startswith(_SIGNING):
+        return hmac.compare_digest(delivery.header("x-gitlab-token").encode(), secret.encode())
     stamp, signatures = delivery.header("webhook-timestamp"), delivery.header("webhook-signature").split()
     if not stamp.isdecimal() or abs(time.time() - int(stamp)) > _CLOCKS_DIFFER_SECONDS:
         return False

@@ -60,13 +60,7 @@ class AnswerBounds:
             self.check()
 
     def client(self, headers: Mapping[str, str], request: Hooks = (), response: Hooks = ()) -> httpx.Client:
-        """Return a client that keeps the bounds.
-
-        Args:
-            headers: The headers of each request.
-            request: Additional hooks for each request.
-            response: Additional hooks for each answer, including redirects.
-        """
+        """Return a client that keeps the bounds; the hooks are additional, and also see redirects."""
         return httpx.Client(
             headers=headers,
             timeout=TIMEOUT_SECONDS,

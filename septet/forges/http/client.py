@@ -20,7 +20,6 @@ from septet.forges.renames import NAMES, moved_error
 from septet.telemetry.metrics import FORGE_REQUESTS, FORGE_SECONDS
 from septet.telemetry.recorder import RECORDER
 
-_SOON_SECONDS: Final = 0.2
 _INSTALLATION: Final = "/installation"
 """The path by which an App reads its installation; the App's key may request nothing else of the repository."""
 _REPOSITORY: Final = re.compile(
@@ -61,7 +60,7 @@ def _explain_redirect(api: HttpApi, repository: str, there: str, request: httpx.
     if name.lower() != project.lower():
         NAMES.note(api.url, project, name)
         message = f"{project} is named {name} on {api.service} now; it is asked by that name from now on."
-        return ForgeUnavailableError(message, retry_after_seconds=_SOON_SECONDS)
+        return ForgeUnavailableError(message, retry_after_seconds=0.2)
     asked, led = _THING.match(str(request.url)), _THING.match(there)
     url = _ask(led[0], request, ("html_url", "web_url")) if led is not None else ""
     return moved_error(project, int(asked["number"]) if asked is not None else None, url)
@@ -164,12 +163,8 @@ class ApiClient:
     ) -> httpx.Response:
         """Send a request, and return the answer; repeat a read that the API refuses for a moment.
 
-        Args:
-            method: The method, such as `GET`.
-            path: A path below the root; with a leading slash, below the API's own address; or a whole address.
-            query: The query parameters.
-            body: The value that is sent as JSON.
-            headers: Additional headers of this request.
+        `path` is below the root; with a leading slash, below the API's own address; or a whole address. `body` is
+        sent as JSON.
 
         Raises:
             SeptetError: The API refused; as for `HttpApi.asking`.
@@ -178,15 +173,19 @@ class ApiClient:
         return self._exchange(request, is_read=method in _READS)
 
     def _exchange(self, request: httpx.Request, *, is_read: bool) -> httpx.Response:
-        """Send a request, and repeat a read that the API refuses for a moment; return the answer."""
         while True:
             self.last = response = self.http.send(request)
             refusal = self.api.read_refusal(self.api, response)
             if refusal is None:
                 self.patience.refusals = 0
                 return response
-            if not self._is_sent_again(refusal, is_read=is_read):
-                raise self._error(response, refusal)
+            if self._is_sent_again(refusal, is_read=is_read):
+                continue
+            seconds = refusal.seconds
+            if refusal.is_limit and seconds is None:
+                seconds = PAUSES.note_unnamed(self.api.url, self.api.token)
+            message = f"{self.api.url} answered {response.status_code} ({self.what}): {refusal.words}"
+            raise refusal.error(message, remedy=refusal.remedy, retry_after_seconds=seconds)
 
     def _address(self, path: str) -> str:
         if path.startswith("http"):
@@ -203,13 +202,6 @@ class ApiClient:
             PAUSES.note(self.api.url, self.api.token, refusal.seconds)
             return is_read and self.patience.wait(refusal.seconds)
         return is_read and not refusal.is_told and self.patience.wait_unnamed(self.api.unnamed_seconds)
-
-    def _error(self, response: httpx.Response, refusal: ApiRefusal) -> SeptetError:
-        message = f"{self.api.url} answered {response.status_code} ({self.what}): {refusal.words}"
-        seconds = refusal.seconds
-        if refusal.is_limit and seconds is None:
-            seconds = PAUSES.note_unnamed(self.api.url, self.api.token)
-        return refusal.error(message, remedy=refusal.remedy, retry_after_seconds=seconds)
 
 
 def read_as(form: type[T], response: httpx.Response) -> T:
@@ -228,14 +220,21 @@ def open_client(api: HttpApi, what: str, root: str, within_seconds: float, tail_
     patience.await_turn(api.url, api.token, what)
     bounds = AnswerBounds(within_seconds, tail_bytes)
 
-    def check(response: httpx.Response) -> None:
+    def note_request(request: httpx.Request) -> None:
+        request.extensions[_BEGAN_AT] = time.monotonic()
+
+    def note_answer(response: httpx.Response) -> None:
+        host, began_at = response.request.url.host, response.request.extensions.get(_BEGAN_AT)
+        RECORDER.record(FORGE_REQUESTS, host=host, outcome=f"{response.status_code // 100}xx")
+        if began_at is not None:
+            RECORDER.record(FORGE_SECONDS, time.monotonic() - began_at, host=host)
         if response.has_redirect_location:
             check_redirect(api, what, response)
 
     headers = {"User-Agent": "septet", "Accept": "application/json", **api.headers}
     if api.token:
         headers["Authorization"] = f"{api.scheme}{api.token}"
-    http = bounds.client(headers, [_note_request], [_note_answer, check])
+    http = bounds.client(headers, [note_request], [note_answer])
     client = ApiClient(api, what, api.url + root if root else "", http, patience)
     try:
         with bounds, http:
@@ -249,16 +248,3 @@ def open_client(api: HttpApi, what: str, root: str, within_seconds: float, tail_
     except (ValueError, TypeError) as error:
         message = f"{api.url} did not answer as {api.service} does ({what}){describe_answer(client.last)}."
         raise ForgeUnavailableError(message) from error
-
-
-def _note_request(request: httpx.Request) -> None:
-    """Record the start of a request, by the monotonic clock."""
-    request.extensions[_BEGAN_AT] = time.monotonic()
-
-
-def _note_answer(response: httpx.Response) -> None:
-    """Record an API's answer by the class of its status, and its duration."""
-    host, began_at = response.request.url.host, response.request.extensions.get(_BEGAN_AT)
-    RECORDER.record(FORGE_REQUESTS, host=host, outcome=f"{response.status_code // 100}xx")
-    if began_at is not None:
-        RECORDER.record(FORGE_SECONDS, time.monotonic() - began_at, host=host)

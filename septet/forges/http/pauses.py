@@ -56,13 +56,7 @@ class FleetPauses(Protocol):
         """Return the end of a budget's pause, in seconds since the epoch; 0 if no host reported a pause."""
 
     def note(self, budget: str, host: str, until: float) -> None:
-        """Report a pause to the other hosts.
-
-        Args:
-            budget: The name of the limit that is spent.
-            host: The host of the API, for people.
-            until: The end of the pause, in seconds since the epoch.
-        """
+        """Report a pause of a limit to the other hosts; `until` is its end, in seconds since the epoch."""
 
 
 @dataclass(slots=True)
@@ -150,29 +144,24 @@ class ForgePauses:
         """Return the end of the pause that any worker of this host has recorded."""
         with self._lock:
             until = self._until.get(budget, 0.0)
-        return max(until, self._noted_until(budget))
+        if self.folder is None:
+            return until
+        path = self.folder / budget
+        try:
+            noted_until = float(path.read_bytes())
+            if noted_until <= self.clock():  # the pause is over
+                path.unlink(missing_ok=True)
+        except (OSError, ValueError):
+            return until
+        return max(until, noted_until)
 
     def _keep(self, budget: str, until: float) -> None:
-        """Record a pause for all workers of this host."""
         with self._lock:
             self._until[budget] = until = max(self._until.get(budget, 0.0), until)
         if self.folder is not None:
             with suppress(OSError):  # the other workers learn of the limit from the forge
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 write_atomically(self.folder / budget, str(until).encode())
-
-    def _noted_until(self, budget: str) -> float:
-        """Return the end of the pause in the folder of this host; delete the record of a pause that is over."""
-        if self.folder is None:
-            return 0.0
-        path = self.folder / budget
-        try:
-            until = float(path.read_bytes())
-            if until <= self.clock():
-                path.unlink(missing_ok=True)
-        except (OSError, ValueError):
-            return 0.0
-        return until
 
 
 PAUSES: Final = ForgePauses()

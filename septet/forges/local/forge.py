@@ -10,13 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal
 
-from septet.errors import (
-    ForgeError,
-    InvalidInputError,
-    NotFoundError,
-    RefusedTransitionError,
-    SeptetError,
-)
+from septet.errors import ForgeError, InvalidInputError, NotFoundError, RefusedTransitionError, SeptetError
 from septet.forges.local.issues import LocalIssues
 from septet.forges.local.merge import holds, merge_branch
 from septet.forges.local.records import LocalPull, StoreContents, next_number

@@ -5,19 +5,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from septet.errors import (
-    ForgeError,
-    NotFoundError,
-)
+from septet.errors import ForgeError, NotFoundError
 from septet.forges.issue_text import bounded_issue, bounded_list
 from septet.forges.local.records import LocalComment, LocalIssue, LocalRecords, StoreContents, next_number
 from septet.forges.opening import CommentPlace, MarkedComment, put_once
 from septet.forges.renames import asked_for
-from septet.forges.values import (
-    Issue,
-    label_names,
-    marker_of,
-)
+from septet.forges.values import Issue, label_names, marker_of
 from septet.system.timestamps import timestamp
 
 _OWN: Final = "septet"

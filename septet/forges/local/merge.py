@@ -24,14 +24,10 @@ def holds(git: Git, branch: str, commit: str) -> bool:
 def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool = False) -> str:
     """Merge branch `head` into `base` and return the merge's commit; empty if the base moved meanwhile.
 
+    `git` has an identity in its environment. With `only_try` nothing moves.
+
     A clean checkout of the base moves to the merge as well. No hook and no program of git's settings runs.
 
-    Args:
-        git: The repository, with an identity in its environment.
-        base: The branch that moves.
-        head: The branch that is merged.
-        message: The message of the merge's commit.
-        only_try: Whether to move nothing, and only to check whether a person must merge.
 
     Raises:
         RefusedTransitionError: A person must merge; for a checkout, the remedy is a command.
@@ -80,11 +76,6 @@ def _checkout_of(git: Git, branch: str) -> Git | None:
 
 
 def _see_that_it_can_move(checkout: Git, base: str, before: str, after: str, remedy: str) -> None:
-    """Check that a checkout is clean, and that git alone can move it from one commit to another.
-
-    Raises:
-        RefusedTransitionError: The checkout is not clean, or git alone cannot move the checkout.
-    """
     stands = f"{base} is checked out in {checkout.work_tree}"
     if any((Path(checkout.text("rev-parse", "--absolute-git-dir")) / name).exists() for name in _UNDER_WAY):
         raise RefusedTransitionError(f"{stands}, where a merge is in progress.", remedy="Finish it there first.")

@@ -13,16 +13,8 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from septet.contracts.wire import Wire
-from septet.errors import (
-    ForgeError,
-    ForgeUnavailableError,
-    NotFoundError,
-)
-from septet.forges.values import (
-    Comment,
-    Issue,
-    PullRequest,
-)
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
+from septet.forges.values import Comment, Issue, PullRequest
 from septet.git.engine.engine import Git
 
 _NOTHING: Final = ""

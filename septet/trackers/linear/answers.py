@@ -6,14 +6,7 @@ from pydantic import Field
 
 from septet.forges.answers import Foreign
 from septet.forges.values import TITLE_LIMIT, Comment
-from septet.trackers.tracker import (
-    IssueMark,
-    LabelledIssue,
-    LabelSetter,
-    TrackerIssue,
-    bound_text,
-    marked_order,
-)
+from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter, TrackerIssue, bound_text, marked_order
 
 CLOSED: Final = ("completed", "canceled", "duplicate")
 """The types of states of issues that are closed."""
