@@ -66,7 +66,14 @@ def values_in(text: str) -> Iterator[JsonCandidate]:
     """
     text = text.strip(_AROUND)
     for opening, reading in _readings_in(text):
-        rung = _rung(text, opening, reading)
+        ends_text, ends_fence = _TEXT_END.match(text, reading.end), _FENCE_END.match(text, reading.end)
+        rung: Rung = "embedded"
+        if reading.mends:
+            rung = "mended"
+        elif opening.end() == 0 and ends_text:
+            rung = "json"
+        elif opening.end() > 0 and opening["alone"] and ends_fence:
+            rung = "fence"
         if opening["key"]:
             yield JsonCandidate(None, rung, faults=("it is a part of a larger value that is broken",))
         elif reading.value or reading.faults or rung != "embedded":
@@ -103,11 +110,3 @@ def _readings_in(text: str) -> Iterator[tuple[re.Match[str], Reading]]:
             # It may be a stray brace before `Answer: {...}`: the text behind it is read again.
             at, broken_until = start + 1, reading.end
         yield opening, reading
-
-
-def _rung(text: str, opening: re.Match[str], reading: Reading) -> Rung:
-    if reading.mends:
-        return "mended"
-    if opening.end() == 0:
-        return "json" if _TEXT_END.match(text, reading.end) else "embedded"
-    return "fence" if opening["alone"] and _FENCE_END.match(text, reading.end) else "embedded"

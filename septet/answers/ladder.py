@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final, Generic, TypeVar, get_args
+from typing import Final, Generic, TypeVar, get_args
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
@@ -62,7 +62,8 @@ class AnswerError(SeptetError):
 
     def __init__(self, reasons: Iterable[str]) -> None:
         """Keep the last few `reasons`, each cut to a limit: an answer tends to stand at the end."""
-        self.reasons = tuple(_bound_reason(reason) for reason in dict.fromkeys(reasons))[-MAX_REASONS:]
+        lines = (one_line(reason[: 2 * MAX_REASON_CHARACTERS]) for reason in dict.fromkeys(reasons))
+        self.reasons = tuple(cut(line, MAX_REASON_CHARACTERS) for line in lines)[-MAX_REASONS:]
         super().__init__(f"The answer could not be read. {' '.join(self.reasons)}")
 
 
@@ -80,14 +81,22 @@ def read_answer(
     proof = _Proof(contract)
     if answer := proof.one_of(_output_candidates(structured)):
         return answer
-    warnings = (*proof.reasons, *_cut_off(text or ""))
-    whole = without_turn_end((text or "")[-MAX_TEXT_CHARACTERS:])
+    text = text or ""
+    warnings = [*proof.reasons]
+    if len(text) > MAX_TEXT_CHARACTERS:
+        warnings.append(f"Of {len(text)} characters only the last {MAX_TEXT_CHARACTERS} were looked at.")
+    whole = without_turn_end(text[-MAX_TEXT_CHARACTERS:])
     final = answer_part(whole)
     scalar = whole_scalar(final)
     structures = _structures(scalar, final)
     answer = proof.one_of([*scalar, *structures])
     if not (answer or structures):
-        proof.reasons.append(_why_no_json(whole, final))
+        if final.strip():
+            proof.reasons.append("The text holds no JSON object.")
+        elif whole.strip():
+            proof.reasons.append("Only reasoning was printed, and no answer behind it.")
+        else:
+            proof.reasons.append("The text is empty.")
         if final != whole and not has_printed_marks(whole):  # the text speaks of such marks
             answer = proof.one_of(_plain(plain, whole))
         answer = answer or proof.one_of(_plain(plain, final))
@@ -124,17 +133,6 @@ def _plain(read: PlainReader | None, text: str) -> Iterator[JsonCandidate]:
         yield JsonCandidate(None, "plain", faults=(str(error),))
 
 
-def _why_no_json(whole: str, final: str) -> str:
-    if final.strip():
-        return "The text holds no JSON object."
-    return "Only reasoning was printed, and no answer behind it." if whole.strip() else "The text is empty."
-
-
-def _cut_off(text: str) -> Iterator[str]:
-    if len(text) > MAX_TEXT_CHARACTERS:
-        yield f"Of {len(text)} characters only the last {MAX_TEXT_CHARACTERS} were looked at."
-
-
 class _Proof(Generic[T]):
     """A contract, and the reasons against the values that did not meet it."""
 
@@ -147,7 +145,8 @@ class _Proof(Generic[T]):
         answers: dict[str, Answer[T]] = {}
         for candidate in candidates:
             for canonical, answer in self._prove(candidate):
-                answers[canonical] = min(answers.get(canonical, answer), answer, key=_rank)
+                before = answers.get(canonical, answer)
+                answers[canonical] = min(before, answer, key=lambda each: _RUNGS.index(each.parsed_by))
         if len(answers) > 1:
             raise AnswerError([f"{len(answers)} different values match. Answer with one."])
         return next(iter(answers.values()), None)
@@ -155,7 +154,14 @@ class _Proof(Generic[T]):
     def _prove(self, candidate: JsonCandidate) -> Iterator[tuple[str, Answer[T]]]:
         """Yield the candidate's canonical JSON and its answer; if the candidate is no answer, keep the reason."""
         complaint = "; ".join(candidate.faults)
-        for value in () if candidate.faults else _readings(candidate.value):
+        values = [candidate.value]
+        if (
+            isinstance(candidate.value, list)
+            and len(candidate.value) == 1
+            and isinstance(candidate.value[0], dict)
+        ):
+            values.append(candidate.value[0])
+        for value in () if candidate.faults else values:
             try:
                 checked = self._adapter.validate_json(
                     json.dumps(value, allow_nan=False), strict=True, extra="forbid"
@@ -171,23 +177,8 @@ class _Proof(Generic[T]):
         self.reasons.append(f"{_IN_WORDS[candidate.rung]} cannot be used: {complaint}.")
 
 
-def _readings(value: JsonValue) -> Iterator[JsonValue]:
-    """Yield the value as it is written, then the object in an array with one member."""
-    yield value
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
-        yield value[0]
-
-
-def _rank(answer: Answer[Any]) -> int:
-    return _RUNGS.index(answer.parsed_by)
-
-
 def _complaint(error: ValidationError) -> str:
     if error.error_count() > _MAX_ERRORS:
         return f"it breaks the schema in {error.error_count()} places"
     errors = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_ERRORS_SHOWN]
     return "; ".join(": ".join([".".join(map(str, one["loc"])) or "value", one["msg"]]) for one in errors)
-
-
-def _bound_reason(reason: str) -> str:
-    return cut(one_line(reason[: 2 * MAX_REASON_CHARACTERS]), MAX_REASON_CHARACTERS)

@@ -121,14 +121,12 @@ def ends_in_printed_call(text: str) -> bool:
     A call inside a JSON value or a fence, or with prose behind it, is a quotation.
     """
     part = answer_part(text).strip()
-    return _is_json_call(part) or _has_call_at_end(part)
-
-
-def _has_call_at_end(text: str) -> bool:
-    openings = [match.start() for match in _OPENING.finditer(text)]
-    if not openings or any(start < openings[-1] < end for start, end in value_spans(text)):
+    if _is_json_call(part):
+        return True
+    openings = [match.start() for match in _OPENING.finditer(part)]
+    if not openings or any(start < openings[-1] < end for start, end in value_spans(part)):
         return False
-    call = text[openings[-1] :]
+    call = part[openings[-1] :]
     return _CLOSING.search(call) is not None or "</" not in call
 
 

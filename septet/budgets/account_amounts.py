@@ -79,7 +79,8 @@ class AccountAmounts:
         left = self._left_of(step, limit)
         if step and self._is_single:
             return _whole(left)
-        share = self._share(limit, call.step)
+        seen = self._state.dearest.get(call.step, Spending()).amounts
+        share = {name: max(seen[name], amount * _SHARE) for name, amount in limit.amounts.items()}
         has_others = bool(self.open_holds(step))
         if any(left[name] <= 0 or (has_others and left[name] < share[name]) for name in left):
             return None
@@ -184,11 +185,6 @@ class AccountAmounts:
                 held[name] += getattr(hold.caps, name) or 0.0
         return held
 
-    def _share(self, limit: Limit, step: str) -> dict[str, float]:
-        """Return the amounts that a turn of a step holds: the dearest turn's use, at least a part of the limit."""
-        seen = self._state.dearest.get(step, Spending()).amounts
-        return {name: max(seen[name], amount * _SHARE) for name, amount in limit.amounts.items()}
-
     def _change(self, **values: object) -> None:
         self._state = self._state.model_copy(update=values)
 
@@ -220,7 +216,10 @@ def _caps(amounts: Mapping[str, float]) -> Caps:
 def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetime) -> BudgetWait:
     """Return why a turn waits for the limit of a step or of the whole budget, with the command that helps."""
     scope, is_spent = amounts.state.scope, amounts.is_spent(step)
-    whose = _words_of_step(step) if step else _words_of(scope)
+    kind, _, name = scope.partition("/")
+    whose = f"the work order {name}" if kind == ORDER else f"the {kind} {name}" if name else "the day"
+    if step:
+        whose = "the rounds on the pull request" if step == REWORK else f"the step {step}"
     state = "is used up" if is_spent else "has too little left besides what running agents hold"
     turn = " It resets at midnight UTC." if limit.daily else ""
     return BudgetWait(
@@ -258,7 +257,8 @@ def find_mistake(amounts: AccountAmounts, call: LimitCall) -> tuple[str, str]:
     whose = f"the step {step} of {state.scope}" if step else state.scope
     limit = amounts.limit_of(step)
     if limit is None:
-        limited = "" if step else "".join(_hint(name) for name in state.step_limits)
+        hints = (f" The step {name} has one: add `--step {name}`." for name in state.step_limits)
+        limited = "" if step else "".join(hints)
         remedy = f"Set one with `septet budget set {state.scope} {call.limit}{option}`.{limited}"
         return f"The budget of {whose} has no limit to raise.", remedy
     more = parse_limit(call.limit)
@@ -276,18 +276,3 @@ def find_mistake(amounts: AccountAmounts, call: LimitCall) -> tuple[str, str]:
         remedy = f"Raise it by less, or remove it with `septet budget set {state.scope} {NO_LIMIT}{option}`."
         return message, remedy
     return "", ""
-
-
-def _hint(step: str) -> str:
-    return f" The step {step} has one: add `--step {step}`."
-
-
-def _words_of(scope: str) -> str:
-    kind, _, name = scope.partition("/")
-    if not name:
-        return "the day"
-    return f"the work order {name}" if kind == ORDER else f"the {kind} {name}"
-
-
-def _words_of_step(step: str) -> str:
-    return "the rounds on the pull request" if step == REWORK else f"the step {step}"

@@ -122,7 +122,11 @@ class AccountBook:
         """
         self.take_time(now)
         self._to_call += self._to_tell
-        callers, self._to_tell = self._callers(), []
+        self._to_tell = []
+        if to_call := [order_id for order_id in dict.fromkeys(self._to_call) if order_id in self._waiting]:
+            callers, self._to_call = to_call[:_MOST_CALLED], to_call[_MOST_CALLED:]
+        else:
+            callers = self._find_room()[:_FEW_CALLED] if self._is_room_new else []
         self._is_room_new = False
         for order_id in callers:
             del self._waiting[order_id]
@@ -161,6 +165,8 @@ class AccountBook:
     def view(self) -> AccountView:
         """The view of the budget for people."""
         state, waiting = self._amounts.state, tuple(self._waiting)
+        steps = (step for order_id, step in self._waiting.items() if order_id not in self._to_call)
+        limited = next((step for step in steps if self._amounts.limit_of(step) is not None), None)
         return AccountView(
             scope=state.scope,
             limit=str(state.limit or ""),
@@ -175,15 +181,9 @@ class AccountBook:
             running=len(self._amounts.open_holds()),
             waiting=tuple(watched_order(each) for each in waiting[:_WAITING_SHOWN]),
             waiting_count=len(waiting),
-            remedy=self._remedy(),
+            # The command helps the first waiting work order without a call ahead.
+            remedy="" if limited is None else f"`{raise_command(self._amounts, limited)}`",
         )
-
-    def _remedy(self) -> str:
-        """Return the command that helps the first waiting work order without a call ahead; otherwise empty."""
-        called = set(self._to_call)
-        steps = (step for order_id, step in self._waiting.items() if order_id not in called)
-        limited = next((step for step in steps if self._amounts.limit_of(step) is not None), None)
-        return "" if limited is None else f"`{raise_command(self._amounts, limited)}`"
 
     def _decide(self, call: ReserveCall, now: datetime) -> BudgetWait | tuple[Caps, Caps]:
         """Return why the turn must wait, or else the amounts that the turn holds and the agent's bounds."""
@@ -221,12 +221,6 @@ class AccountBook:
                 self._to_call += [order_id for order_id, step in waiting if self._is_daily_step(step)]
         if self._amounts.free_ended(now):
             self._is_room_new = True
-
-    def _callers(self) -> list[str]:
-        if to_call := [order_id for order_id in dict.fromkeys(self._to_call) if order_id in self._waiting]:
-            self._to_call = to_call[_MOST_CALLED:]
-            return to_call[:_MOST_CALLED]
-        return self._find_room()[:_FEW_CALLED] if self._is_room_new else []
 
     def _find_room(self) -> list[str]:
         waiting = self._waiting.items()

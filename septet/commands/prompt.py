@@ -89,16 +89,12 @@ def _refuse_unknown(command: Command, names: AbstractSet[str]) -> None:
         return
     where = "; ".join(f"line {placeholder.line}: {placeholder.text}" for placeholder in unknown)
     message = f"{command.place} uses placeholders that {command.step} has no value for: {where}."
-    raise CommandError(message, remedy=_remedy(command, unknown[0]))
-
-
-def _remedy(command: Command, placeholder: Placeholder) -> str:
-    if placeholder.name in FIRST_STEP:
-        since = f"${{{placeholder.name}}} is available from {FIRST_STEP[placeholder.name]} on."
-    else:
-        count = len(arguments_of(command.step, command.name))
-        since = f"{command.step} has $1 to ${count}, $ARGUMENTS and named values."
-    return f"{since} Correct the file, or write $${placeholder.text[1:]} where the text itself is meant."
+    first, count = unknown[0], len(arguments_of(command.step, command.name))
+    since = f"{command.step} has $1 to ${count}, $ARGUMENTS and named values."
+    if first.name in FIRST_STEP:
+        since = f"${{{first.name}}} is available from {FIRST_STEP[first.name]} on."
+    remedy = f"{since} Correct the file, or write $${first.text[1:]} where the text itself is meant."
+    raise CommandError(message, remedy=remedy)
 
 
 _REASON_SHOWN: Final = 4000
@@ -145,12 +141,9 @@ def step_note(reasons: Sequence[str], attempt: int) -> str:
     """
     if not reasons:
         return ""
-    lines = "\n".join(f"- {_indent(reason[-_REASON_SHOWN:].strip())}" for reason in reasons)
+    shown = (reason[-_REASON_SHOWN:].strip().replace("\n", "\n  ") for reason in reasons)
+    lines = "\n".join(f"- {reason}" for reason in shown)
     return (_SECOND_TRY if attempt > 1 else _SAID_BEFORE).format(reasons=lines)
-
-
-def _indent(reason: str) -> str:
-    return reason.replace("\n", "\n  ")
 
 
 class Need(NamedTuple):
@@ -188,24 +181,15 @@ def ought_to_use(step: Step, name: str = "") -> tuple[Need, ...]:
 
 def missing(command: Command) -> tuple[str, ...]:
     """Return one warning for each fact that `command` leaves out."""
-    names = _names_used(command)
-    return tuple(
-        f"{command.place} never tells the agent {need.what}: use {_ways(command, need)}."
-        for need in ought_to_use(command.step, command.name)
-        if not need.any_of & names
-    )
-
-
-def _names_used(command: Command) -> frozenset[str]:
     arguments = arguments_of(command.step, command.name)
-    by_number = {str(number): {name} for number, name in enumerate(arguments, start=1)}
-    meaning = {**by_number, "ARGUMENTS": set(arguments)}
-    return frozenset().union(
-        *(meaning.get(placeholder.name, {placeholder.name}) for placeholder in placeholders(command))
-    )
-
-
-def _ways(command: Command, need: Need) -> str:
-    arguments = arguments_of(command.step, command.name)
-    numbered = [f"${arguments.index(name) + 1}" for name in arguments if name in need.any_of]
-    return " or ".join([*numbered, *(f"${{{name}}}" for name in sorted(need.any_of))])
+    meaning = {str(number): {name} for number, name in enumerate(arguments, start=1)} | {"ARGUMENTS": {*arguments}}
+    used: set[str] = set()
+    for placeholder in placeholders(command):
+        used |= meaning.get(placeholder.name, {placeholder.name})
+    warnings = []
+    for need in ought_to_use(command.step, command.name):
+        if not need.any_of & used:
+            numbered = [f"${arguments.index(name) + 1}" for name in arguments if name in need.any_of]
+            ways = " or ".join([*numbered, *(f"${{{name}}}" for name in sorted(need.any_of))])
+            warnings.append(f"{command.place} never tells the agent {need.what}: use {ways}.")
+    return tuple(warnings)

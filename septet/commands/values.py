@@ -64,8 +64,6 @@ _NAMES: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
 """The named values that a step's command may use, by step."""
 REWORK_ARGUMENTS: Final = ("FEEDBACK_JSON", "BRANCH_NAME")
 """`$1` and `$2` of the command of a rework."""
-_REWORK_NAMES: Final = ("FEEDBACK_JSON", "FEEDBACK_MARK")
-"""The named values that only the command of a rework has."""
 
 
 def arguments_of(step: Step, name: str) -> tuple[str, ...]:
@@ -79,7 +77,7 @@ def available(step: Step, name: str = "") -> frozenset[str]:
     A command with the name `rework` may use the names of all steps, and the names of the feedback.
     """
     if name == REWORK:
-        return frozenset({"ARGUMENTS", "1", "2", *_REWORK_NAMES, *FIRST_STEP})
+        return frozenset({"ARGUMENTS", "1", "2", "FEEDBACK_JSON", "FEEDBACK_MARK", *FIRST_STEP})
     numbered = {str(number) for number in range(1, len(ARGUMENTS[step]) + 1)}
     return frozenset({"ARGUMENTS", *numbered, *_NAMES[step]})
 
@@ -100,7 +98,7 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
         "WORK_ORDER_ID": workspace.work_order_id,
         "REPOSITORY": workspace.repository,
         "BASE_BRANCH": workspace.base_branch,
-        "AGENT_NAME": _agent_name(step),
+        "AGENT_NAME": AGENT_NAMES[Step.IMPLEMENT_PLAN if step is Step.CREATE_COMMIT else step],
         "ISSUE_CLASS": progress.issue_class.value if progress.issue_class else "",
         "PLANNER_ANSWER": progress.planner_answer or "",
         "PLAN_PATH": progress.plan_path or "",
@@ -127,8 +125,3 @@ def mark_of(text: str) -> str:
     The same text has the same mark in every attempt, so that the prompt does not change between attempts.
     """
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
-
-
-def _agent_name(step: Step) -> str:
-    """Return the step's role; a commit's role is the implementer's."""
-    return AGENT_NAMES[Step.IMPLEMENT_PLAN if step is Step.CREATE_COMMIT else step]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import Final
 
@@ -61,8 +62,15 @@ class CostBook:
         """Count notes; a repeated note changes nothing."""
         for note in notes:
             self._add(note)
-        self._forget_weeks()
-        self._forget_rows()
+        # Keep the last year by week; add up earlier weeks for each step, agent, model and login.
+        weeks = sorted({key[0] for key in self._rows} - {EARLIER})
+        for week in weeks[:-MOST_WEEKS]:
+            self._fold(key for key in [*self._rows] if key[0] == week)
+        # While the history has too many rows, add up the oldest weeks into one sum for each step.
+        weeks = weeks[-MOST_WEEKS:]
+        while len(self._rows) > MOST_ROWS and weeks:
+            week = weeks.pop(0)
+            self._fold((key for key in [*self._rows] if key[0] in {week, EARLIER}), by_step=True)
 
     def _add(self, note: CostNote) -> None:
         order = self._completed.pop(note.order_id, None) or self._open.pop(note.order_id, None)
@@ -74,7 +82,10 @@ class CostBook:
             if before.turns:
                 more = more.model_copy(update={"turns": 0, "unpriced": int(more.unpriced > before.unpriced)})
             self._rows[key] = self._rows.get(key, Spending()).plus(more)
-        tells_agent = _tells_agent(order, note)
+        executed = _steps_of_executor(order)
+        tells_agent = not executed
+        if _executes(note.step, note.use):
+            tells_agent = note.step == _IMPLEMENT or _IMPLEMENT not in executed
         use = before.plus(more)
         turns = [turn for turn in order.turns if turn.key != note.key]
         turns.append(TurnCost(key=note.key, step=note.step, use=use))
@@ -94,19 +105,6 @@ class CostBook:
         while len(kept) > most:
             del kept[next(iter(kept))]
 
-    def _forget_weeks(self) -> None:
-        """Keep the last year by week; add up earlier weeks for each step, agent, model and login."""
-        weeks = sorted({key[0] for key in self._rows} - {EARLIER})
-        for week in weeks[:-MOST_WEEKS]:
-            self._fold(key for key in [*self._rows] if key[0] == week)
-
-    def _forget_rows(self) -> None:
-        """Add up the oldest weeks into one sum for each step while the history has too many rows."""
-        weeks = sorted({key[0] for key in self._rows} - {EARLIER})
-        while len(self._rows) > MOST_ROWS and weeks:
-            week = weeks.pop(0)
-            self._fold((key for key in [*self._rows] if key[0] in {week, EARLIER}), by_step=True)
-
     def _fold(self, keys: Iterable[_Key], *, by_step: bool = False) -> None:
         for key in keys:
             use = self._rows.pop(key)
@@ -114,14 +112,6 @@ class CostBook:
             agent, model, login = (EARLIER, EARLIER, EARLIER) if by_step else rest
             folded = (EARLIER, step, agent, model, login)
             self._rows[folded] = self._rows.get(folded, Spending()).plus(use)
-
-
-def _tells_agent(order: OrderCosts, note: CostNote) -> bool:
-    """Return whether the note names the work order's agent, which carried out the plan or may have done so."""
-    executed = _steps_of_executor(order)
-    if not _executes(note.step, note.use):
-        return not executed
-    return note.step == _IMPLEMENT or _IMPLEMENT not in executed
 
 
 def _mixes(order: OrderCosts, note: CostNote) -> bool:
@@ -166,17 +156,8 @@ def first_week(since: str, today: date) -> str:
     if age := _AGE.fullmatch(since):
         day = today - timedelta(days=int(age[1]) * _DAYS[age[2]])
         return f"{day.isocalendar().year}-W{day.isocalendar().week:02}"
-    if not _is_week(since):
-        raise InvalidInputError(f"since {since!r} is not a week.", remedy="Write it as 2026-W40, 4w or 30d.")
-    return since
-
-
-def _is_week(text: str) -> bool:
-    match = _WEEK.fullmatch(text)
-    if match is None:
-        return False
-    try:
-        date.fromisocalendar(int(match[1]), int(match[2]), 1)
-    except ValueError:
-        return False
-    return True
+    week = _WEEK.fullmatch(since)
+    with suppress(ValueError):
+        if week is not None and date.fromisocalendar(int(week[1]), int(week[2]), 1):
+            return since
+    raise InvalidInputError(f"since {since!r} is not a week.", remedy="Write it as 2026-W40, 4w or 30d.")

@@ -46,8 +46,6 @@ _THOUSAND: Final = 1000
 _ALMOST_TEN_THOUSAND: Final = 9950
 _ALMOST_A_MILLION: Final = 999_500
 _TWO_DIGITS: Final = 10
-_NO_DOLLARS: Final = " Dollars are unknown: too few agent runs reported their cost."
-_NEITHER: Final = " Dollars and tokens are unknown: agents reported neither."
 ALL_STEPS: Final = tuple(step.value for step in Step)
 """The steps of a work order up to its pull request; the cost of later work is not estimated."""
 REST_STEPS: Final = tuple(step for step in ALL_STEPS if step not in PLAN_STEPS)
@@ -100,7 +98,10 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 
     `others` are the histories of all other projects, for a project with too few work orders.
     """
-    question = _with_agent(question, own, others)
+    if not question.agent:  # then the agent of the last work order
+        histories = (*others, own) if own is not None else others
+        agents = [order.agent for history in histories for order in history.completed if not order.is_mixed]
+        question = replace(question, agent=agents[-1]) if agents else question
     alike = _alike(question, own.completed if own is not None else ())
     is_wider = len(alike) < FEWEST
     if is_wider:
@@ -121,12 +122,6 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
         of_pipelines=question.of_pipeline and all(order.of_pipeline for order in alike),
     )
     return estimate.model_copy(update={"text": _in_words(question, estimate)})
-
-
-def _with_agent(question: Question, own: CostHistory | None, others: Sequence[CostHistory]) -> Question:
-    histories = (*others, own) if own is not None else others
-    agents = [order.agent for history in histories for order in history.completed if not order.is_mixed]
-    return question if question.agent or not agents else replace(question, agent=agents[-1])
 
 
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
@@ -256,7 +251,11 @@ def _in_words(question: Question, estimate: Estimate) -> str:
         parts.append(f"{_tokens(amounts.tokens.low)} to {_tokens(amounts.tokens.high)} tokens")
     minutes = f"{_minutes(amounts.minutes.low)} to {_minutes(amounts.minutes.high)} agent minutes"
     in_all = f"{', '.join(parts)} and {minutes}" if parts else minutes
-    unknown = "" if amounts.usd is not None else _NO_DOLLARS if amounts.tokens.high else _NEITHER
+    unknown = ""
+    if amounts.usd is None and amounts.tokens.high:
+        unknown = " Dollars are unknown: too few agent runs reported their cost."
+    elif amounts.usd is None:
+        unknown = " Dollars and tokens are unknown: agents reported neither."
     where = "of all projects" if estimate.all_projects else f"of {question.project}"
     size = ", by the size of the plan" if estimate.by_plan else ""
     orders = count_noun(estimate.orders, f"{'pipeline ' if estimate.of_pipelines else ''}work order")

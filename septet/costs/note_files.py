@@ -52,7 +52,11 @@ class NoteFiles:
         if self._due.exists():
             return True
         with suppress(FileNotFoundError), os.scandir(self.root) as notes:
-            return any(_is_due(note, oldest) for note in notes)
+            for note in notes:
+                with suppress(FileNotFoundError):  # a note that is replaced during this call is not old
+                    is_old = note.name.endswith(_NEW) and note.stat().st_mtime < oldest
+                    if is_old or note.name.endswith(_TAKEN):
+                        return True
         return False
 
     def take(self) -> list[tuple[Path, CostNote]]:
@@ -74,13 +78,6 @@ class NoteFiles:
     def forget(self, path: Path) -> None:
         """Remove a taken note after its report."""
         path.unlink(missing_ok=True)
-
-
-def _is_due(note: os.DirEntry[str], oldest: float) -> bool:
-    """Return whether a note must be reported now; a note that is replaced during this call is not old."""
-    with suppress(FileNotFoundError):
-        return note.name.endswith(_TAKEN) or (note.name.endswith(_NEW) and note.stat().st_mtime < oldest)
-    return False
 
 
 def _read(path: Path) -> CostNote | None:

@@ -1,6 +1,6 @@
 """Read the issues of a pipeline from the forge."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from septet.contracts.pipeline import MOST_BEFORE, PipelineIssue, ReadIssues
@@ -32,7 +32,11 @@ def read_issues(forge: Forge, request: ReadIssues) -> tuple[PipelineIssue, ...]:
     if wanted:
         issues = (*issues, *_all_open(wanted, forge.find_issues(wanted), request.repository))
     known = {str(issue.number) for issue in issues}
-    return tuple(_pipeline_issue(issue, known) for issue in issues)
+    read = []
+    for issue in issues:
+        depends_on = depends_on_in(issue.body, known, str(issue.number))[:MOST_BEFORE]
+        read.append(PipelineIssue(id=str(issue.number), title=issue.title[:SHOWN_TITLE], depends_on=depends_on))
+    return tuple(read)
 
 
 def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) -> Sequence[Issue]:
@@ -46,13 +50,6 @@ def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) 
             f"issues: {_numbers(closed)} of {repository} are closed.", remedy="Leave them out."
         )
     return issues
-
-
-def _pipeline_issue(issue: Issue, ids: Collection[str]) -> PipelineIssue:
-    own = str(issue.number)
-    return PipelineIssue(
-        id=own, title=issue.title[:SHOWN_TITLE], depends_on=depends_on_in(issue.body, ids, own)[:MOST_BEFORE]
-    )
 
 
 def _numbers(numbers: Sequence[int]) -> str:

@@ -200,10 +200,6 @@ def shorten_issue(state: IssueState, among: int) -> IssueState:
     return state
 
 
-def _many_files(state: IssueState) -> dict[str, Any]:
-    return {"files_modified": state.files_modified[:_FEW]}
-
-
 def _outline(state: IssueState) -> dict[str, Any]:
     solution = state.solution
     return {"solution": solution.model_copy(update={"tasks": (), "files": ()}) if solution is not None else None}
@@ -229,14 +225,10 @@ def _files_and_sessions(state: IssueState) -> dict[str, Any]:
     return {"files_modified": (), "sessions": (), "overlaps": (), "plan_path": path}
 
 
-def _remedy(state: IssueState) -> dict[str, Any]:
-    return {"error": state.error.model_copy(update={"remedy": ""}) if state.error is not None else None}
-
-
 _LEFT_OUT: Final[tuple[Callable[[IssueState], dict[str, Any]], ...]] = (
-    _many_files,
+    lambda state: {"files_modified": state.files_modified[:_FEW]},
     _outline,
     _words,
     _files_and_sessions,
-    _remedy,
+    lambda state: {"error": state.error.model_copy(update={"remedy": ""}) if state.error is not None else None},
 )

@@ -49,7 +49,8 @@ def planning_results(
     view: PipelineView, solution_of: Callable[[IssueState], Solution | None] = solution_in
 ) -> PlanningResults:
     """Return the content of `planning-results.json`: all issues after their planning, in order."""
-    results = tuple(_planning_result(state, solution_of) for state in view.issues if _is_past_planning(state))
+    states = (state for state in view.issues if state.status not in _NOT_PLANNED)
+    results = tuple(_planning_result(state, solution_of) for state in states)
     return PlanningResults(created_at=view.created_at, results=results)
 
 
@@ -70,10 +71,6 @@ def execution_results(
         if state.status in _ENDED and state.planned_at is not None
     )
     return ExecutionResults(created_at=view.created_at, results=results)
-
-
-def _is_past_planning(state: IssueState) -> bool:
-    return state.status not in _NOT_PLANNED
 
 
 def _planning_result(state: IssueState, solution_of: Callable[[IssueState], Solution | None]) -> PlanningResult:

@@ -13,11 +13,7 @@ _CELL_LIMIT: Final = 120
 _REASON_LIMIT: Final = 1500
 """The most characters of a reason: enough for the remedy at its end."""
 _FILES_SHOWN: Final = 20
-_CONTEXTS: Final = {
-    "shared": "shared: the sessions knew of earlier issues",
-    "fresh": "fresh: its own sessions",
-}
-
+_CONTEXTS: Final = {"shared": "shared: the sessions knew of earlier issues", "fresh": "fresh: its own sessions"}
 _SESSIONS: Final = {
     "shared": "continued from earlier issues",
     "fresh": "knew nothing of earlier issues",
@@ -73,7 +69,7 @@ def _row(issue: IssueState) -> str:
         (issue.commit_hash or "")[:12],
         _cell(issue.pr_url or ""),
         f"{sum(times):.1f}" if times else "",
-        _cost(issue.usage),
+        cost_text(issue.usage),
     )
     return f"| {' | '.join(cells)} |"
 
@@ -131,11 +127,7 @@ def _files(issue: IssueState) -> str:
 def _usage(usage: Usage) -> str:
     read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
     guessed = ", estimated" if usage.estimated else ""
-    return f"{read} tokens read, {usage.output_tokens} written{guessed}; {_cost(usage) or 'cost unknown'}"
-
-
-def _cost(usage: Usage) -> str:
-    return cost_text(usage)
+    return f"{read} tokens read, {usage.output_tokens} written{guessed}; {cost_text(usage) or 'cost unknown'}"
 
 
 def _seconds(seconds: float | None) -> str:

@@ -87,16 +87,11 @@ class IssueScope:
 
 def findings(solution: SolutionAnswer, scope: IssueScope) -> tuple[str, ...]:
     """Return the mistakes of a solution; empty if the executor may carry out the solution."""
-    return tuple(
-        dict.fromkeys(
-            [
-                *_wrong_as_a_whole(solution, scope),
-                *_wrong_dependencies(solution.tasks),
-                *(finding for task in solution.tasks for finding in _wrong_in(task, solution, scope)),
-                *_wrong_predictions(solution, scope),
-            ]
-        )
-    )
+    found = [*_wrong_as_a_whole(solution, scope), *_wrong_dependencies(solution.tasks)]
+    for task in solution.tasks:
+        found += _wrong_in(task, solution, scope)
+    found += _wrong_predictions(solution, scope)
+    return tuple(dict.fromkeys(found))
 
 
 def findings_text(messages: Sequence[str]) -> str:
