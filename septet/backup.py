@@ -88,7 +88,9 @@ def back_up(state: StateDir, folder: Path) -> Backup:
     for name in _TOLD:
         copier.copy(name)
     backup.has_database = _copy_database(state.database, draft / state.database.name)
-    for place_id in _places(state):
+    folders = (*(state.root / name for name in _BY_ORDER), *state.vaults.glob(f"*.git/{RECORDS}"))
+    there = (path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir())
+    for place_id in sorted({path.name for path in there}):
         backup.places.append(place_id)
         if not copier.copy_place(state, place_id):
             backup.changing.append(place_id)
@@ -135,14 +137,6 @@ def _copy_database(database: Path, copy: Path) -> bool:
     return True
 
 
-def _places(state: StateDir) -> list[str]:
-    """Return the ids of the work orders and lanes that have files here."""
-    folders = (*(state.root / name for name in _BY_ORDER), *state.vaults.glob(f"*.git/{RECORDS}"))
-    return sorted(
-        {path.name for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_dir()}
-    )
-
-
 @dataclass(frozen=True)
 class _Copier:
     """Copies files below one folder; keeps existing copies, and mixes no two states of a work order."""
@@ -165,13 +159,10 @@ class _Copier:
             if self._marks(marked) == marks:
                 return True
             if tries_left:
-                self._drop(*marked, files)
+                for name in (*marked, files):
+                    shutil.rmtree(self.target / name, ignore_errors=True)
                 time.sleep(_PAUSE_SECONDS)
         return False
-
-    def _drop(self, *names: str) -> None:
-        for name in names:
-            shutil.rmtree(self.target / name, ignore_errors=True)
 
     def copy(self, name: str) -> None:
         """Copy a file or a folder, by its name relative to the root."""

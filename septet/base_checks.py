@@ -17,8 +17,6 @@ from septet.system.durable import read_model, write_durably
 
 _RESULT: Final = "result.json"
 _NAME: Final = "base-checks.json"
-_DIGITS: Final = 32
-_SHOWN: Final = 600
 
 
 class FailedCheck(Wire):
@@ -58,7 +56,7 @@ class BaseChecks(Wire):
         """Return the note for an agent's prompt; empty if all checks pass."""
         if not self.failed:
             return ""
-        failures = "\n".join(f"- {each.why.strip()[:_SHOWN]}".replace("\n", "\n  ") for each in self.failed)
+        failures = "\n".join(f"- {each.why.strip()[:600]}".replace("\n", "\n  ") for each in self.failed)
         return (
             f"## Before this work\n\nOn {self.base_branch}, before any change, these checks of the repository "
             f"fail already:\n\n{failures}\n\nThe checks run again before the commit, and have to pass then: "
@@ -76,7 +74,7 @@ def folder_for(state: StateDir, place: Place, settings: Sequence[object]) -> Pat
     `settings` are those that affect the results, as values of JSON.
     """
     facts = json.dumps([place.origin, place.base_sha, *settings], sort_keys=True)
-    return state.base_checks / hashlib.sha256(facts.encode()).hexdigest()[:_DIGITS]
+    return state.base_checks / hashlib.sha256(facts.encode()).hexdigest()[:32]
 
 
 def note_folder(place: Place, folder: Path) -> None:

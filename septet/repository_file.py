@@ -255,23 +255,19 @@ def _suggestion(path: Sequence[int | str]) -> str:
 
 
 def _argvs(commands: Sequence[str | list[str]], text: str, key: str, what: str) -> tuple[tuple[str, ...], ...]:
-    return tuple(
-        _argv(command, f"{SETTINGS_PATH} line {line_of(text, [key, number])}", what)
-        for number, command in enumerate(commands)
-    )
-
-
-def _argv(command: str | list[str], where: str, what: str) -> tuple[str, ...]:
-    try:
-        argv = shlex.split(command) if isinstance(command, str) else command
-    except ValueError as error:
-        message = f"{where}: the {what} {command!r} cannot be split into words: {error}."
-        raise RepositorySettingsError(message, remedy="Close the quotation, or write it as a list.") from error
-    if not argv or not argv[0] or any("\x00" in word for word in argv):
-        raise RepositorySettingsError(f"{where}: a {what} names no program.", remedy="Delete it, or name one.")
-    if isinstance(command, str) and _SHELL_WORDS.intersection(argv):
-        message = f"{where}: the {what} {command!r} is written for a shell, and {what}s run without one."
-        raise RepositorySettingsError(
-            message, remedy=f"Split it into several {what}s, or put it into a script in the repository."
-        )
-    return tuple(argv)
+    argvs = []
+    for number, command in enumerate(commands):
+        where = f"{SETTINGS_PATH} line {line_of(text, [key, number])}"
+        try:
+            argv = shlex.split(command) if isinstance(command, str) else command
+        except ValueError as error:
+            message = f"{where}: the {what} {command!r} cannot be split into words: {error}."
+            raise RepositorySettingsError(message, remedy="Close the quotation, or write it as a list.") from error
+        if not argv or not argv[0] or any("\x00" in word for word in argv):
+            raise RepositorySettingsError(f"{where}: a {what} names no program.", remedy="Delete it, or name one.")
+        if isinstance(command, str) and _SHELL_WORDS.intersection(argv):
+            message = f"{where}: the {what} {command!r} is written for a shell, and {what}s run without one."
+            remedy = f"Split it into several {what}s, or put it into a script in the repository."
+            raise RepositorySettingsError(message, remedy=remedy)
+        argvs.append(tuple(argv))
+    return tuple(argvs)

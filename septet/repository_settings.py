@@ -61,7 +61,6 @@ class AllowedFinding(StrictWire):
 
 _Accounts = Annotated[list[Word], Field(max_length=20)]
 _Label = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^,\x00-\x1f\x7f]+$")]
-_Labels = Annotated[list[_Label], Field(max_length=20)]
 
 
 class PullRequestSettings(StrictWire):
@@ -69,7 +68,7 @@ class PullRequestSettings(StrictWire):
 
     draft: bool = False
     """Whether each pull request is opened as a draft, even if the work order does not request a draft."""
-    labels: _Labels = Field(default_factory=list)
+    labels: Annotated[list[_Label], Field(max_length=20)] = Field(default_factory=list)
     """The labels that the pull request gets in addition to the work order's labels."""
     reviewers: _Accounts = Field(default_factory=list)
     """Accounts from which a review is requested."""
@@ -116,17 +115,14 @@ class RepositorySettings:
     sessions: Sessions | None = None
     """The use of sessions by the steps, for work orders that make no choice."""
     limits: SomeLimits = field(default_factory=SomeLimits)
-    """The limits of every step."""
     steps: Mapping[str, StepSettings] = field(default_factory=dict)
     setup: tuple[tuple[str, ...], ...] = ()
     """The set-up commands, each a program with arguments, which run in order in each workspace before the first
     agent."""
     setup_seconds: float = SETUP_SECONDS
-    """The most seconds for all set-up commands together."""
     checks: tuple[tuple[str, ...], ...] = ()
     """The checks, each a program with arguments, which run in order before a commit."""
     check_seconds: float = CHECK_SECONDS
-    """The most seconds for each check."""
     on_failing_base: OnFailingBase = "tell"
     """The treatment of a work order if a check already fails on its base commit."""
     branch_prefix: str | None = None
@@ -149,7 +145,6 @@ class RepositorySettings:
     """Whether a label on the issue shows its stage."""
     pull_request: PullRequestSettings = field(default_factory=PullRequestSettings)
     budget: str | None = None
-    """The limit for the agents of a work order."""
 
     def budget_for(self, text: str) -> Limit | None:
         """Return the limit of a work order: the work order's limit, lowered by the repository's limit."""
@@ -179,7 +174,13 @@ class RepositorySettings:
 
     def limits_for(self, step: str, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
         """Return the limits for `step`: the work order's limits for the step, or else the lowest of all limits."""
-        return by_order.over(self._lowest(step, bounds))
+        lower: tuple[Timeouts | SomeLimits, ...] = (bounds, self.limits, self._own(step), STEP_TABLE[step])
+        lowest = Timeouts(
+            wall_seconds=min(limits.wall_seconds for limits in lower if limits.wall_seconds),
+            idle_seconds=min(limits.idle_seconds for limits in lower if limits.idle_seconds),
+            turns=min(limits.turns for limits in lower if limits.turns),
+        )
+        return by_order.over(lowest)
 
     def tools_for(self, step: str, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
         """Return the tools of the agent of `step`: the work order's tools for the step, or else the fewest.
@@ -190,14 +191,6 @@ class RepositorySettings:
         usual = _WORKING.tools if one_process else STEP_TABLE[step].tools
         wished = (by_order.tools,) if by_order.tools else (usual, self._own(step).tools)
         return min((tools for tools in wished if tools is not None), key=_FEWER_FIRST.index)
-
-    def _lowest(self, step: str, bounds: Timeouts) -> Timeouts:
-        lower = (self.limits, self._own(step), STEP_TABLE[step])
-        return Timeouts(
-            wall_seconds=min(filter(None, (bounds.wall_seconds, *(limits.wall_seconds for limits in lower)))),
-            idle_seconds=min(filter(None, (bounds.idle_seconds, *(limits.idle_seconds for limits in lower)))),
-            turns=min(filter(None, (bounds.turns, *(limits.turns for limits in lower)))),
-        )
 
     def _own(self, step: str) -> StepSettings:
         return self.steps.get(step, _NOTHING)

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 _LONGEST_STATEMENT_LINES: Final = 50
@@ -23,43 +24,26 @@ def line_of(text: str, path: Sequence[int | str]) -> int:
 
 
 def _keys(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield each statement's first line and the full path of its key."""
+    """Yield the first line of each whole statement, and the full path of its key."""
     table: list[str] = []
-    for line, statement in _statements(text.split("\n")):
-        path = _path(tomllib.loads(statement))
-        if statement.lstrip().startswith("["):
-            table = path
-            yield line, table
-        elif path:
-            yield line, [*table, *path]
-
-
-def _statements(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield each statement with the number of its first line; skip lines without a whole statement."""
-    first = 0
+    lines, first = text.split("\n"), 0
     while first < len(lines):
-        statement = _statement_at(lines, first)
-        if statement:
-            yield first + 1, "\n".join(statement)
-        first += len(statement) or 1
+        count, path = _statement_at(lines, first)
+        if lines[first].lstrip().startswith("[") and count:
+            table = path
+            yield first + 1, table
+        elif path:
+            yield first + 1, [*table, *path]
+        first += count or 1
 
 
-def _statement_at(lines: Sequence[str], first: int) -> Sequence[str]:
-    """Return the lines of the statement that begins at `first`; empty if none begins, or if it is too long."""
-    if "=" not in lines[first] and not lines[first].lstrip().startswith("["):
-        return ()
-    for last in range(first + 1, min(first + _LONGEST_STATEMENT_LINES, len(lines)) + 1):
-        if _is_toml("\n".join(lines[first:last])):
-            return lines[first:last]
-    return ()
-
-
-def _is_toml(statement: str) -> bool:
-    try:
-        tomllib.loads(statement)
-    except tomllib.TOMLDecodeError:
-        return False
-    return True
+def _statement_at(lines: Sequence[str], first: int) -> tuple[int, list[str]]:
+    """Return the number of lines of the statement at `first`, and its key; 0 if none begins or it is too long."""
+    if "=" in lines[first] or lines[first].lstrip().startswith("["):
+        for last in range(first + 1, min(first + _LONGEST_STATEMENT_LINES, len(lines)) + 1):
+            with suppress(tomllib.TOMLDecodeError):
+                return last - first, _path(tomllib.loads("\n".join(lines[first:last])))
+    return 0, []
 
 
 def _path(value: object) -> list[str]:

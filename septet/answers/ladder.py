@@ -155,12 +155,9 @@ class _Proof(Generic[T]):
         """Yield the candidate's canonical JSON and its answer; if the candidate is no answer, keep the reason."""
         complaint = "; ".join(candidate.faults)
         values = [candidate.value]
-        if (
-            isinstance(candidate.value, list)
-            and len(candidate.value) == 1
-            and isinstance(candidate.value[0], dict)
-        ):
-            values.append(candidate.value[0])
+        match candidate.value:
+            case [dict() as only_member]:
+                values.append(only_member)
         for value in () if candidate.faults else values:
             try:
                 checked = self._adapter.validate_json(

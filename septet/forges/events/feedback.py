@@ -57,33 +57,18 @@ class Feedback:
         checks = self.failures if f"checks:{self.pull_request.head_sha}" in event_ids else ()
         return {
             "checks": [self._check(check) for check in checks[:_MOST_LOGS]],
-            "reviews": [
-                {"author": each.author, "standing": each.standing, "body": _bound_body(each.body)}
-                for event, each in self.reviews.items()
-                if event in event_ids
-            ],
+            "reviews": [_in_form(each) for event, each in self.reviews.items() if event in event_ids],
             "threads": [self._thread(each) for event, each in self.threads.items() if event in event_ids],
         }
 
     def _thread(self, thread: ReviewThread) -> JsonValue:
         """Return a thread's newest comments by accounts that may push, and the number of comments left out."""
-        newest = thread.comments[-_MOST_SHOWN:]
-        kept = [each for each in newest if self.writers is None or self.writers.may_write(each.comment.author)]
-        comments: list[JsonValue] = [
-            {
-                "author": each.comment.author,
-                "standing": each.comment.standing,
-                "body": _bound_body(each.comment.body),
-            }
-            for each in kept
-        ]
-        told: dict[str, JsonValue] = {
-            "thread": thread.id,
-            "path": thread.path,
-            "line": thread.line,
-            "comments": comments,
-        }
-        return {**told, "left_out": len(newest) - len(kept)} if len(kept) < len(newest) else told
+        newest = [each.comment for each in thread.comments[-_MOST_SHOWN:]]
+        kept = [each for each in newest if self.writers is None or self.writers.may_write(each.author)]
+        comments: list[JsonValue] = [_in_form(each) for each in kept]
+        place: dict[str, JsonValue] = {"thread": thread.id, "path": thread.path, "line": thread.line}
+        left_out = {"left_out": len(newest) - len(kept)} if len(kept) < len(newest) else {}
+        return place | {"comments": comments} | left_out
 
     def _check(self, check: CommitCheck) -> JsonValue:
         log = self.conversation.check_log(check) if self.conversation is not None else ""
@@ -121,8 +106,12 @@ def read_feedback(
         if _OURS not in last.comment.body and writers.may_write(last.comment.author):
             feedback.threads[f"thread:{thread.id}:{last.id}"] = thread
     events = tuple(_events(feedback))
-    answers = _answers(comments, writers) if events else frozenset()
-    feedback.events = tuple(each for each in events if each.id not in answers)[:MOST_EVENTS]
+    answered: set[str] = set()
+    for comment in comments if events else ():
+        answers = _ANSWERED.findall(comment.body)
+        if answers and writers.may_write(comment.author):  # because any account can add a mark
+            answered.update(answers)
+    feedback.events = tuple(each for each in events if each.id not in answered)[:MOST_EVENTS]
     return feedback
 
 
@@ -166,15 +155,9 @@ def _event(event_id: str, kind: str, title: str) -> ReworkEvent:
     return ReworkEvent.model_validate(values)
 
 
-def _answers(comments: Iterable[Comment], writers: Writers) -> frozenset[str]:
-    """Return the ids of answered events; only marks of writers count, because any account can add a mark."""
-    return frozenset(
-        event
-        for comment in comments
-        if (events := _ANSWERED.findall(comment.body)) and writers.may_write(comment.author)
-        for event in events
-    )
-
-
-def _bound_body(body: str) -> str:
-    return cut(visible_text(body), BODY_LIMIT)
+def _in_form(words: Comment | Review) -> JsonValue:
+    return {
+        "author": words.author,
+        "standing": words.standing,
+        "body": cut(visible_text(words.body), BODY_LIMIT),
+    }

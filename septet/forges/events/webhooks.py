@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypedDict, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from septet.contracts.forge_events import (
     EVENT_TEXT_LIMIT,
@@ -21,9 +21,9 @@ from septet.contracts.forge_events import (
 )
 from septet.contracts.order import text_sha256
 from septet.errors import InvalidInputError
+from septet.forges.answers import Foreign
 
-_ID_CHARACTERS: Final = 32
-F = TypeVar("F", bound="ForeignEvent")
+F = TypeVar("F", bound="Foreign")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Delivery:
     @property
     def digest(self) -> str:
         """The delivery's identity: a hash of the body, which is signed; the id in the headers is not signed."""
-        return hashlib.sha256(self.body).hexdigest()[:_ID_CHARACTERS]
+        return hashlib.sha256(self.body).hexdigest()[:32]
 
 
 Reader = Callable[[Delivery], ForgeEvent | None]
@@ -67,12 +67,6 @@ class WebhookKind:
         """
         reader = self.readers.get(delivery.header(self.event_header))
         return reader(delivery) if reader is not None else None
-
-
-class ForeignEvent(BaseModel):
-    """The fields of a forge's event that Septet uses."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 def is_hmac_sha256(body: bytes, secret: str, signature: str) -> bool:
@@ -105,23 +99,23 @@ MOST_LABELS: Final = 100
 _MOST_PULL_REQUESTS: Final = 20
 
 
-class _User(ForeignEvent):
+class _User(Foreign):
     login: str = ""
 
 
-class _Label(ForeignEvent):
+class _Label(Foreign):
     name: str
 
 
-class _Repository(ForeignEvent):
+class _Repository(Foreign):
     html_url: str
 
 
-class _Numbered(ForeignEvent):
+class _Numbered(Foreign):
     number: int
 
 
-class _IssueFacts(ForeignEvent):
+class _IssueFacts(Foreign):
     number: int
     title: str | None = None
     body: str | None = None
@@ -136,24 +130,24 @@ class _IssueFacts(ForeignEvent):
         return text_sha256(self.title, self.body) if self.title is not None else ""
 
 
-class _CommentFacts(ForeignEvent):
+class _CommentFacts(Foreign):
     id: int
     user: _User | None = None
     body: str | None = None
     created_at: str = ""
 
 
-class _PullRequestFacts(ForeignEvent):
+class _PullRequestFacts(Foreign):
     html_url: str
     merged: bool | None = None
 
 
-class _CheckFacts(ForeignEvent):
+class _CheckFacts(Foreign):
     head_sha: str
     pull_requests: tuple[_Numbered, ...] = ()
 
 
-class _Event(ForeignEvent):
+class _Event(Foreign):
     action: str = ""
     repository: _Repository
     sender: _User = _User()

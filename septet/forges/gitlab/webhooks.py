@@ -11,10 +11,10 @@ from pydantic import Field
 
 from septet.contracts.forge_events import CommentWritten, ForgeEvent, IssueChanged, Look, PullRequestTouched
 from septet.contracts.order import text_sha256
+from septet.forges.answers import Foreign
 from septet.forges.events.webhooks import (
     MOST_LABELS,
     Delivery,
-    ForeignEvent,
     WebhookKind,
     bounded_text,
     read_payload,
@@ -34,26 +34,26 @@ _LOOKS: Final[Mapping[str, Look]] = {
 """The reading that an event of a merge request needs, by the event's action."""
 
 
-class _User(ForeignEvent):
+class _User(Foreign):
     username: str = ""
 
 
-class _Label(ForeignEvent):
+class _Label(Foreign):
     title: str
 
 
-class _Project(ForeignEvent):
+class _Project(Foreign):
     web_url: str
 
 
-class _Numbered(ForeignEvent):
+class _Numbered(Foreign):
     iid: int
     url: str = ""
     title: str | None = None
     description: str | None = None
 
 
-class _Facts(ForeignEvent):
+class _Facts(Foreign):
     id: int = 0
     iid: int = 0
     url: str = ""
@@ -70,7 +70,7 @@ class _Facts(ForeignEvent):
     status: str = ""
 
 
-class _Event(ForeignEvent):
+class _Event(Foreign):
     user: _User = _User()
     project: _Project
     object_attributes: _Facts

@@ -35,7 +35,10 @@ def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool
     """
     before, head_commit = (_commit(git, branch) for branch in (base, head))
     checkout = _checkout_of(git, base)
-    remedy = _remedy(checkout, head)
+    remedy = "Merge it in a checkout, resolve the conflicts there, and push."
+    if checkout is not None:
+        where = shlex.quote(str(checkout.work_tree))
+        remedy = f"Merge it there yourself; Septet notices the merge: git -C {where} merge {shlex.quote(head)}"
     merge = git.try_run("merge-tree", "--write-tree", "--name-only", "--no-messages", before, head_commit)
     tree, _, conflicts = merge.stdout.decode(errors="replace").strip().partition("\n")
     if merge.exit_code != 0:
@@ -54,13 +57,6 @@ def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool
     if checkout is not None:
         checkout.run("read-tree", "-m", "-u", commit, before)
     return ""
-
-
-def _remedy(checkout: Git | None, head: str) -> str:
-    if checkout is None:
-        return "Merge it in a checkout, resolve the conflicts there, and push."
-    where = shlex.quote(str(checkout.work_tree))
-    return f"Merge it there yourself; Septet notices the merge: git -C {where} merge {shlex.quote(head)}"
 
 
 def _checkout_of(git: Git, branch: str) -> Git | None:

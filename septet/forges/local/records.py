@@ -80,7 +80,6 @@ def _contents(output: bytes) -> list[bytes]:
 
 
 REF: Final = "refs/septet/forge"
-_LONGEST_PAUSE_SECONDS: Final = 0.05
 _IDENTITY: Final = {
     "GIT_AUTHOR_NAME": "Septet",
     "GIT_AUTHOR_EMAIL": "septet@localhost",
@@ -160,7 +159,7 @@ class LocalRecords:
         for _ in range(self.tries):
             if (result := change(self.store.read())) is not None:
                 return result
-            time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS))  # noqa: S311 -- a pause for other writers, no secret
+            time.sleep(random.uniform(0, 0.05))  # noqa: S311 -- a pause for other writers, no secret
         raise ForgeUnavailableError(f"Other processes keep writing to {REF} of {self.path}.")
 
     def issue_record(self, contents: StoreContents, number: int) -> LocalIssue:

@@ -1,6 +1,6 @@
 """The parts of Linear's answers that Septet uses."""
 
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from pydantic import Field
 
@@ -8,6 +8,7 @@ from septet.forges.answers import Foreign
 from septet.forges.values import TITLE_LIMIT, Comment
 from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter, TrackerIssue, bound_text, marked_order
 
+N = TypeVar("N")
 CLOSED: Final = ("completed", "canceled", "duplicate")
 """The types of states of issues that are closed."""
 
@@ -16,8 +17,28 @@ class _Named(Foreign):
     name: str = ""
 
 
-class _User(Foreign):
+class _Nodes(Foreign, Generic[N]):
+    nodes: tuple[N, ...] = ()
+
+
+class _Page(Foreign):
+    hasNextPage: bool
+    endCursor: str | None = None
+
+
+class _PagedNodes(_Nodes[N], Generic[N]):
+    pageInfo: _Page
+
+    def next_page(self) -> str | None:
+        """Return the cursor of the next page; `None` if this page is the last."""
+        return self.pageInfo.endCursor if self.pageInfo.hasNextPage else None
+
+
+class _WithId(Foreign):
     id: str
+
+
+class _User(_WithId):
     displayName: str = ""
     guest: bool = False
 
@@ -43,36 +64,26 @@ class _Comment(Foreign):
         return Comment(other.name or "", self.body, self.createdAt, "app" if self.botActor else "external")
 
 
-class _Comments(Foreign):
-    nodes: tuple[_Comment, ...] = ()
-
-
-class _Labels(Foreign):
-    nodes: tuple[_Named, ...] = ()
-
-
 class _Team(Foreign):
     key: str
 
 
-class _Project(Foreign):
-    id: str
+class _Project(_WithId):
     slugId: str
     name: str
 
 
-class IssueNode(Foreign):
+class IssueNode(_WithId):
     """An issue."""
 
-    id: str
     identifier: str
     title: str
     description: str | None = None
     url: str
     team: _Team
     project: _Project | None = None
-    labels: _Labels = _Labels()
-    comments: _Comments = _Comments()
+    labels: _Nodes[_Named] = _Nodes()
+    comments: _Nodes[_Comment] = _Nodes()
 
     def issue(self) -> TrackerIssue:
         """Return the issue within the bounds for agents."""
@@ -98,21 +109,15 @@ class TrackedIssueAnswer(Foreign):
     issue: IssueNode
 
 
-class _Creator(Foreign):
-    id: str
-
-
 class _Attachment(Foreign):
     url: str
     createdAt: str
     metadata: dict[str, object] = Field(default_factory=dict)
-    creator: _Creator | None = None
+    creator: _WithId | None = None
 
 
-class _Attachments(Foreign):
-    nodes: tuple[_Attachment, ...] = ()
-
-    def oldest_mark(self, viewer: _Creator) -> IssueMark | None:
+class _Attachments(_Nodes[_Attachment]):
+    def oldest_mark(self, viewer: _WithId) -> IssueMark | None:
         """Return the oldest mark by `viewer`: an attachment of another account is no mark."""
         own = [each for each in self.nodes if each.creator == viewer and marked_order(each.url)]
         first = min(own, key=lambda each: each.createdAt, default=None)
@@ -126,7 +131,7 @@ class _Marked(Foreign):
 class MarksAnswer(Foreign):
     """The answer to `MARKS`."""
 
-    viewer: _Creator
+    viewer: _WithId
     issue: _Marked
 
     def oldest(self) -> IssueMark | None:
@@ -136,24 +141,14 @@ class MarksAnswer(Foreign):
 
 class _Labelled(_Marked):
     number: float
-    delegate: _Creator | None = None
-
-
-class _Page(Foreign):
-    hasNextPage: bool
-    endCursor: str | None = None
-
-
-class _Issues(Foreign):
-    nodes: tuple[_Labelled, ...] = ()
-    pageInfo: _Page
+    delegate: _WithId | None = None
 
 
 class IssuesAnswer(Foreign):
     """The answer to `ISSUES`: one page."""
 
-    viewer: _Creator
-    issues: _Issues
+    viewer: _WithId
+    issues: _PagedNodes[_Labelled]
 
     def available_issues(self) -> tuple[LabelledIssue, ...]:
         """Return the issues of the page that have no other delegate."""
@@ -163,16 +158,11 @@ class IssuesAnswer(Foreign):
             if each.delegate in {None, self.viewer}
         )
 
-    def next_page(self) -> str | None:
-        """Return the cursor of the next page; `None` if this page is the last."""
-        page = self.issues.pageInfo
-        return page.endCursor if page.hasNextPage else None
-
 
 class _Setter(_User):
     app: bool = False
 
-    def setter(self, viewer: _Creator) -> LabelSetter:
+    def setter(self, viewer: _WithId) -> LabelSetter:
         """Return the account with its role in the workspace; the key's own account counts as a member."""
         is_other_app = self.app and self.id != viewer.id
         return LabelSetter(self.displayName, "app" if is_other_app else "guest" if self.guest else "member")
@@ -184,27 +174,22 @@ class _Change(Foreign):
     botActor: _Bot | None = None
     addedLabels: tuple[_Named, ...] | None = None
 
-    def setter(self, viewer: _Creator) -> LabelSetter:
+    def setter(self, viewer: _WithId) -> LabelSetter:
         """Return the account that made the change; an automation of the workspace has no account."""
         if self.actor is not None:
             return self.actor.setter(viewer)
         return LabelSetter(self.botActor.name or "", "app") if self.botActor is not None else LabelSetter()
 
 
-class _History(Foreign):
-    nodes: tuple[_Change, ...] = ()
-    pageInfo: _Page
-
-
 class _WithHistory(Foreign):
     creator: _Setter | None = None
-    history: _History
+    history: _PagedNodes[_Change]
 
 
 class LabelledAnswer(Foreign):
     """The answer to `LABELLED`: one page."""
 
-    viewer: _Creator
+    viewer: _WithId
     issue: _WithHistory
 
     def setters(self, label: str) -> tuple[tuple[str, LabelSetter], ...]:
@@ -219,37 +204,26 @@ class LabelledAnswer(Foreign):
         """Return the creator of the issue, who also set the labels that its history does not list."""
         return self.issue.creator.setter(self.viewer) if self.issue.creator is not None else LabelSetter()
 
-    def next_page(self) -> str | None:
-        """Return the cursor of the next page; `None` if this page is the last."""
-        page = self.issue.history.pageInfo
-        return page.endCursor if page.hasNextPage else None
-
 
 class _State(Foreign):
     type: str
 
 
-class _TeamState(Foreign):
-    id: str
+class _TeamState(_WithId):
     position: float
 
 
-class _TeamStates(Foreign):
-    nodes: tuple[_TeamState, ...] = ()
-
-
 class _StatesOfTeam(Foreign):
-    states: _TeamStates
+    states: _Nodes[_TeamState]
 
 
-class _ToStart(Foreign):
-    id: str
+class _ToStart(_WithId):
     state: _State
-    delegate: _Creator | None = None
+    delegate: _WithId | None = None
     team: _StatesOfTeam
 
 
-class _Viewer(_Creator):
+class _Viewer(_WithId):
     app: bool = False
 
 
@@ -261,26 +235,19 @@ class StartAnswer(Foreign):
 
     def changes(self) -> dict[str, str]:
         """Return the changes that start an issue. The issue keeps its delegate; only an app becomes delegate."""
-        state = self._next_state()
-        changes = {"stateId": state} if state is not None else {}
-        return changes | ({"delegateId": self.viewer.id} if self.viewer.app and not self.issue.delegate else {})
-
-    def _next_state(self) -> str | None:
-        """Return the id of the team's first started state; `None` if none exists or the issue needs no move."""
-        if self.issue.state.type in {"started", *CLOSED}:
-            return None
+        changes: dict[str, str] = {}
         first = min(self.issue.team.states.nodes, key=lambda each: each.position, default=None)
-        return first.id if first is not None else None
-
-
-class _Activity(Foreign):
-    id: str
+        if first is not None and self.issue.state.type not in {"started", *CLOSED}:
+            changes["stateId"] = first.id
+        if self.viewer.app and not self.issue.delegate:
+            changes["delegateId"] = self.viewer.id
+        return changes
 
 
 class ActivityAnswer(Foreign):
     """The answer to `ACTIVITY`."""
 
-    agentActivity: _Activity
+    agentActivity: _WithId
 
 
 class DoneAnswer(Foreign):

@@ -50,7 +50,7 @@ class LinearTracker:
         for _ in range(_MOST_PAGES):
             answer = self.api.ask(what, ISSUES, {"filter": wanted, "after": after}, IssuesAnswer)
             found += answer.available_issues()
-            if (after := answer.next_page()) is None:
+            if (after := answer.issues.next_page()) is None:
                 break
         return tuple(sorted(found, key=lambda each: each.number))
 
@@ -65,7 +65,7 @@ class LinearTracker:
         for _ in range(_MOST_PAGES):
             answer = self.api.ask(what, LABELLED, {"id": issue_id, "after": after}, LabelledAnswer)
             setters += answer.setters(label)
-            if (after := answer.next_page()) is None:
+            if (after := answer.issue.history.next_page()) is None:
                 return max(setters, key=lambda each: each[0], default=("", answer.creator()))[1]
         return LabelSetter()
 
@@ -88,14 +88,16 @@ class LinearTracker:
 
     def say(self, message: SessionMessage) -> None:
         """Add an activity to the session once: the activity's id follows from the message's key."""
-        activity_id = str(_uuid4_of(message.issue.session, message.key))
+        digest = hashlib.sha256(f"{message.issue.session} {message.key}".encode()).digest()
+        activity_id = str(UUID(bytes=digest[:16], version=4))
         fields: dict[str, Any] = {
             "id": activity_id,
             "agentSessionId": message.issue.session,
             "content": _content(message),
         }
         if message.plan_sha256:
-            fields |= {"signal": "select", "signalMetadata": {"options": _choices(message.plan_sha256)}}
+            choice = {"label": "Approve this plan", "value": f"approve {message.plan_sha256}"}
+            fields |= {"signal": "select", "signalMetadata": {"options": [choice]}}
         what = f"activity of session {message.issue.session}"
         try:
             self.api.ask(what, SAY, {"input": fields}, DoneAnswer)
@@ -140,15 +142,6 @@ def _content(message: SessionMessage) -> dict[str, str]:
         content = {"type": "action", "action": message.action, "parameter": mask(message.parameter)}
         return content | ({"result": text} if text else {})
     return {"type": message.kind, "body": text}
-
-
-def _choices(plan_sha256: str) -> list[dict[str, str]]:
-    return [{"label": "Approve this plan", "value": f"approve {plan_sha256}"}]
-
-
-def _uuid4_of(session: str, key: str) -> UUID:
-    """Return an id in Linear's form; the same message has the same id."""
-    return UUID(bytes=hashlib.sha256(f"{session} {key}".encode()).digest()[:16], version=4)
 
 
 ISSUE: Final = """

@@ -7,7 +7,8 @@ from pydantic import Field
 from pydantic_core import from_json
 
 from septet.contracts.tracker import PROMPT_LIMIT, SessionPrompted, SessionStarted, TrackedIssue
-from septet.forges.events.webhooks import Delivery, ForeignEvent, is_hmac_sha256, read_payload
+from septet.forges.answers import Foreign
+from septet.forges.events.webhooks import Delivery, is_hmac_sha256, read_payload
 
 _MOST_AGE_SECONDS: Final = 60.0
 _MILLISECONDS: Final = 1000.0
@@ -54,31 +55,31 @@ def read_event(delivery: Delivery) -> SessionStarted | SessionPrompted | None:
     )
 
 
-class _AnyEvent(ForeignEvent):
+class _AnyEvent(Foreign):
     type: str
 
 
-class _Issue(ForeignEvent):
+class _Issue(Foreign):
     id: str = Field(max_length=64)
     identifier: str = Field(max_length=40)
 
 
-class _Session(ForeignEvent):
+class _Session(Foreign):
     id: str = Field(max_length=64)
     issue: _Issue | None = None
 
 
-class _Content(ForeignEvent):
+class _Content(Foreign):
     type: str = ""
     body: str = ""
 
 
-class _Author(ForeignEvent):
+class _Author(Foreign):
     id: str
     name: str = ""
 
 
-class _Activity(ForeignEvent):
+class _Activity(Foreign):
     id: str = Field(max_length=64)
     content: _Content
     signal: str | None = None
@@ -89,7 +90,7 @@ class _Activity(ForeignEvent):
         return self.content.type == "prompt" and self.user.id != app_user
 
 
-class _SessionEvent(ForeignEvent):
+class _SessionEvent(Foreign):
     action: str
     appUserId: str
     agentSession: _Session
