@@ -38,8 +38,7 @@ def _split_forks(forks: object) -> object:
         return forks
     pairs = _split_pairs(forks)
     if not all(_REPOSITORY_OF_HOST.fullmatch(repository) and _FORK.fullmatch(fork) for repository, fork in pairs):
-        message = "is not HOST/OWNER/NAME=OWNER/NAME, with commas between them"
-        raise ValueError(message)
+        raise ValueError("is not HOST/OWNER/NAME=OWNER/NAME, with commas between them")
     return {repository.lower(): fork for repository, fork in pairs}
 
 
@@ -51,8 +50,7 @@ def _split_teams(what: str) -> Callable[[object], object]:
             return choices
         pairs = _split_pairs(choices)
         if not all(name and choice for name, choice in pairs):
-            message = f"is not TEAM={what}, with commas between them"
-            raise ValueError(message)
+            raise ValueError(f"is not TEAM={what}, with commas between them")
         return {name.lower(): choice for name, choice in pairs}
 
     return split
@@ -79,8 +77,7 @@ def split_logins(variable: str, text: str) -> dict[str, Path]:
 
 def _check_address(url: str) -> str:
     if not url.startswith(_SCHEMES):
-        message = "does not begin with https:// or http://"
-        raise ValueError(message)
+        raise ValueError("does not begin with https:// or http://")
     return url
 
 

@@ -49,8 +49,7 @@ class Settings(SettingFields):
     @model_validator(mode="after")
     def _has_a_key_for_its_app(self) -> "Settings":
         if (self.github_app_id is None) != (self.github_app_key_file is None):
-            message = "Set both SEPTET_GITHUB_APP_ID and SEPTET_GITHUB_APP_KEY_FILE, or neither"
-            raise ValueError(message)
+            raise ValueError("Set both SEPTET_GITHUB_APP_ID and SEPTET_GITHUB_APP_KEY_FILE, or neither")
         return self
 
     @model_validator(mode="after")
@@ -59,8 +58,7 @@ class Settings(SettingFields):
             message = "SEPTET_SEAL_KEYS_FILE and SEPTET_SEAL_KEYS_COMMAND are both set, and one of them is enough"
             raise ValueError(message)
         if self.seal_required and not self.seals:
-            message = "SEPTET_SEAL_REQUIRED needs SEPTET_SEAL_KEYS_FILE or SEPTET_SEAL_KEYS_COMMAND"
-            raise ValueError(message)
+            raise ValueError("SEPTET_SEAL_REQUIRED needs SEPTET_SEAL_KEYS_FILE or SEPTET_SEAL_KEYS_COMMAND")
         return self
 
     @model_validator(mode="after")
@@ -71,8 +69,7 @@ class Settings(SettingFields):
     @model_validator(mode="after")
     def _signs_what_it_sends(self) -> "Settings":
         if self.notify_url is not None and self.notify_secret is None:
-            message = "SEPTET_NOTIFY_URL needs SEPTET_NOTIFY_SECRET, which signs what is sent there"
-            raise ValueError(message)
+            raise ValueError("SEPTET_NOTIFY_URL needs SEPTET_NOTIFY_SECRET, which signs what is sent there")
         return self
 
     @property

@@ -90,7 +90,6 @@ def _text(content: bytes, place: str) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise CommandError(f"{place} line {line} is not valid UTF-8.", remedy="Save the file as UTF-8.") from error
     if not text.strip():
-        raise CommandError(
-            f"{place} is blank.", remedy="Write the prompt, or delete the file for the built-in one."
-        )
+        message = f"{place} is blank."
+        raise CommandError(message, remedy="Write the prompt, or delete the file for the built-in one.")
     return text

@@ -160,20 +160,17 @@ def parse_limit(text: str) -> Limit:
     for part in plain.removesuffix(_DAILY).split(","):
         match = _PART.fullmatch(part.strip())
         if match is None or match[2] not in _UNITS:
-            message = f"must be an amount such as {EXAMPLES}"
-            raise ValueError(message)
+            raise ValueError(f"must be an amount such as {EXAMPLES}")
         name, factor = _UNITS[match[2]]
         if name in amounts or float(match[1]) <= 0:
             message = "names an amount twice" if name in amounts else "has an amount of 0: leave it out instead"
             raise ValueError(message)
         amounts[name] = float(match[1]) * factor
         if amounts[name] > _MOST:
-            message = "has too large an amount"
-            raise ValueError(message)
+            raise ValueError("has too large an amount")
     tokens = amounts.get("tokens")
     if tokens is not None and tokens < 1:
-        message = "has less than one token"
-        raise ValueError(message)
+        raise ValueError("has less than one token")
     return Limit(
         usd=amounts.get("usd"),
         tokens=None if tokens is None else int(tokens),

@@ -90,8 +90,7 @@ Score = Annotated[int, Field(ge=1, le=5)]
 
 def _no_option(name: str) -> str:
     if name.startswith("-"):
-        message = "a name does not begin with a hyphen: programs would take it for an option"
-        raise ValueError(message)
+        raise ValueError("a name does not begin with a hyphen: programs would take it for an option")
     return name
 
 
@@ -185,8 +184,7 @@ class WorkOrderInput(OrderChoices):
     @model_validator(mode="after")
     def _names_its_issue(self) -> "WorkOrderInput":
         if self.tracker is not None and (self.issue, self.title, self.description) != (None, None, None):
-            message = "tracker is given with issue, title or description: name the issue once"
-            raise ValueError(message)
+            raise ValueError("tracker is given with issue, title or description: name the issue once")
         if self.tracker is None and self.issue is None and not (self.title or "").strip():
             message = "issue or title is missing: name an issue of the forge, or give a title and a description"
             raise ValueError(message)

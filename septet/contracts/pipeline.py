@@ -50,8 +50,7 @@ class PipelineIssue(InnerWire):
     @model_validator(mode="after")
     def _is_whole(self) -> "PipelineIssue":
         if _NOT_AN_ISSUE.fullmatch(self.id):
-            message = f"{self.id} cannot be an issue's id: it names something else, or begins with a zero"
-            raise ValueError(message)
+            raise ValueError(f"{self.id} cannot be an issue's id: it names something else, or begins with a zero")
         size = len(f"{self.title}{self.body or ''}".encode())
         if size > ISSUE_LIMIT_BYTES:
             message = (
@@ -59,8 +58,7 @@ class PipelineIssue(InnerWire):
             )
             raise ValueError(message)
         if self.number is None and not self.title.strip():
-            message = "title is missing: an issue is a number of the forge, or has a title and a body"
-            raise ValueError(message)
+            raise ValueError("title is missing: an issue is a number of the forge, or has a title and a body")
         return self
 
 
@@ -103,8 +101,7 @@ class PipelineChoices(StrictWire):
     @model_validator(mode="after")
     def _fits(self) -> "PipelineChoices":
         if self.one_branch and self.executors > 1:
-            message = "one_branch needs one executor: commits on one branch come one after the other"
-            raise ValueError(message)
+            raise ValueError("one_branch needs one executor: commits on one branch come one after the other")
         return self
 
 
@@ -127,8 +124,7 @@ class PipelineInput(PipelineChoices):
     @model_validator(mode="after")
     def _names_its_issues(self) -> "PipelineInput":
         if bool(self.issues) == (self.label is not None):
-            message = "give either issues or a label"
-            raise ValueError(message)
+            raise ValueError("give either issues or a label")
         size = sum(len(to_json(f"{each.title}{each.body or ''}")) for each in self.issue_list)
         if size > TEXT_LIMIT_BYTES:
             message = (

@@ -65,8 +65,7 @@ def name_refusal(name: str) -> str | None:
 
 def _as_prefix(prefix: str) -> str:
     if prefix and (refusal := name_refusal(f"{prefix}x")):
-        message = f"cannot begin a branch's name: {refusal}"
-        raise ValueError(message)
+        raise ValueError(f"cannot begin a branch's name: {refusal}")
     return prefix
 
 

@@ -144,10 +144,8 @@ def _kind_of(address: Address, settings: Settings) -> ForgeKind:
         )
     folders = address.project.count("/") + 1
     if folders < 2 or (folders > 2 and not kind.nests):  # noqa: PLR2004 -- an owner and a name
-        raise InvalidInputError(
-            f"repository: {address.url} is not a {kind.title} repository.",
-            remedy=f"Give https://{address.host}/owner/name.",
-        )
+        message = f"repository: {address.url} is not a {kind.title} repository."
+        raise InvalidInputError(message, remedy=f"Give https://{address.host}/owner/name.")
     return kind
 
 

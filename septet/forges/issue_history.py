@@ -118,8 +118,7 @@ class RequestCheck:
         """
         set_at = self.history.set_at
         if set_at is None:
-            message = "nobody has set the label"
-            raise RuntimeError(message)
+            raise RuntimeError("nobody has set the label")
         sha256 = ""
         if delivered is not None and delivered.by.lower() == self.history.set_by.lower():
             came_at = parse_time(delivered.at)

@@ -220,9 +220,8 @@ class RestForge(ABC):
         """Return the forge's answer for an issue, checked to be the requested issue."""
         answer = client.get(self.issue_form, f"issues/{number}")
         if answer.pull_request is not None:
-            raise InvalidInputError(
-                f"issue: {number} of {self.project} is a pull request.", remedy="Name the issue it belongs to."
-            )
+            message = f"issue: {number} of {self.project} is a pull request."
+            raise InvalidInputError(message, remedy="Name the issue it belongs to.")
         asked_for(answer.issue(), self.project, number)
         return answer
 

@@ -46,9 +46,8 @@ def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) 
         message = f"issues: {repository} has no {_numbers(missing)}."
         raise NotFoundError(message, remedy="Check the numbers; issues that you may not read look the same.")
     if closed := [issue.number for issue in issues if issue.state == "closed"]:
-        raise InvalidInputError(
-            f"issues: {_numbers(closed)} of {repository} are closed.", remedy="Leave them out."
-        )
+        message = f"issues: {_numbers(closed)} of {repository} are closed."
+        raise InvalidInputError(message, remedy="Leave them out.")
     return issues
 
 

@@ -115,9 +115,8 @@ def _file_name(pattern: re.Pattern[str], name: str) -> str:
         InvalidInputError: The name is not safe.
     """
     if pattern.fullmatch(name) is None or name in {".", ".."}:
-        raise InvalidInputError(
-            f"{name!r} is not an id of a pipeline or an issue: use letters, digits, `.`, `_` and `-`."
-        )
+        message = f"{name!r} is not an id of a pipeline or an issue: use letters, digits, `.`, `_` and `-`."
+        raise InvalidInputError(message)
     return name
 
 

@@ -49,10 +49,8 @@ def agent_of(issue: TrackerIssue, settings: Settings) -> str | None:
     """
     agent = _choice_for(issue, settings.linear_agents)
     if agent is not None and agent not in AGENTS:
-        raise InvalidInputError(
-            f"There is no agent {agent!r}, which SEPTET_LINEAR_AGENTS names for {issue.key}.",
-            remedy=f"Name one of {', '.join(AGENTS)}.",
-        )
+        message = f"There is no agent {agent!r}, which SEPTET_LINEAR_AGENTS names for {issue.key}."
+        raise InvalidInputError(message, remedy=f"Name one of {', '.join(AGENTS)}.")
     return agent
 
 

@@ -196,9 +196,8 @@ class LocalForge(LocalIssues):
     def _open_pull(self, number: int) -> LocalPull:
         record = self.pull_record(self.store.read(), number)
         if (state := self._as_it_is(record, "").state) != "open":
-            raise RefusedTransitionError(
-                f"Pull request {number} of {self.path} is {state}.", remedy=f"See it: septet pr show {number}"
-            )
+            message = f"Pull request {number} of {self.path} is {state}."
+            raise RefusedTransitionError(message, remedy=f"See it: septet pr show {number}")
         return record
 
     def _mark(self, number: int, state: Literal["closed", "merged"]) -> PullRequest:
