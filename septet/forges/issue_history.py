@@ -39,10 +39,6 @@ class IssueHistory:
     updated_at: datetime | None = None
     """The time of the issue's last change of any kind, if the forge does not report all edits of the text."""
 
-    def may_have_changed_since(self, moment: datetime) -> bool:
-        """Return whether the issue may have an edit since `moment` that the forge does not report."""
-        return not self.tells_all_edits and (self.updated_at is None or self.updated_at > moment)
-
 
 @runtime_checkable
 class TellingForge(Forge, Protocol):
@@ -103,12 +99,11 @@ class RequestCheck:
         set_by = self.history.set_by
         if self.history.set_at is not None and self.writers.may_write(set_by):
             return ""
-        why = f"the forge does not tell who set the label {label}"
-        if set_by:
-            why = f"{one_line(set_by)}, who set the label {label}, may not push to the repository"
+        who, why = one_line(set_by), f"the forge does not tell who set the label {label}"
         if set_by and self.writers.refusal:
-            who = one_line(set_by)
             why = f"nobody knows whether {who}, who set the label {label}, may push: {self.writers.refusal}"
+        elif set_by:
+            why = f"{who}, who set the label {label}, may not push to the repository"
         return cut(f"{why}. Somebody who may can set it again, or comment `/septet run`.", _WHY_LIMIT)
 
     def by_label(self, issue: Issue, delivered: IssueRequest | None) -> IssueRequest:
@@ -124,12 +119,7 @@ class RequestCheck:
             came_at = parse_time(delivered.at)
             is_of_it = came_at is not None and abs(came_at - set_at) <= _DELIVERY_LAGS
             sha256 = delivered.text_sha256 if is_of_it else ""
-        return self._request(issue, self.history.set_by, set_at, sha256)
-
-    def by_comment(self, issue: Issue, commanded: IssueRequest) -> IssueRequest:
-        """Return the request that a comment of an account that may push makes."""
-        at = parse_time(commanded.at) or datetime.now(UTC)
-        return self._request(issue, commanded.by, at, commanded.text_sha256)
+        return self.request_for(issue, self.history.set_by, set_at, sha256)
 
     def changed_since(self, requested: IssueRequest) -> str:
         """Return why a person must check a changed text; empty if only accounts that may push have changed it."""
@@ -138,7 +128,7 @@ class RequestCheck:
             return f"The issue was edited since {_request_by(requested.by)}, and the forge does not tell by whom."
         return self._foreign_edit(requested.by, since)
 
-    def _request(self, issue: Issue, by: str, at: datetime, sha256: str) -> IssueRequest:
+    def request_for(self, issue: Issue, by: str, at: datetime, sha256: str) -> IssueRequest:
         """Return a request for the present text of an issue, with the reason why the request must wait, if any."""
         why = self._doubt(by, at, is_known=bool(sha256)) if sha256 != issue.text_sha256 else ""
         return IssueRequest(by=by[:200], at=timestamp(at), text_sha256=issue.text_sha256, waits_because=why)
@@ -149,7 +139,8 @@ class RequestCheck:
             return foreign
         if is_known and not (self.history.tells_all_edits and self._edits_since(at)):
             return f"The issue says something else than when {_request_by(by)}."
-        if self.on_unknown_edits == "wait" and self.history.may_have_changed_since(at):
+        seen_at, tells_all = self.history.updated_at, self.history.tells_all_edits
+        if self.on_unknown_edits == "wait" and not tells_all and (seen_at is None or seen_at > at):
             return f"The issue may have been edited since {_request_by(by)}: this forge does not tell."
         return ""
 
@@ -202,7 +193,8 @@ class RequestReader:
         writers = Writers(self.forge, self.trusted_accounts)
         check = RequestCheck(history, writers, self.on_unknown_edits)
         if commanded is not None:
-            return check.by_comment(issues[0], commanded)
+            at = parse_time(commanded.at) or datetime.now(UTC)
+            return check.request_for(issues[0], commanded.by, at, commanded.text_sha256)
         return check.label_refusal(label) or check.by_label(issues[0], delivered)
 
 

@@ -211,7 +211,7 @@ class NewPullRequest:
     def _own_part(self) -> str:
         body = mask(without_controls(self.body))
         body = body if len(body) <= BODY_LIMIT else f"{body[:BODY_LIMIT]}\n\n[cut here]"
-        return f"{body.rstrip()}\n\n{self._mark}\n"
+        return f"{body.rstrip()}\n\n{marker_of(self.marker)}\n"
 
     def added_to(self, body: str) -> str:
         """Return a pull request's body with this work order added; unchanged if the body already has the mark.
@@ -220,7 +220,7 @@ class NewPullRequest:
             ForgeError: The body would be too long.
         """
         longer = self._below_notice(body)
-        if self._mark not in body:
+        if marker_of(self.marker) not in body:
             longer = f"{longer.rstrip()}\n\n## {self.bounded_title}\n\n{self._own_part}"
         if longer != body and len(longer) > _BODIES_LIMIT:
             raise ForgeError("The pull request's text is full.")
@@ -230,10 +230,6 @@ class NewPullRequest:
         """Return a body with the notice as its first line; unchanged if the body begins with the notice."""
         notice = mask(without_controls(self.notice))
         return body if not notice or body.partition("\n")[0] == notice else f"{notice}\n\n{body}"
-
-    @property
-    def _mark(self) -> str:
-        return marker_of(self.marker)
 
 
 def marker_of(work_order_id: str) -> str:
@@ -251,12 +247,11 @@ def no_fork_of(fork: str, project: str, parent: str = "") -> InvalidInputError:
 
 def ended_one(pull_request: PullRequest) -> ForgeError:
     """Return the error for an ended pull request, which Septet neither reopens nor replaces."""
-    other = "tart another work order for the rest."
-    is_local = LOCAL_PULL.fullmatch(pull_request.url) is not None
-    return ForgeError(
-        f"{pull_request.url} of this work order is {pull_request.state}, and Septet does not open a second one.",
-        remedy=f"S{other}" if is_local else f"Reopen it there and run `septet retry`, or s{other}",
-    )
+    remedy = "Reopen it there and run `septet retry`, or start another work order for the rest."
+    if LOCAL_PULL.fullmatch(pull_request.url):
+        remedy = "Start another work order for the rest."
+    message = f"{pull_request.url} of this work order is {pull_request.state}"
+    return ForgeError(f"{message}, and Septet does not open a second one.", remedy=remedy)
 
 
 def pull_request_number(url: str) -> int:

@@ -36,8 +36,7 @@ def repository_of(issue: TrackerIssue, settings: Settings) -> str:
     raise InvalidInputError(
         f"No repository is set for {issue.key}.",
         remedy=f"Add {issue.group}=https://github.com/OWNER/NAME to SEPTET_LINEAR_REPOSITORIES here and where "
-        "the worker "
-        "(`septet up`) runs, and start the worker again.",
+        "the worker (`septet up`) runs, and start the worker again.",
     )
 
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
@@ -131,11 +131,10 @@ class PullRequestPolls:
         if recent is None:
             return
         seen = frozenset((each.number, each.updated_at) for each in recent.pull_requests)
-        states: Mapping[int, PullRequestState] = {each.number: each.state for each in recent.pull_requests}
         if seen != repository.seen:
             repository.changed_at = self.clock()
         if not seen & repository.seen:  # more changed than the page holds
             repository.states.clear()
             repository.pages, repository.is_all = 1, recent.is_all
-        repository.states.update(states)
+        repository.states.update({each.number: each.state for each in recent.pull_requests})
         repository.etag, repository.seen = recent.etag, seen

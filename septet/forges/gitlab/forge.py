@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 _MOST_NOTES: Final = 5000
 """The most notes of an issue that are read."""
 _MOVED_TO: Final = re.compile(r"moved to ([\w./-]+)#(\d+)")
-_WRITERS: Final = frozenset({"developer", "maintainer", "owner"})
 _NEWEST_FIRST: Final = {"sort": "desc", "order_by": "created_at"}
 _OLDEST_FIRST: Final = {"sort": "asc", "order_by": "created_at"}
 _RIGHTS: Final = "Give the token the scope `api` and its account the role Developer in this project."
@@ -150,16 +149,24 @@ class GitLabForge(RestForge):
         """Return whether an account may push to the project; see `Forge.may_write`. A Developer may push."""
         with suppress(NotFoundError), self.asking(f"what {account} may do in {self.project}") as client:
             account_id = _account_id(client, account)
-            return _standings(client, {account_id}).get(account_id, "none") in _WRITERS
+            return _standings(client, {account_id}).get(account_id) in {"developer", "maintainer", "owner"}
         return False
 
     def read_issue(self, client: "ApiClient", number: int) -> GitLabIssueAnswer:
         """Return GitLab's answer for an issue; raise `InvalidInputError` if the issue has moved."""
         answer = client.get(GitLabIssueAnswer, f"issues/{number}")
         asked_for(answer.issue(), self.project, number)
-        if answer.moved_to_id is not None:
-            raise moved_error(self.project, number, self._new_page(client, answer))
-        return answer
+        if answer.moved_to_id is None:
+            return answer
+        url = ""
+        # Only GitLab's own note names the new page.
+        for note in client.read_list(GitLabNoteAnswer, f"issues/{number}/notes", _NEWEST_FIRST, 1):
+            if note.system and (told := _MOVED_TO.fullmatch(note.body.strip())) is not None:
+                group = "" if "/" in told[1] else f"{self.now.rpartition('/')[0]}/"
+                host = answer.html_url.partition(f"/{self.now}/")[0]
+                url = f"{host}/{group}{told[1]}/-/issues/{told[2]}"
+                break
+        raise moved_error(self.project, number, url)
 
     def read_comments(self, client: "ApiClient", thing: str) -> Iterable[GitLabNoteAnswer]:
         """Return people's notes on an issue or merge request, from the oldest."""
@@ -225,15 +232,6 @@ class GitLabForge(RestForge):
         """Add the label `missing` to an issue unless it is empty, and remove the labels `surplus`."""
         facts = {"add_labels": missing, "remove_labels": ",".join(surplus)}
         client.write("PUT", f"issues/{number}", {name: value for name, value in facts.items() if value})
-
-    def _new_page(self, client: "ApiClient", issue: GitLabIssueAnswer) -> str:
-        """Return the new page of a moved issue from GitLab's own note; empty without such a note."""
-        for note in client.read_list(GitLabNoteAnswer, f"issues/{issue.number}/notes", _NEWEST_FIRST, 1):
-            if note.system and (told := _MOVED_TO.fullmatch(note.body.strip())) is not None:
-                group = "" if "/" in told[1] else f"{self.now.rpartition('/')[0]}/"
-                host = issue.html_url.partition(f"/{self.now}/")[0]
-                return f"{host}/{group}{told[1]}/-/issues/{told[2]}"
-        return ""
 
 
 def _set_people(field: str, names: Sequence[str], client: "ApiClient", number: int) -> None:

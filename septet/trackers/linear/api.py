@@ -19,15 +19,11 @@ if TYPE_CHECKING:
 API_URL: Final = "https://api.linear.app/graphql"
 _ASKING_SECONDS: Final = 60.0
 """The time for a whole answer, even if its pieces arrive slowly."""
-_KEY_PREFIX: Final = "lin_api_"
-_LIMITED: Final = "RATELIMITED"
-_BUDGETS: Final = ("requests", "complexity", "endpoint-requests")
 _PAUSE_SECONDS: Final = 60.0
 """The pause if Linear names no time."""
 _KEY_REMEDY: Final = (
     "Set SEPTET_LINEAR_TOKEN here and where the worker (`septet up`) runs to a key that may see the issue, and "
-    "start "
-    "the worker again."
+    "start the worker again."
 )
 
 A = TypeVar("A", bound=Foreign)
@@ -64,7 +60,7 @@ class LinearApi:
             NotFoundError: The thing does not exist, or the key may not see it.
             TrackerError: Linear refused.
         """
-        scheme = "" if self.token.startswith(_KEY_PREFIX) else "Bearer "
+        scheme = "" if self.token.startswith("lin_api_") else "Bearer "
         api = HttpApi("Linear", self.url, self.token, scheme=scheme, read_refusal=_read_refusal)
         try:
             with api.asking(what, within_seconds=_ASKING_SECONDS) as client:
@@ -90,7 +86,7 @@ def _read_refusal(_api: HttpApi, response: "httpx.Response") -> ApiRefusal | Non
     told = [each.extensions.userPresentableMessage or each.message for each in errors]
     words = bounded_words(without_controls("; ".join(filter(None, told))), response)
     codes = {each.extensions.code for each in errors}
-    if _LIMITED in codes or status in BUSY:
+    if "RATELIMITED" in codes or status in BUSY:
         return ApiRefusal(words, seconds=_pause_seconds(response.headers), is_limit=True)
     if status >= SERVER_ERRORS or reply is None or "INTERNAL_SERVER_ERROR" in codes:
         return ApiRefusal(words)
@@ -107,10 +103,10 @@ def _pause_seconds(headers: Mapping[str, str]) -> float:
     """
     if (seconds := pause_seconds(headers)) is not None:
         return seconds
-    resets = [
-        float(headers[f"x-ratelimit-{name}-reset"])
-        for name in _BUDGETS
+    spent = [
+        headers.get(f"x-ratelimit-{name}-reset", "")
+        for name in ("requests", "complexity", "endpoint-requests")
         if headers.get(f"x-ratelimit-{name}-remaining") == "0"
-        and headers.get(f"x-ratelimit-{name}-reset", "").isdecimal()
     ]
+    resets = [float(reset) for reset in spent if reset.isdecimal()]
     return max(max(resets) / 1000 - time.time(), 1.0) if resets else _PAUSE_SECONDS

@@ -6,7 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from septet.contracts.tracker import SessionMessage
-from septet.errors import NotFoundError, SeptetError, TrackerError
+from septet.errors import SeptetError, TrackerError
 from septet.system.masking import mask
 from septet.system.text import without_controls
 from septet.trackers.linear.answers import (
@@ -34,8 +34,7 @@ class LinearTracker:
 
     def read_issue(self, issue_id: str) -> TrackerIssue:
         """Return an issue with its newest comments."""
-        what = f"issue {issue_id}"
-        return self.api.ask(what, ISSUE, {"id": issue_id}, TrackedIssueAnswer).issue.issue()
+        return self.api.ask(f"issue {issue_id}", ISSUE, {"id": issue_id}, TrackedIssueAnswer).issue.issue()
 
     def open_issues(self, team: str, label: str) -> tuple[LabelledIssue, ...]:
         """Return the open issues of a team with a label; beyond `_MOST_PAGES` pages the oldest may be missing."""
@@ -110,8 +109,7 @@ class LinearTracker:
         self._attach(issueId=issue_id, url=url, title=title)
         if session:
             links = {"addedExternalUrls": [{"label": title, "url": url}]}
-            what = f"links of session {session}"
-            self.api.ask(what, LINK, {"id": session, "input": links}, DoneAnswer)
+            self.api.ask(f"links of session {session}", LINK, {"id": session, "input": links}, DoneAnswer)
 
     def mark_started(self, issue_id: str) -> None:
         """Move the issue to its team's first started state and become its delegate; see `Tracker.mark_started`."""
@@ -121,14 +119,11 @@ class LinearTracker:
             self.api.ask(what, MOVE, {"id": answer.issue.id, "input": changes}, DoneAnswer)
 
     def _attach(self, **fields: object) -> None:
-        what = f"attachment of issue {fields['issueId']}"
-        self.api.ask(what, ATTACH, {"input": fields}, DoneAnswer)
+        self.api.ask(f"attachment of issue {fields['issueId']}", ATTACH, {"input": fields}, DoneAnswer)
 
     def _is_said(self, activity_id: str) -> bool:
         try:
             self.api.ask(f"activity {activity_id}", ACTIVITY, {"id": activity_id}, ActivityAnswer)
-        except NotFoundError:
-            return False
         except SeptetError as error:
             if error.retryable:
                 raise

@@ -11,7 +11,6 @@ from septet.forges.answers import Foreign
 from septet.forges.events.webhooks import Delivery, is_hmac_sha256, read_payload
 
 _MOST_AGE_SECONDS: Final = 60.0
-_MILLISECONDS: Final = 1000.0
 
 
 def is_signed(delivery: Delivery, secret: str) -> bool:
@@ -25,7 +24,7 @@ def is_signed(delivery: Delivery, secret: str) -> bool:
         return False
     if isinstance(sent_at, bool) or not isinstance(sent_at, int | float):
         return False
-    return abs(time.time() - sent_at / _MILLISECONDS) <= _MOST_AGE_SECONDS
+    return abs(time.time() - sent_at / 1000) <= _MOST_AGE_SECONDS
 
 
 def read_event(delivery: Delivery) -> SessionStarted | SessionPrompted | None:
