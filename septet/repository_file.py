@@ -1,66 +1,9 @@
-"""Read a target repository's settings from `.septet/septet.toml` as of the base commit.
-
-```toml
-protected = [".github/workflows", "CLAUDE.md"]   # replaces the default list; in all folders
-on_protected = "wait"       # such a change waits for a person before its push; or `draft`, or `refuse`
-read_outgoing = true        # a second agent, without tools, reads diff and texts before each push
-setup = ["npm ci"]          # runs once in each workspace, before the first agent, in order, without a shell
-checks = ["make lint", ["python", "-m", "unittest"]]   # run before the commit, in order, without a shell
-on_failing_base = "refuse"  # refuses work if a check already fails on the base commit; or `tell`
-branch_prefix = "septet/"   # the prefix of branches; "": the agent chooses the whole name
-
-[agents]
-default = "claude"          # for work orders that name no agent
-model = "opus"              # for work orders that name no model, in steps without a model of their own
-fallback = "codex"          # takes over at the usage limit of the first agent, or if its model refuses
-sessions = "shared"         # planner's steps share one session, implementor's steps another session; or `separate`
-
-[limits]                    # these limits can only lower the limits of the work order
-wall_seconds = 1800
-idle_seconds = 300
-turns = 200
-check_seconds = 600         # for each check
-setup_seconds = 1200        # for all set-up commands together
-budget = "5usd"             # for the agents of one work order, as `2Mtok` and `90min`
-
-[steps.implement_plan]      # one of the seven steps, or `read_outgoing`: model and limits of this step alone
-model = "sonnet"
-turns = 400
-
-[steps.create_commit]
-tools = "read"              # `all`, `read` or `none`: can only restrict the step's default tools
-
-[issue]
-progress_comment = true     # one comment on the issue, edited after each step: steps, times, cost, links
-stage_labels = true         # one label on the issue: `septet:executing`, `septet:review` or `septet:blocked`
-
-[commit]
-assisted_by = true          # the engine's commits name the agent: `Assisted-by: claude:opus`
-sign_off = true             # all commits end with the committer's `Signed-off-by`
-
-[pull_request]
-draft = true
-labels = ["septet"]         # in addition to the work order's labels
-reviewers = ["ada"]         # accounts from which a review is requested
-assignees = ["eve"]
-closes_issue = true         # `Closes #N` (of Linear: `Fixes ENG-12`) is in the text, if there is an issue
-plan = "commit"             # the plan's file is committed; or `body`: the plan is in the text alone; or `none`
-follow = true               # the agent answers failed checks, reviews and conflicts, as with --follow-pr
-follow_label = "follow-pr"  # the agent follows the pull request of an issue with this label
-follow_rounds = 3           # the most rounds
-follow_hours = 4            # the most hours of work, all rounds together
-follow_budget = "2usd"      # for the agents of all rounds together
-follow_quiet_hours = 168    # the hours without news after which the agent stops following
-
-[[allow_findings]]          # findings in new lines that look like keys and are no keys
-path = "docs/*"             # `*` stands for any characters, `/` among them
-rule = "github-pat"         # the scanner's name for the kind of key; any kind when absent
-```
-"""
+"""Read a target repository's settings from `.septet/septet.toml` as of the base commit; see docs/commands.md."""
 
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Annotated, Final
@@ -86,7 +29,56 @@ from septet.repository_settings import (
     PullRequestSettings,
     RepositorySettings,
 )
-from septet.toml_lines import line_of
+
+_LONGEST_STATEMENT_LINES: Final = 50
+"""The most lines of a statement: longer statements are skipped, so that the search is fast in any file."""
+
+
+def line_of(text: str, path: Sequence[int | str]) -> int:
+    """Return the line, from 1, on which the value at `path` begins, or else the line of the nearest key.
+
+    `path` begins at the outermost table; its numbers are positions in a list.
+    """
+    keys = [part for part in path if isinstance(part, str)]
+    nearest, depth = 1, 0
+    for line, key in _keys(text):
+        shared = key[: len(keys)]
+        if len(shared) > depth and shared == keys[: len(shared)]:
+            nearest, depth = line, len(shared)
+    return nearest
+
+
+def _keys(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line of each whole statement, and the full path of its key."""
+    table: list[str] = []
+    lines, first = text.split("\n"), 0
+    while first < len(lines):
+        count, path = _statement_at(lines, first)
+        if lines[first].lstrip().startswith("[") and count:
+            table = path
+            yield first + 1, table
+        elif path:
+            yield first + 1, [*table, *path]
+        first += count or 1
+
+
+def _statement_at(lines: Sequence[str], first: int) -> tuple[int, list[str]]:
+    """Return the number of lines of the statement at `first`, and its key; 0 if none begins or it is too long."""
+    if "=" in lines[first] or lines[first].lstrip().startswith("["):
+        for last in range(first + 1, min(first + _LONGEST_STATEMENT_LINES, len(lines)) + 1):
+            with suppress(tomllib.TOMLDecodeError):
+                return last - first, _path(tomllib.loads("\n".join(lines[first:last])))
+    return 0, []
+
+
+def _path(value: object) -> list[str]:
+    """Return the keys that lead to the only value in nested tables; an inline table with one key is a path too."""
+    path: list[str] = []
+    while isinstance(value, dict) and len(value) == 1:
+        ((key, value),) = value.items()
+        path.append(key)
+    return path
+
 
 SIZE_LIMIT_BYTES: Final = 64 * 1024
 _SANDBOX: Final = "The sandbox is the worker's, and a repository cannot loosen it"

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from septet.toml_lines import line_of
+from septet.repository_file import line_of
 
 TEXT = '''\
 # a comment
