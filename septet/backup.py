@@ -33,9 +33,6 @@ _REPOSITORIES: Final = ("mirrors", "vaults")
 _BY_ORDER: Final = ("runs", "homes", "workspaces")
 """The folders in the order of copying: an agent's results, its sessions, and last its files, which are thus the
 newest."""
-_TRIES: Final = 5
-_PAUSE_SECONDS: Final = 0.2
-_DATABASE_SECONDS: Final = 60.0
 _OWN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 """The flags for opening a folder of the engine, which may be a link, such as the state directory of a
 container."""
@@ -124,7 +121,7 @@ def _copy_database(database: Path, copy: Path) -> bool:
         return False
     try:
         with (
-            closing(sqlite3.connect(database, timeout=_DATABASE_SECONDS)) as source,
+            closing(sqlite3.connect(database, timeout=60.0)) as source,
             closing(sqlite3.connect(copy)) as target,
         ):
             source.backup(target)
@@ -151,7 +148,7 @@ class _Copier:
         records = [path.relative_to(self.root).as_posix() for path in found]
         *before_files, files = [f"{name}/{place_id}" for name in _BY_ORDER]
         marked = [*before_files, *records]
-        for tries_left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(5)):
             marks = self._marks(marked)
             for name in (*marked, files):
                 self.copy(name)
@@ -161,7 +158,7 @@ class _Copier:
             if tries_left:
                 for name in (*marked, files):
                     shutil.rmtree(self.target / name, ignore_errors=True)
-                time.sleep(_PAUSE_SECONDS)
+                time.sleep(0.2)
         return False
 
     def copy(self, name: str) -> None:

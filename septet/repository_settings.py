@@ -22,7 +22,6 @@ SETUP_SECONDS: Final = 1200.0
 
 OnFailingBase = Literal["tell", "refuse"]
 """The treatment of a work order whose checks already fail on its base commit."""
-_FEWER_FIRST: Final[tuple[Tools, ...]] = ("none", "read", "all")
 
 
 _NOTHING: Final = StepSettings()
@@ -190,7 +189,7 @@ class RepositorySettings:
         """
         usual = _WORKING.tools if one_process else STEP_TABLE[step].tools
         wished = (by_order.tools,) if by_order.tools else (usual, self._own(step).tools)
-        return min((tools for tools in wished if tools is not None), key=_FEWER_FIRST.index)
+        return min((tools for tools in wished if tools is not None), key=("none", "read", "all").index)
 
     def _own(self, step: str) -> StepSettings:
         return self.steps.get(step, _NOTHING)

@@ -11,7 +11,6 @@ from pydantic_settings import NoDecode
 _REPOSITORY_OF_HOST: Final = re.compile(r"[^/\s=]+(/[^/\s=]+){2,}")
 _FORK: Final = re.compile(r"[^/\s=]+(/[^/\s=]+)+")
 _LOGIN_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,40}")
-_SCHEMES: Final = ("https://", "http://")
 
 
 def split_at_commas(texts: object) -> object:
@@ -76,7 +75,7 @@ def split_logins(variable: str, text: str) -> dict[str, Path]:
 
 
 def _check_address(url: str) -> str:
-    if not url.startswith(_SCHEMES):
+    if not url.startswith(("https://", "http://")):
         raise ValueError("does not begin with https:// or http://")
     return url
 

@@ -30,7 +30,6 @@ _FOR_NETWORK: Final = (
     "NODE_EXTRA_CA_CERTS",
 )
 _FOR_GIT: Final = ("SSH_AUTH_SOCK", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO")
-_FOR_USER_GIT: Final = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME")
 _FOR_LOGINS: Final = ("XDG_CONFIG_HOME", "GH_CONFIG_DIR", "GLAB_CONFIG_DIR", "DBUS_SESSION_BUS_ADDRESS")
 MIB: Final = 1024 * 1024
 
@@ -47,27 +46,15 @@ class Settings(SettingFields):
     """The whole environment; each kind of process gets only the variables that it may have."""
 
     @model_validator(mode="after")
-    def _has_a_key_for_its_app(self) -> "Settings":
+    def _is_consistent(self) -> "Settings":
         if (self.github_app_id is None) != (self.github_app_key_file is None):
             raise ValueError("Set both SEPTET_GITHUB_APP_ID and SEPTET_GITHUB_APP_KEY_FILE, or neither")
-        return self
-
-    @model_validator(mode="after")
-    def _has_one_source_of_seal_keys(self) -> "Settings":
         if self.seal_keys_file is not None and self.seal_keys_command is not None:
             message = "SEPTET_SEAL_KEYS_FILE and SEPTET_SEAL_KEYS_COMMAND are both set, and one of them is enough"
             raise ValueError(message)
         if self.seal_required and not self.seals:
             raise ValueError("SEPTET_SEAL_REQUIRED needs SEPTET_SEAL_KEYS_FILE or SEPTET_SEAL_KEYS_COMMAND")
-        return self
-
-    @model_validator(mode="after")
-    def _names_its_logins(self) -> "Settings":
         _ = self.agent_logins
-        return self
-
-    @model_validator(mode="after")
-    def _signs_what_it_sends(self) -> "Settings":
         if self.notify_url is not None and self.notify_secret is None:
             raise ValueError("SEPTET_NOTIFY_URL needs SEPTET_NOTIFY_SECRET, which signs what is sent there")
         return self
@@ -121,7 +108,7 @@ class Settings(SettingFields):
     @property
     def user_git_env(self) -> dict[str, str]:
         """The environment in which git reads the configurations of the user and the machine."""
-        return self._variables(*_FOR_EVERY_PROCESS, *_FOR_USER_GIT)
+        return self._variables(*_FOR_EVERY_PROCESS, "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME")
 
     @property
     def server_env(self) -> dict[str, str]:

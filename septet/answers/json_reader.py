@@ -41,7 +41,6 @@ _JSON_WORDS: Final[Mapping[str | None, JsonValue]] = MappingProxyType({"true": T
 _PYTHON_WORDS: Final[Mapping[str | None, JsonValue]] = MappingProxyType(
     {"True": True, "False": False, "None": None}
 )
-_NO_NUMBERS: Final = frozenset({"NaN", "Infinity", "-Infinity"})
 _SNIPPET_CHARACTERS: Final = 24
 
 _unescaped = json.JSONDecoder(strict=False).decode
@@ -207,7 +206,7 @@ class _Reader:
         if word in _PYTHON_WORDS:
             self.mends["Python literal"] = None
             return _PYTHON_WORDS[word]
-        if word in _NO_NUMBERS:
+        if word in {"NaN", "Infinity", "-Infinity"}:
             self.faults[f"{word} is not JSON"] = None
             return None
         raise _BrokenError("a word without quotes")

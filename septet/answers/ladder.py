@@ -33,7 +33,6 @@ MAX_VALUES: Final = 1000
 """The most JSON values that are read in one text: more than any final text has."""
 MAX_REASONS: Final = 5
 MAX_REASON_CHARACTERS: Final = 300
-_MAX_ERRORS_SHOWN: Final = 4
 _MAX_ERRORS: Final = 100
 
 _RUNGS: Final[tuple[Rung, ...]] = get_args(Rung)
@@ -177,5 +176,5 @@ class _Proof(Generic[T]):
 def _complaint(error: ValidationError) -> str:
     if error.error_count() > _MAX_ERRORS:
         return f"it breaks the schema in {error.error_count()} places"
-    errors = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_ERRORS_SHOWN]
+    errors = error.errors(include_url=False, include_context=False, include_input=False)[:4]
     return "; ".join(": ".join([".".join(map(str, one["loc"])) or "value", one["msg"]]) for one in errors)

@@ -22,7 +22,6 @@ MAX_LINE_CHARACTERS: Final = 2048
 MAX_SUBJECT_CHARACTERS: Final = 120
 
 _WRAPPINGS: Final = (("**", "**"), ("`", "`"), ('"', '"'), ("'", "'"), ("*", "*"), ("<", ">"))
-_DEEPEST_WRAPPING: Final = 3
 _LONE_FENCE: Final = re.compile(r"(?P<fence>`{3,}|~{3,})[\w.+-]*\n(?P<inside>[^`~]*)\n(?P=fence)")
 
 _CLASSES: Final = {kind.value.removeprefix("/"): kind.value for kind in IssueClass}
@@ -33,7 +32,6 @@ _SAYING_SO: Final = """
     the therefore this thus type under we would
 """
 WORDS_BEFORE_A_CLASS: Final = frozenset(_SAYING_SO.split())
-_WORDS_BEHIND_A_CLASS: Final = frozenset({"request"})
 _AROUND_A_WORD: Final = ".,:;!\"'`*_()-\N{EN DASH}\N{EM DASH}"
 
 _PATH: Final = re.compile(r"[\w./@+~=#-]*[\w-]\.[A-Za-z0-9]{1,8}")
@@ -93,7 +91,7 @@ def read_class(text: str) -> JsonValue:
     classes = sorted({name for name in matches if name})
     if len(classes) > 1:
         raise NotPlainError(f"it names more than one class: {', '.join(classes)}")
-    while words and words[-1] in _WORDS_BEHIND_A_CLASS:
+    while words and words[-1] == "request":
         words.pop()
     is_clear = all(name or word in WORDS_BEFORE_A_CLASS for word, name in zip(words, matches, strict=False))
     if not words or not matches[len(words) - 1] or not is_clear:
@@ -175,7 +173,7 @@ def unwrap(text: str) -> str:
     text = text.strip()
     if fenced := _LONE_FENCE.fullmatch(text):
         text = fenced["inside"].strip()
-    for _ in range(_DEEPEST_WRAPPING):
+    for _ in range(3):
         for left, right in _WRAPPINGS:
             inside = text[len(left) : -len(right)]
             if text == f"{left}{inside}{right}" and left not in inside and right not in inside:

@@ -36,7 +36,6 @@ _TURN_BEGINS: Final = re.compile(
     r"|<\|(?:START_RESPONSE|begin_of_box)\|>)\s*+"
 )
 _ANSWER_TAGS: Final = re.compile(r"\s*<(answer|response|output|final_answer)>(?P<inside>.*)</\1>\s*", re.DOTALL)
-_MOST_ENDS: Final = 3
 _DEEPEST_INDENT: Final = 200
 
 
@@ -62,7 +61,7 @@ def answer_part(text: str) -> str:
 
 def without_turn_end(text: str) -> str:
     """Return a message without the tokens that end a model's turn."""
-    for _ in range(_MOST_ENDS):
+    for _ in range(3):
         text = _TURN_ENDS.sub("", text)
     return text
 

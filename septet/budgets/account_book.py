@@ -31,7 +31,6 @@ _FEW_CALLED: Final = 10
 again."""
 _MOST_CALLED: Final = 100
 """The most work orders called at once after a raise, because more calls would fill one workflow task."""
-_WAITING_SHOWN: Final = 20
 _TOLD_WITHIN_SECONDS: Final = 600.0
 """The seconds after a turn's time limit in which its use may be reported; afterwards the account frees the
 hold."""
@@ -179,7 +178,7 @@ class AccountBook:
             today=state.today,
             days=state.days,
             running=len(self._amounts.open_holds()),
-            waiting=tuple(watched_order(each) for each in waiting[:_WAITING_SHOWN]),
+            waiting=tuple(watched_order(each) for each in waiting[:20]),
             waiting_count=len(waiting),
             # The command helps the first waiting work order without a call ahead.
             remedy="" if limited is None else f"`{raise_command(self._amounts, limited)}`",

@@ -86,9 +86,7 @@ class OthersLook(Wire):
 MEMO: Final = "task"
 """The memo key of a work order's row."""
 DESCRIPTION_LIMIT: Final = 200
-_TITLE_LIMIT: Final = 300
 _MESSAGE_LIMIT: Final = 500
-_RESCUES: Final = 3
 _ONLY_IN_MEMO: Final = ("title", "error", "rework", "budget")
 """The fields that people search for and that a task's search attributes do not contain."""
 
@@ -102,9 +100,9 @@ def row_of(task: Task) -> Task:
     return task.model_copy(
         update={
             "steps": (),
-            "title": cut(task.title, _TITLE_LIMIT),
+            "title": cut(task.title, 300),
             "description": cut(task.description, DESCRIPTION_LIMIT),
-            "rescues": task.rescues[-_RESCUES:],
+            "rescues": task.rescues[-3:],
             "error": error,
         }
     )

@@ -14,7 +14,6 @@ from septet.contracts.names import IssueClass
 
 DEFAULT_PREFIX: Final = "septet/"
 _LONGEST: Final = 200
-_LONGEST_PREFIX: Final = 50
 _LONGEST_SLUG: Final = 50
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._/-]+")
 """Characters that no shell, script, web page or person misreads."""
@@ -69,7 +68,7 @@ def _as_prefix(prefix: str) -> str:
     return prefix
 
 
-BranchPrefix = Annotated[str, Field(max_length=_LONGEST_PREFIX), AfterValidator(_as_prefix)]
+BranchPrefix = Annotated[str, Field(max_length=50), AfterValidator(_as_prefix)]
 """The prefix of the branches of work orders, such as `septet/`; empty: the agent chooses the whole name."""
 
 

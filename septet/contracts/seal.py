@@ -16,7 +16,6 @@ KEY_CHECK: Final = "encryption-key-check"
 ACTIVITY: Final = "septet-activity"
 """The metadata key for the activity that owns the payload: work order, type and id. The payload opens only for its
 owner."""
-_ID_LIMIT: Final = 64
 _REFUSED: Final = "septet-refused"
 NOTHING_SEALED: Final = MappingProxyType({_REFUSED: b"there is none that could be sealed"})
 """The metadata of the payload that replaces a missing payload for a worker."""
@@ -46,7 +45,7 @@ def key_id_of(metadata: Mapping[str, bytes]) -> str | None:
     """Return the id of a sealed payload's key, for people; `None` if the payload is not sealed."""
     if not is_sealed(metadata):
         return None
-    return cut(one_line(metadata.get(KEY_ID, b"").decode("utf-8", "replace")), _ID_LIMIT) or "?"
+    return cut(one_line(metadata.get(KEY_ID, b"").decode("utf-8", "replace")), 64) or "?"
 
 
 def refusing_metadata(metadata: Mapping[str, bytes], *, is_damaged: bool = False) -> dict[str, bytes]:

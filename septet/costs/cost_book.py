@@ -140,7 +140,6 @@ def _add_up_older(turns: Sequence[TurnCost]) -> tuple[TurnCost, ...]:
 
 _WEEK: Final = re.compile(r"([0-9]{4})-W([0-9]{2})")
 _AGE: Final = re.compile(r"([0-9]{1,4})([dw])")
-_DAYS: Final = {"d": 1, "w": 7}
 
 
 def first_week(since: str, today: date) -> str:
@@ -154,7 +153,7 @@ def first_week(since: str, today: date) -> str:
     if not since:
         return ""
     if age := _AGE.fullmatch(since):
-        day = today - timedelta(days=int(age[1]) * _DAYS[age[2]])
+        day = today - timedelta(days=int(age[1]) * {"d": 1, "w": 7}[age[2]])
         return f"{day.isocalendar().year}-W{day.isocalendar().week:02}"
     week = _WEEK.fullmatch(since)
     with suppress(ValueError):

@@ -19,7 +19,6 @@ from septet.system.processes import run
 
 _KEPT_SECONDS: Final = 60.0
 """The age, in seconds, at which a token is read again: a login may change, but each read starts a slow program."""
-_TIMEOUT_SECONDS: Final = 20.0
 
 
 _tokens: Final[dict[tuple[tuple[str, ...], str], tuple[float, str]]] = {}
@@ -38,7 +37,7 @@ def _login_token(argv: tuple[str, ...], host: str, env: Mapping[str, str]) -> st
 
 def _ask(argv: Sequence[str], host: str, env: Mapping[str, str]) -> str:
     try:
-        done = run(argv, env=env, timeout_seconds=_TIMEOUT_SECONDS)
+        done = run(argv, env=env, timeout_seconds=20.0)
     except OSError as error:
         message = f"`{argv[0]}` could not be started: {error.strerror}."
         remedy = f"Install {argv[0]}, or start the worker (`septet up`) again without it in SEPTET_FORGE_LOGINS."

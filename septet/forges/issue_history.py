@@ -45,13 +45,7 @@ class TellingForge(Forge, Protocol):
     """A forge that reports the accounts that edited and labelled an issue."""
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return the edits of an issue's text, and the account that set `label` unless `label` is empty.
-
-        Raises:
-            NotFoundError: There is no issue of this number that the worker can see.
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Return the edits of an issue's text, and the account that set `label` unless `label` is empty."""
 
 
 @dataclass(slots=True)

@@ -24,7 +24,6 @@ _LAGS: Final = re.compile(
     re.IGNORECASE,
 )
 """Errors of GitHub, GitLab 19 and Gitea for a branch that was just pushed: some of their servers lag behind."""
-_LAG_SECONDS: Final = 2.0
 
 
 def added_by(method: str, path: str, what: str, names: Sequence[str]) -> Addition:
@@ -57,7 +56,7 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
         if "already exists" in error.message and not isinstance(error, ForgeUnavailableError):
             raise ForgeUnavailableError(f"{error.message} It is not shown yet.") from error
         if _LAGS.search(error.message):
-            raise ForgeLagsError(error.message, remedy=error.remedy, retry_after_seconds=_LAG_SECONDS) from error
+            raise ForgeLagsError(error.message, remedy=error.remedy, retry_after_seconds=2.0) from error
         raise
 
 

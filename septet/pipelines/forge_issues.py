@@ -1,7 +1,6 @@
 """Read the issues of a pipeline from the forge."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from septet.contracts.pipeline import MOST_BEFORE, PipelineIssue, ReadIssues
 from septet.errors import InvalidInputError, NotFoundError
@@ -9,8 +8,6 @@ from septet.forges.forge import Forge
 from septet.forges.values import Issue
 from septet.pipelines.issues import SHOWN_TITLE, depends_on_in
 from septet.system.text import name_some
-
-_NAMED: Final = 20
 
 
 def read_issues(forge: Forge, request: ReadIssues) -> tuple[PipelineIssue, ...]:
@@ -52,4 +49,4 @@ def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) 
 
 
 def _numbers(numbers: Sequence[int]) -> str:
-    return name_some([f"#{number}" for number in numbers], _NAMED)
+    return name_some([f"#{number}" for number in numbers], 20)

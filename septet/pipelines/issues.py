@@ -40,7 +40,6 @@ def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 _FORM: Final = 'It is a JSON list of [{"id": "A", "title": "…", "body": "…", "depends_on": ["B"]}] or numbers.'
-_SHOWN: Final = 5
 SHOWN_TITLE: Final = 200
 """The most characters that a pipeline keeps of an issue's title on the forge."""
 _LIMIT_BYTES: Final = 8 * 1024 * 1024
@@ -82,17 +81,17 @@ def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
 def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue]) -> list[PipelineIssue]:
     """Return the named issues with the facts from the forge; without named issues, all issues from the forge."""
     by_id = {issue.id: issue for issue in read}
-    return [_merge_issue(issue, by_id) for issue in issues] or list(read)
-
-
-def _merge_issue(issue: PipelineIssue, read: Mapping[str, PipelineIssue]) -> PipelineIssue:
-    on_forge = read.get(issue.id) if issue.number is not None else None
-    if on_forge is None:
-        return issue
-    depends_on = (*issue.depends_on, *(each for each in on_forge.depends_on if each not in issue.depends_on))
-    return issue.model_copy(
-        update={"title": (issue.title or on_forge.title)[:SHOWN_TITLE], "depends_on": depends_on[:MOST_BEFORE]}
-    )
+    merged: list[PipelineIssue] = []
+    for issue in issues:
+        there = by_id.get(issue.id) if issue.number is not None else None
+        if there is not None:
+            more = (each for each in there.depends_on if each not in issue.depends_on)
+            depends_on = (*issue.depends_on, *more)[:MOST_BEFORE]
+            title = (issue.title or there.title)[:SHOWN_TITLE]
+            merged.append(issue.model_copy(update={"title": title, "depends_on": depends_on}))
+        else:
+            merged.append(issue)
+    return merged or list(read)
 
 
 def read_issue_file(path: Path) -> tuple[PipelineIssue, ...]:
@@ -178,7 +177,7 @@ def _refuse(issues: Sequence[PipelineIssue], places: dict[str, int]) -> None:
 
 
 def _join(names: Sequence[str]) -> str:
-    return name_some(list(dict.fromkeys(names)), _SHOWN)
+    return name_some(list(dict.fromkeys(names)), 5)
 
 
 TITLE_BYTES: Final = 80

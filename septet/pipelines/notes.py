@@ -103,7 +103,6 @@ def _schema(step: Step) -> str:
 
 LIMIT_BYTES: Final = 8 * 1024
 """The most bytes of a summary; a longer summary is cut at the end of a line."""
-_WARNING_LIMIT: Final = 400
 
 PROMPT: Final = """\
 This conversation has become long, and ends here: a new one works on the next issues of this repository. Write down
@@ -150,4 +149,4 @@ def summary_note(summary: str) -> str:
 
 def no_summary(why: str) -> str:
     """Return the warning for a session that begins without a summary."""
-    return f"The session became too long, and the new one begins without a summary of it: {why}"[:_WARNING_LIMIT]
+    return f"The session became too long, and the new one begins without a summary of it: {why}"[:400]

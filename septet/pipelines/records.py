@@ -32,7 +32,6 @@ _ENDED: Final[Mapping[IssueStatus, Ended]] = {
     IssueStatus.CANCELLED: "cancelled",
     IssueStatus.SKIPPED: "skipped",
 }
-_NOT_PLANNED: Final = frozenset({IssueStatus.WAITING, IssueStatus.PLANNING})
 
 
 def solution_in(state: IssueState) -> Solution | None:
@@ -49,7 +48,7 @@ def planning_results(
     view: PipelineView, solution_of: Callable[[IssueState], Solution | None] = solution_in
 ) -> PlanningResults:
     """Return the content of `planning-results.json`: all issues after their planning, in order."""
-    states = (state for state in view.issues if state.status not in _NOT_PLANNED)
+    states = (state for state in view.issues if state.status not in {IssueStatus.WAITING, IssueStatus.PLANNING})
     results = tuple(_planning_result(state, solution_of) for state in states)
     return PlanningResults(created_at=view.created_at, results=results)
 

@@ -9,10 +9,8 @@ from septet.contracts.facts import Usage
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineReport, PipelineView
 from septet.system.text import cut, one_line
 
-_CELL_LIMIT: Final = 120
 _REASON_LIMIT: Final = 1500
 """The most characters of a reason: enough for the remedy at its end."""
-_FILES_SHOWN: Final = 20
 _CONTEXTS: Final = {"shared": "shared: the sessions knew of earlier issues", "fresh": "fresh: its own sessions"}
 _SESSIONS: Final = {
     "shared": "continued from earlier issues",
@@ -119,7 +117,7 @@ def _troubles(issue: IssueState) -> Iterator[str]:
 
 
 def _files(issue: IssueState) -> str:
-    files = [f"{_cell(change.path)} ({change.operation})" for change in issue.files_modified[:_FILES_SHOWN]]
+    files = [f"{_cell(change.path)} ({change.operation})" for change in issue.files_modified[:20]]
     count = max(issue.files_modified_count, len(issue.files_modified))
     return ", ".join(files) + (f" and {count - len(files)} more" if count > len(files) else "")
 
@@ -134,7 +132,7 @@ def _seconds(seconds: float | None) -> str:
     return "none" if seconds is None else f"{seconds:.1f} s"
 
 
-def _cell(text: str, limit: int = _CELL_LIMIT) -> str:
+def _cell(text: str, limit: int = 120) -> str:
     """Return a stranger's text on one line, which Markdown shows as plain text."""
     line = cut(one_line(text), limit)
     return "".join(f"\\{each}" if each in "\\`*[]<>|#!&" else each for each in line)

@@ -187,8 +187,6 @@ def _plain(text: str) -> str:
 
 
 OUTLINE_LIMIT_BYTES: Final = 1024
-_SUMMARY_BYTES: Final = 160
-_TITLE_BYTES: Final = 48
 _WITH_TASKS_BYTES: Final = 560
 """The most bytes of an outline with its tasks; the rest is for the files, by which the pipeline decides which
 issues run in parallel."""
@@ -197,11 +195,9 @@ issues run in parallel."""
 def outline_of(solution: SolutionAnswer) -> Outline:
     """Return the outline with the tasks and predicted files that fit into `OUTLINE_LIMIT_BYTES` of JSON."""
     files = tuple(dict.fromkeys(normal_path(path) for path in solution.predicted_files))
-    outline = Outline(id=solution.id, summary=cut_line(solution.summary, _SUMMARY_BYTES), files_count=len(files))
+    outline = Outline(id=solution.id, summary=cut_line(solution.summary, 160), files_count=len(files))
     for task in solution.tasks:
-        longer = outline.model_copy(
-            update={"tasks": (*outline.tasks, (task.id, cut_line(task.title, _TITLE_BYTES)))}
-        )
+        longer = outline.model_copy(update={"tasks": (*outline.tasks, (task.id, cut_line(task.title, 48)))})
         if _size(longer) > _WITH_TASKS_BYTES:
             break
         outline = longer

@@ -16,7 +16,6 @@ from septet.system.text import cut, one_line
 _HEARD: Final = ("member", "guest")
 """The roles of authors whose comments agents get: people of the workspace, but no apps and no outsiders."""
 _STANDINGS: Final = {"guest": "a guest of the workspace", "app": "an app"}
-_WHY_LIMIT: Final = 1000
 _MARK: Final = re.compile(r"#septet-(?P<order>wo-[A-Za-z0-9._-]{1,61})")
 
 
@@ -89,7 +88,7 @@ class LabelSetter:
         why = f"the tracker does not tell who set the label {label}"
         if self.standing:
             why = f"{one_line(self.name)}, who set the label {label}, is {_STANDINGS[self.standing]}"
-        return cut(f"{why}. A member of the workspace can set it again.", _WHY_LIMIT)
+        return cut(f"{why}. A member of the workspace can set it again.", 1000)
 
 
 class Tracker(Protocol):

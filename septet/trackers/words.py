@@ -10,7 +10,6 @@ from septet.forges.events.comment_commands import parse_command
 from septet.system.text import cut
 
 TAKEN: Final = "Work order `{}` has this issue already. Reply `retry` or `cancel` to decide about it."
-_WHY_LIMIT: Final = 4000
 GREETING: Final = "Septet has received this, and reads the issue."
 
 
@@ -23,7 +22,7 @@ def cancelled_message(issue: TrackedIssue, order_id: str) -> SessionMessage:
 def failed_message(issue: TrackedIssue, order_id: str, why: str, again_at: str = "") -> SessionMessage:
     """Return the message for a failed work order; `again_at` distinguishes failures after a retry."""
     remedy = "Everything is kept. Reply `retry` to continue with it."
-    text = cut(f"Work order `{order_id}` failed{' again' * bool(again_at)}: {why}", _WHY_LIMIT)
+    text = cut(f"Work order `{order_id}` failed{' again' * bool(again_at)}: {why}", 4000)
     key = "/".join(filter(None, (order_id, "failed", again_at)))
     return SessionMessage(issue=issue, key=key, kind="error", text=f"{text}\n\n{remedy}")
 

@@ -10,8 +10,6 @@ from septet.outgoing.visible import visible_text
 
 _FIRST: Final = re.compile(r"/septet(?:[ \t]+(?P<verb>\S{1,40})[ \t]*(?P<rest>.*))?")
 _FINDINGS: Final = re.compile(r"[0-9a-f]{12}(?:\s+[0-9a-f]{12})*")
-_OWN_MARK: Final = "<!-- septet"
-_WORDS_LIMIT: Final = 8000
 USAGE: Final = (
     "These are the commands: `/septet run`, `/septet retry [STEP]`, `/septet cancel [WHY]`, "
     "`/septet approve PLAN_SHA256`, `/septet approve FINDING…` and `/septet reject [PLAN_SHA256] FEEDBACK`."
@@ -26,7 +24,7 @@ def parse_command(body: str) -> CommentCommand | None:
         return None
     verb, words = (
         (match["verb"] or "").lower(),
-        visible_text(f"{match['rest'] or ''}\n{below}".strip()[:_WORDS_LIMIT]),
+        visible_text(f"{match['rest'] or ''}\n{below}".strip()[:8000]),
     )
     head, _, tail = words.partition(" ") if " " in words.partition("\n")[0] else words.partition("\n")
     match verb:
@@ -43,7 +41,7 @@ def parse_command(body: str) -> CommentCommand | None:
 
 def is_own_text(body: str) -> bool:
     """Return whether a text carries a mark of Septet's own, as Septet's answers and quotes of them do."""
-    return _OWN_MARK in body
+    return "<!-- septet" in body
 
 
 def _verb(word: str) -> Verb:

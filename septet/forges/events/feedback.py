@@ -21,7 +21,6 @@ from septet.system.text import cut, without_controls
 
 BODY_LIMIT: Final = 8000
 """The most characters of one comment."""
-_MOST_LOGS: Final = 5
 _MOST_SHOWN: Final = 10
 """The most comments of one thread: the newest."""
 _OURS: Final = "<!-- septet: "
@@ -56,7 +55,7 @@ class Feedback:
         """
         checks = self.failures if f"checks:{self.pull_request.head_sha}" in event_ids else ()
         return {
-            "checks": [self._check(check) for check in checks[:_MOST_LOGS]],
+            "checks": [self._check(check) for check in checks[:5]],
             "reviews": [_in_form(each) for event, each in self.reviews.items() if event in event_ids],
             "threads": [self._thread(each) for event, each in self.threads.items() if event in event_ids],
         }

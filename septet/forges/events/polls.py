@@ -36,12 +36,7 @@ class PolledForge(Forge, Protocol):
     """A forge that lists the latest changes, and is not on this host's disk."""
 
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
-        """Return a page of the pull requests, the latest change first; `None` if `etag` still matches.
-
-        Raises:
-            ForgeUnavailableError: The forge did not answer.
-            ForgeError: The forge refused.
-        """
+        """Return a page of the pull requests, the latest change first; `None` if `etag` still matches."""
 
 
 @dataclass(slots=True)

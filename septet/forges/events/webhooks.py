@@ -96,7 +96,6 @@ def bounded_text(text: str | None) -> str:
 
 
 MOST_LABELS: Final = 100
-_MOST_PULL_REQUESTS: Final = 20
 
 
 class _User(Foreign):
@@ -247,7 +246,7 @@ class EventForm:
         facts = event.check_run or event.check_suite
         if event.action != "completed" or facts is None:
             return None
-        numbers = tuple(each.number for each in facts.pull_requests[:_MOST_PULL_REQUESTS])
+        numbers = tuple(each.number for each in facts.pull_requests[:20])
         origin = self._origin(event)
         return PullRequestTouched(**origin, commit=facts.head_sha, pull_requests=numbers, look="followers")
 

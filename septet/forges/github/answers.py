@@ -163,7 +163,6 @@ query History($owner: String!, $name: String!, $number: Int!) {
 }
 """
 VIEWER: Final = "query Viewer { viewer { login } }"
-_LIMITED: Final = frozenset({"RATE_LIMIT", "RATE_LIMITED"})
 _RIGHTS: Final = "Give the token the permissions that `septet docs forges` lists, on this repository."
 
 
@@ -261,7 +260,7 @@ def ask_graphql(client: "ApiClient", document: str, variables: dict[str, Any]) -
         return reply.data or {}
     kinds, words = {each.type for each in reply.errors}, "; ".join(each.message for each in reply.errors)[:1000]
     message = f"GitHub refused ({client.what}): {words}"
-    if kinds & _LIMITED:
+    if kinds & {"RATE_LIMIT", "RATE_LIMITED"}:
         raise ForgeUnavailableError(f"GitHub wants to be left alone ({client.what}).")
     if "NOT_FOUND" in kinds:
         raise NotFoundError(message, remedy=_RIGHTS)

@@ -18,7 +18,6 @@ from septet.system.masking import hide_of
 
 _KEPT_SECONDS: Final = 3000.0
 """The age at which a token is replaced: tokens last an hour, and requests with a token may take minutes."""
-_CLOCKS_DIFFER_SECONDS: Final = 60
 _JWT_SECONDS: Final = 540
 """The life of a JWT; GitHub accepts ten minutes at most."""
 _BY_ID: Final = re.compile(r"/repositories/(\d+)/installation$")
@@ -110,7 +109,8 @@ def _jwt(app: GitHubApp) -> str:
     if not isinstance(key, RSAPrivateKey):
         raise ForgeError(f"The key of GitHub App {app.id} at {app.key_file} is not an RSA key.", remedy=remedy)
     now = int(time.time())
-    claims = {"iat": now - _CLOCKS_DIFFER_SECONDS, "exp": now + _JWT_SECONDS, "iss": app.id}
+    # The clocks may differ by a minute.
+    claims = {"iat": now - 60, "exp": now + _JWT_SECONDS, "iss": app.id}
     text = f"{_part_of({'alg': 'RS256', 'typ': 'JWT'})}.{_part_of(claims)}"
     signature = key.sign(text.encode("ascii"), PKCS1v15(), SHA256())
     return f"{text}.{_base64(signature)}"

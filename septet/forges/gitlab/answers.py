@@ -33,7 +33,6 @@ _CHECKS: Final[dict[str, CheckState]] = {
     "failed": "failure",
     "canceled": "failure",
 }
-_STATES: Final = {"opened": "open", "closed": "closed"}
 _EDITED: Final = ("changed title ", "changed the description", "marked the task ", "marked the checklist item ")
 """The first words of GitLab's own notes on a change of the text; a ticked box is a change of the text, too."""
 _REVIEWS: Final[dict[str, ReviewState]] = {
@@ -82,7 +81,7 @@ class GitLabIssueAnswer(IssueAnswer):
     html_url: str = Field(alias="web_url")
     user: GitLabUserAnswer | None = Field(default=None, alias="author")
     comments: int = Field(default=0, alias="user_notes_count")
-    state: Annotated[Literal["open", "closed"], BeforeValidator(_STATES.get)]
+    state: Annotated[Literal["open", "closed"], BeforeValidator({"opened": "open", "closed": "closed"}.get)]
     moved_to_id: int | None = None
     """The id of the issue's successor, if the issue is closed because it moved to another project."""
 

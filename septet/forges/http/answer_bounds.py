@@ -22,9 +22,6 @@ MOST_BYTES_IN_ALL: Final = 64 * 1024 * 1024
 MOST_LOG_BYTES: Final = 256 * 1024 * 1024
 """The most bytes that are read of a log to find its end."""
 CUT_LOG: Final = b"\n(The log goes on: only its first 256 MiB were read.)\n"
-_PIECE_BYTES: Final = 64 * 1024
-_GZIP: Final = 16 + zlib.MAX_WBITS
-_CONNECTED: Final = ("connect_tcp.complete", "start_tls.complete")
 Hooks = Sequence[Callable[..., Any]]
 
 
@@ -127,7 +124,7 @@ class AnswerBounds:
 
     def _trace(self, event: str, facts: Mapping[str, Any]) -> None:
         """Record new connections: only another thread can close a connection that receives nothing."""
-        if event.endswith(_CONNECTED):
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             self._sockets.append(facts["return_value"].get_extra_info("socket"))
 
     def _hang_up(self) -> None:
@@ -162,12 +159,12 @@ class _BoundedStream(httpx.SyncByteStream):
 
 def _unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield unpacked gzip, one piece at most at a time: a piece may unpack to a thousand times its size."""
-    unpacker = zlib.decompressobj(_GZIP)
+    unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)  # 16: gzip
     try:
         for piece in pieces:
             rest = piece
             while rest:
-                yield unpacker.decompress(rest, _PIECE_BYTES)
+                yield unpacker.decompress(rest, 64 * 1024)
                 rest = unpacker.unconsumed_tail
             if unpacker.eof:
                 return

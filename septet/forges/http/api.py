@@ -21,17 +21,12 @@ if TYPE_CHECKING:
 SERVER_ERRORS: Final = 500
 BUSY: Final = frozenset({408, 425, 429})
 _ERRORS: Final = 400
-_LIMITED: Final = frozenset({403, 429})
 _TOO_MANY: Final = 429
 _LIMIT_WORDS: Final = re.compile(r"secondary rate limit|abuse detection|rate limit exceeded", re.IGNORECASE)
 """GitHub's words for a limit that no header reports."""
-_NOT_THERE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({400, 409, 412, 422})
 _ERRNO: Final = re.compile(r"^\[(?:Errno )?-?\w+\] ")
 _BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_SHOWN: Final = 1000
-_SHOWN_OF_PAGE: Final = 4000
-_SHOWN_WORDS: Final = 80
 _PAGE_TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,100})</title>", re.IGNORECASE)
 
 
@@ -60,20 +55,20 @@ def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | Non
     if status < _ERRORS:
         return None
     words, seconds = _words_of_refusal(response), pause_seconds(response.headers)
-    if status in _LIMITED:
+    if status in {403, 429}:
         is_told = is_spent(response.headers) or _LIMIT_WORDS.search(words) is not None
         if seconds is not None or is_told or status == _TOO_MANY:
             return ApiRefusal(words, seconds=seconds, is_limit=True, is_told=is_told)
     if status >= SERVER_ERRORS or status in BUSY:
         return ApiRefusal(words, seconds=seconds)
     helps = (remedy for part, remedy in api.refusals if part in words.lower())
-    kind = NotFoundError if status in _NOT_THERE else ForgeRefusedError if status in _REFUSED else ForgeError
+    kind = NotFoundError if status in {404, 410} else ForgeRefusedError if status in _REFUSED else ForgeError
     return ApiRefusal(words, kind, next(helps, api.remedies.get(status, "")))
 
 
 def bounded_words(words: str, response: "httpx.Response") -> str:
     """Return an API's own words within bounds, or the words of the status if `words` is empty."""
-    return (words or response.reason_phrase or "no reason given")[:_SHOWN]
+    return (words or response.reason_phrase or "no reason given")[:1000]
 
 
 def explain_unreached(error: Exception) -> str:
@@ -87,13 +82,13 @@ def describe_answer(answer: "httpx.Response | None") -> str:
     content = answer.content if answer is not None and answer.is_stream_consumed else b""
     if answer is None or not content:
         return ": the answer was empty"
-    text = content[:_SHOWN_OF_PAGE].decode(errors="replace").strip()
+    text = content[:4000].decode(errors="replace").strip()
     if text.startswith("<"):
         title = _PAGE_TITLE.search(text)
         named = f" “{' '.join(without_controls(title[1]).split())}”" if title else ""
         host = answer.url.host
         return f": {host} answered a page{named} in place of JSON, as a proxy or a sign-in in front of it does"
-    return f": the answer began with {' '.join(without_controls(text).split())[:_SHOWN_WORDS]!r}"
+    return f": the answer began with {' '.join(without_controls(text).split())[:80]!r}"
 
 
 def _words_of_refusal(response: "httpx.Response") -> str:

@@ -88,7 +88,6 @@ def _ask(url: str, like: httpx.Request, names: tuple[str, ...]) -> str:
 MOST_PAGES: Final = 50
 """The most pages of one list."""
 _NOT_MODIFIED: Final = 304
-_READS: Final = frozenset({"GET", "HEAD"})
 _BEGAN_AT: Final = "septet_began_at"
 
 Query = Mapping[str, str | int | Sequence[int]]
@@ -170,7 +169,7 @@ class ApiClient:
             SeptetError: The API refused; as for `HttpApi.asking`.
         """
         request = self.http.build_request(method, self._address(path), params=query, json=body, headers=headers)
-        return self._exchange(request, is_read=method in _READS)
+        return self._exchange(request, is_read=method in {"GET", "HEAD"})
 
     def _exchange(self, request: httpx.Request, *, is_read: bool) -> httpx.Response:
         while True:

@@ -27,7 +27,6 @@ _WAITING_SECONDS: Final = 30.0
 _LEAST_SECONDS: Final = 1.0
 """The shortest wait, even if the forge names a shorter wait: the forge has just refused."""
 _RESETS: Final = ("x-ratelimit-reset", "ratelimit-reset")
-_REMAINING: Final = ("x-ratelimit-remaining", "ratelimit-remaining")
 
 
 def pause_seconds(headers: Mapping[str, str]) -> float | None:
@@ -46,7 +45,7 @@ def pause_seconds(headers: Mapping[str, str]) -> float | None:
 
 def is_spent(headers: Mapping[str, str]) -> bool:
     """Return whether an answer reports that no request is left of the limit."""
-    return any(headers.get(name) == "0" for name in _REMAINING)
+    return any(headers.get(name) == "0" for name in ("x-ratelimit-remaining", "ratelimit-remaining"))
 
 
 class FleetPauses(Protocol):

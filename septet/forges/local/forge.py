@@ -32,11 +32,7 @@ class LocalForge(LocalIssues):
     """The forge of a repository on disk: a bare one, or a person's checkout."""
 
     def expect_fork(self, fork: str) -> None:
-        """Refuse every fork; see `Forge.expect_fork`.
-
-        Raises:
-            InvalidInputError: Always.
-        """
+        """Refuse every fork; see `Forge.expect_fork`."""
         message = f"push_to: {self.path} is a repository on this machine, which has no forks such as {fork}."
         raise InvalidInputError(message, remedy="Leave push_to out, or name the fork as the repository.")
 
