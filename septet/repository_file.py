@@ -235,15 +235,12 @@ def _refusal(text: str, error: ErrorDetails) -> RepositorySettingsError:
         return RepositorySettingsError(f"{where}: {key} is not a setting.", remedy=_BUDGETS_PLACE)
     if reason := _NOT_A_REPOSITORYS.get(str(path[-1])):
         return RepositorySettingsError(f"{where}: {key} cannot be set here. {reason}.", remedy="Delete it.")
-    return RepositorySettingsError(f"{where}: {key} is not a setting.", remedy=_suggestion(path))
-
-
-def _suggestion(path: Sequence[int | str]) -> str:
     table = _File().model_dump()
     for part in path[:-1]:
         table = table[str(part)]
     close = get_close_matches(str(path[-1]), table, n=1)
-    return f"Did you mean {close[0]}?" if close else f"There are: {', '.join(table)}."
+    remedy = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(table)}."
+    return RepositorySettingsError(f"{where}: {key} is not a setting.", remedy=remedy)
 
 
 def _argvs(commands: Sequence[str | list[str]], text: str, key: str, what: str) -> tuple[tuple[str, ...], ...]:

@@ -22,8 +22,6 @@ SETUP_SECONDS: Final = 1200.0
 
 OnFailingBase = Literal["tell", "refuse"]
 """The treatment of a work order whose checks already fail on its base commit."""
-
-
 _NOTHING: Final = StepSettings()
 _NAMING: Final = StepSettings(tools="read", wall_seconds=900.0, turns=60)
 _WORKING: Final = StepSettings(tools="all")

@@ -28,10 +28,6 @@ def absolute(path: Path) -> Path:
     return path.expanduser().absolute()
 
 
-def _split_hosts(hosts: object) -> object:
-    return split_at_commas(in_lower_case(hosts))
-
-
 def _split_forks(forks: object) -> object:
     if not isinstance(forks, str):
         return forks
@@ -86,7 +82,7 @@ def _check_secret_address(url: SecretStr) -> SecretStr:
 
 
 Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_at_commas)]
-Hosts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_hosts)]
+Hosts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(lambda hosts: split_at_commas(in_lower_case(hosts)))]
 Forks = Annotated[Mapping[str, str], NoDecode, BeforeValidator(_split_forks)]
 TeamRepositories = Annotated[Mapping[str, str], NoDecode, BeforeValidator(_split_teams("REPOSITORY"))]
 TeamAgents = Annotated[Mapping[str, str], NoDecode, BeforeValidator(_split_teams("AGENT"))]

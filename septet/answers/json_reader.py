@@ -184,7 +184,9 @@ class _Reader:
         if string[0] == "'":
             self.mends["single quotes"] = None
             # Every `\\'` in it is one escape: after an even row of backslashes the quote would end the string.
-            body = _ESCAPE_OR_QUOTE.sub(_escape_quote, body.replace("\\'", "'"))
+            body = _ESCAPE_OR_QUOTE.sub(
+                lambda match: '\\"' if match[0] == '"' else match[0], body.replace("\\'", "'")
+            )
         if _CONTROL.search(body):
             self.mends["raw newline or tab in a string"] = None
         return str(_unescaped(f'"{body}"')) if "\\" in body else body
@@ -210,7 +212,3 @@ class _Reader:
             self.faults[f"{word} is not JSON"] = None
             return None
         raise _BrokenError("a word without quotes")
-
-
-def _escape_quote(match: re.Match[str]) -> str:
-    return '\\"' if match[0] == '"' else match[0]

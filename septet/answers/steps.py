@@ -69,8 +69,6 @@ ANSWER_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
         Step.CREATE_PULL_REQUEST: AnswerForm(TypeAdapter(CreatePullRequestAnswer), read_pull_request),
     }
 )
-
-
 PIPELINE_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
     {
         Step.BUILD_PLAN: AnswerForm(TypeAdapter(SolutionAnswer)),

@@ -74,7 +74,10 @@ class AccountBook:
         self._amounts.take_limits(call)
         decision = self._decide(call, now)
         if isinstance(decision, BudgetWait):
-            return Grant(granted=False, wait=decision, is_listed=self._list(call.order_id, decision.step))
+            has_room = call.order_id in self._waiting or len(self._waiting) < MOST_WAITING
+            if has_room:
+                self._waiting[call.order_id] = decision.step
+            return Grant(granted=False, wait=decision, is_listed=has_room)
         held, told = decision
         self._is_room_new = True  # a waiting work order may find room beside this turn
         self._waiting.pop(call.order_id, None)
@@ -196,13 +199,6 @@ class AccountBook:
                 return describe_wait(self._amounts, step, limit, now)
             held, told = held.lowered(room[0]), told.lowered(room[1])
         return held, told
-
-    def _list(self, order_id: str, step: str) -> bool:
-        """Add a work order to the waiting work orders, and return whether the list has room for it."""
-        is_full = order_id not in self._waiting and len(self._waiting) >= MOST_WAITING
-        if not is_full:
-            self._waiting[order_id] = step
-        return not is_full
 
     def _count(self, key: str, use: Spending) -> None:
         """Count a turn's use, and note the work orders to call because this use has used up their limit."""

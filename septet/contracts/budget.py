@@ -24,8 +24,6 @@ lane."""
 
 Scope = Annotated[str, StringConstraints(pattern=r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200})$")]
 """The owner of a budget: `day`, `order/<id>`, `pipeline/<id>` or `project/<name>`."""
-
-
 BudgetName = Annotated[str, StringConstraints(pattern=BUDGET_NAME)]
 """The scope in the form that people write, in which a name without a prefix is a work order's id."""
 

@@ -36,13 +36,10 @@ class Usage(Wire):
         """Return the sum of both usages; the cost is `None` if neither usage has a cost."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         lacks = any(each.cost_usd is None and each.tokens for each in (self, other))
+        names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
         return self.model_copy(
             update={
-                "input_tokens": self.input_tokens + other.input_tokens,
-                "output_tokens": self.output_tokens + other.output_tokens,
-                "cache_read_tokens": self.cache_read_tokens + other.cache_read_tokens,
-                "cache_write_tokens": self.cache_write_tokens + other.cache_write_tokens,
-                "reasoning_tokens": self.reasoning_tokens + other.reasoning_tokens,
+                **{name: getattr(self, name) + getattr(other, name) for name in names},
                 "cost_usd": sum(costs) if costs else None,
                 "cost_is_partial": self.cost_is_partial or other.cost_is_partial or bool(costs and lacks),
                 "estimated": self.estimated or other.estimated,

@@ -22,13 +22,9 @@ CONTROL: Final = "-control"
 """The suffix of the name of a host's control queue."""
 SandboxChoice = Literal["auto", "bwrap", "none"]
 """The agents' sandbox: `auto` is bubblewrap on hosts where bubblewrap can start, and no sandbox elsewhere."""
-
-
 Sessions = Literal["separate", "shared"]
 """The use of sessions. `separate`: each step has its own session. `shared`: the planner's steps share one session,
 and the implementor's steps another session."""
-
-
 CostKey = Literal["project", "step", "agent", "login", "model", "week"]
 """The key by which costs are added up."""
 
@@ -62,8 +58,6 @@ AGENT_NAMES: Final[Mapping[Step, str]] = MappingProxyType(
     }
 )
 """The role that the agent plays in each step."""
-
-
 REWORK: Final = "rework"
 """The name of a round on the pull request, after the seven steps; also the name of its activity, prompt and
 folder."""

@@ -221,8 +221,6 @@ UNCONFINED: Final[Mapping[str, str]] = {
     ),
 }
 """The warning for people, by the sandbox in the record of an agent's run."""
-
-
 NOTIFIES: Final = "notifies"
 """The name of the service of a host that notifies the address in its settings. A work order on a host without this
 service schedules no notification."""

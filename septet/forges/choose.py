@@ -19,8 +19,6 @@ from septet.system.processes import run
 
 _KEPT_SECONDS: Final = 60.0
 """The age, in seconds, at which a token is read again: a login may change, but each read starts a slow program."""
-
-
 _tokens: Final[dict[tuple[tuple[str, ...], str], tuple[float, str]]] = {}
 """The tokens that programs printed last, each with the time, by program and host."""
 _lock: Final = threading.Lock()

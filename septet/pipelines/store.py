@@ -45,23 +45,27 @@ class PipelineStore:
 
     def solution(self, issue_id: str) -> SolutionAnswer | None:
         """Return the accepted solution of an issue; `None` if this host has no solution."""
-        return _read(self._solution_file(issue_id), partial(SolutionAnswer.model_validate_json, extra="ignore"))
+        return _read(
+            self._file("solutions", issue_id), partial(SolutionAnswer.model_validate_json, extra="ignore")
+        )
 
     def solution_json(self, issue_id: str) -> dict[str, object] | None:
         """Return the accepted solution of an issue as unchecked JSON; `None` if this host has no solution."""
-        return _read(self._solution_file(issue_id), from_json)
+        return _read(self._file("solutions", issue_id), from_json)
 
     def keep_solution(self, issue_id: str, solution: SolutionAnswer) -> None:
         """Write an accepted solution in place of an earlier solution."""
-        _write(self._solution_file(issue_id), solution)
+        _write(self._file("solutions", issue_id), solution)
 
     def execution(self, issue_id: str) -> ExecutionRecord | None:
         """Return the record of an issue's execution; `None` if this host has no record."""
-        return _read(self._execution_file(issue_id), partial(ExecutionRecord.model_validate_json, extra="ignore"))
+        return _read(
+            self._file("executions", issue_id), partial(ExecutionRecord.model_validate_json, extra="ignore")
+        )
 
     def keep_execution(self, issue_id: str, record: ExecutionRecord) -> None:
         """Write the record of an execution in place of an earlier record."""
-        _write(self._execution_file(issue_id), record)
+        _write(self._file("executions", issue_id), record)
 
     def keep_state(self, state: IssueState) -> None:
         """Write the current state of an issue."""
@@ -92,11 +96,8 @@ class PipelineStore:
     def _summary_file(self, lane: str) -> Path:
         return self.folder / "summaries" / f"{_file_name(_LANE, lane)}.md"
 
-    def _solution_file(self, issue_id: str) -> str:
-        return f"{self.folder}/solutions/{_file_name(_ISSUE, issue_id)}.json"
-
-    def _execution_file(self, issue_id: str) -> str:
-        return f"{self.folder}/executions/{_file_name(_ISSUE, issue_id)}.json"
+    def _file(self, folder: str, issue_id: str) -> str:
+        return f"{self.folder}/{folder}/{_file_name(_ISSUE, issue_id)}.json"
 
 
 def store_of(state: StateDir, pipeline: str) -> PipelineStore:

@@ -22,10 +22,8 @@ def parse_command(body: str) -> CommentCommand | None:
     match = _FIRST.fullmatch(first.strip())
     if match is None or is_own_text(body):
         return None
-    verb, words = (
-        (match["verb"] or "").lower(),
-        visible_text(f"{match['rest'] or ''}\n{below}".strip()[:8000]),
-    )
+    verb = (match["verb"] or "").lower()
+    words = visible_text(f"{match['rest'] or ''}\n{below}".strip()[:8000])
     head, _, tail = words.partition(" ") if " " in words.partition("\n")[0] else words.partition("\n")
     match verb:
         case "approve" | "reject" if SHA256.fullmatch(head.strip().lower()):

@@ -211,14 +211,13 @@ class GitLabMergeRequestAnswer(Foreign):
 
     def pull_request(self) -> PullRequest:
         """Return the merge request."""
-        state = self.state if self.state in {"closed", "merged"} else "open"
         return PullRequest(
             self.iid,
             self.web_url,
             self.source_branch,
             self.target_branch,
             self.sha or "",
-            "merged" if state == "merged" else "closed" if state == "closed" else "open",
+            "merged" if self.state == "merged" else "closed" if self.state == "closed" else "open",
             conflicts=self.has_conflicts,
             body=self.description or "",
             updated_at=self.updated_at,

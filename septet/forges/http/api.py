@@ -170,8 +170,6 @@ class HttpApi:
 _MOST_KEYS: Final = 100
 BOT: Final = "[bot]"
 """The end of the names of GitHub's Apps; no person's name can end so."""
-
-
 _accounts: Final[dict[tuple[str, str | None], str]] = {}
 """The accounts of this process's keys, by API and key, each requested once."""
 _lock: Final = threading.Lock()
