@@ -1,7 +1,7 @@
 """Describe the mistakes in a value in plain words, which replace pydantic's messages."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -69,7 +69,8 @@ def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, w
 
     `detail` is one of `ValidationError.errors()`; `within` is the name of the whole input.
     """
-    place, reason = place_of_mistake(detail["loc"]), reason_of(detail)
+    reason = reason_of(detail)
+    place = ".".join(str(part) for part in detail["loc"] if part != "[key]")
     if detail["type"] == "extra_forbidden":
         known = list(fields)
         elsewhere = [each for each in _ELSEWHERE.get(place, ()) if each in known]
@@ -88,11 +89,6 @@ def find_odd_text(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
         except UnicodeEncodeError:
             return {"type": "string_unicode", "loc": (name,)}
     return None
-
-
-def place_of_mistake(location: Sequence[int | str]) -> str:
-    """Return the place of a mistake in dotted form: `steps.implement_plan.turns`."""
-    return ".".join(str(part) for part in location if part != "[key]")
 
 
 def reason_of(detail: Mapping[str, Any]) -> str:

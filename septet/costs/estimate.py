@@ -118,7 +118,7 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
         remaining=forecast.amounts(question.steps),
         steps={step: forecast.amounts((step,)) for step in question.steps},
         all_projects=is_wider,
-        by_plan=forecast.is_by_plan,
+        by_plan=_tells_growth(alike) and any(work.plan_bytes for work in question.work),
         of_pipelines=question.of_pipeline and all(order.of_pipeline for order in alike),
     )
     return estimate.model_copy(update={"text": _in_words(question, estimate)})
@@ -151,11 +151,6 @@ class _Forecast:
 
     orders: Sequence[OrderCosts]
     question: Question
-
-    @property
-    def is_by_plan(self) -> bool:
-        """Whether the forecast considers the size of a plan."""
-        return _tells_growth(self.orders) and any(work.plan_bytes for work in self.question.work)
 
     def amounts(self, steps: Collection[str]) -> Amounts:
         """Return the expected costs of these steps in all the remaining work."""

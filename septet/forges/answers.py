@@ -45,10 +45,6 @@ class RepositoryAnswer(NamedRepository):
     source: NamedRepository | None = None
     """The root of this repository's chain of forks."""
 
-    def is_fork_of(self, project: str) -> bool:
-        """Return whether this repository is a fork of `project`, directly or through a chain of forks."""
-        return any(each is not None and each.is_named(project) for each in (self.parent, self.source))
-
 
 class IssueAnswer(Foreign):
     """The answer to `GET /repos/{owner}/{repo}/issues/{number}`."""

@@ -23,7 +23,7 @@ from septet.forges.http.api import HttpApi, account_of_key
 from septet.forges.issue_text import MOST_LABELLED, bounded_issue, bounded_list
 from septet.forges.opening import Addition, CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.renames import NAMES, asked_for
-from septet.forges.values import Issue, NewPullRequest, PullRequest, Review, no_fork_of
+from septet.forges.values import Issue, NewPullRequest, PullRequest, Review
 
 if TYPE_CHECKING:
     from septet.forges.http.client import ApiClient
@@ -106,8 +106,12 @@ class RestForge(ABC):
         """Check that `fork` is a fork of this repository; see `Forge.expect_fork`."""
         with self.api.asking(f"the fork {fork}", self.root_of(fork)) as client:
             answer = client.get(self.repository_form, "")
-        if not answer.is_fork_of(self.now):
-            raise no_fork_of(fork, self.now, answer.parent.full_name if answer.parent else "")
+        if not any(each is not None and each.is_named(self.now) for each in (answer.parent, answer.source)):
+            raise InvalidInputError(
+                f"push_to: {fork} is not a fork of {self.now}"
+                + (f", but of {answer.parent.full_name}." if answer.parent else "."),
+                remedy=f"Fork {self.now} on the forge, and name that fork.",
+            )
 
     def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
         """Return the open pull request of branch `head`; see `Forge.find_pull_request`."""

@@ -237,14 +237,6 @@ def marker_of(work_order_id: str) -> str:
     return f"<!-- septet: {work_order_id} -->"
 
 
-def no_fork_of(fork: str, project: str, parent: str = "") -> InvalidInputError:
-    """Return the error for a named repository that is no fork of `project`, but perhaps a fork of `parent`."""
-    return InvalidInputError(
-        f"push_to: {fork} is not a fork of {project}" + (f", but of {parent}." if parent else "."),
-        remedy=f"Fork {project} on the forge, and name that fork.",
-    )
-
-
 def ended_one(pull_request: PullRequest) -> ForgeError:
     """Return the error for an ended pull request, which Septet neither reopens nor replaces."""
     remedy = "Reopen it there and run `septet retry`, or start another work order for the rest."

@@ -1,6 +1,5 @@
 """Answers of GitLab. Used fields are checked; other fields are ignored."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
@@ -99,11 +98,6 @@ class GitLabNoteAnswer(CommentAnswer):
     def comment(self) -> Comment:
         """Return the comment with the role `none`: only another request can read the author's role."""
         return Comment(self.author, self.body, self.created_at, "none")
-
-    def comment_with(self, standings: dict[int, str]) -> Comment:
-        """Return the comment with its author's role."""
-        standing = standings.get(self.user.id, "none") if self.user else "none"
-        return replace(self.comment(), standing=standing)
 
     def edit(self) -> IssueEdit | None:
         """Return the edit of title or description that the note records; `None` if the note records no edit."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -192,7 +192,11 @@ class GitLabForge(RestForge):
                 if size > ISSUE_LIMIT_BYTES:
                     break
         standings = _standings(client, {note.user.id for note in notes if note.user})
-        return bounded_issue(answer.issue(tuple(note.comment_with(standings) for note in reversed(notes))))
+        comments = []
+        for note in reversed(notes):
+            standing = standings.get(note.user.id, "none") if note.user else "none"
+            comments.append(replace(note.comment(), standing=standing))
+        return bounded_issue(answer.issue(tuple(comments)))
 
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
         """Return the merge requests of a branch; see `RestForge.pulls_with_head`."""

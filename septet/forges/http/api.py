@@ -25,8 +25,6 @@ _TOO_MANY: Final = 429
 _LIMIT_WORDS: Final = re.compile(r"secondary rate limit|abuse detection|rate limit exceeded", re.IGNORECASE)
 """GitHub's words for a limit that no header reports."""
 _REFUSED: Final = frozenset({400, 409, 412, 422})
-_ERRNO: Final = re.compile(r"^\[(?:Errno )?-?\w+\] ")
-_BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PAGE_TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,100})</title>", re.IGNORECASE)
 
 
@@ -69,12 +67,6 @@ def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | Non
 def bounded_words(words: str, response: "httpx.Response") -> str:
     """Return an API's own words within bounds, or the words of the status if `words` is empty."""
     return (words or response.reason_phrase or "no reason given")[:1000]
-
-
-def explain_unreached(error: Exception) -> str:
-    """Return the reason why an API was not reached: the system's words, or else the kind of the error."""
-    words = _ERRNO.sub("", str(error)).strip().removesuffix(".")
-    return words or _BETWEEN_WORDS.sub(" ", type(error).__name__).lower()
 
 
 def describe_answer(answer: "httpx.Response | None") -> str:

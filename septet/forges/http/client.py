@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from septet.errors import ForgeError, ForgeUnavailableError, SeptetError
 from septet.forges.http.answer_bounds import TIMEOUT_SECONDS, AnswerBounds, TooMuchError
-from septet.forges.http.api import ApiRefusal, HttpApi, describe_answer, explain_unreached
+from septet.forges.http.api import ApiRefusal, HttpApi, describe_answer
 from septet.forges.http.pauses import PAUSES, ForgePatience
 from septet.forges.renames import NAMES, moved_error
 from septet.telemetry.metrics import FORGE_REQUESTS, FORGE_SECONDS
@@ -88,6 +88,8 @@ def _ask(url: str, like: httpx.Request, names: tuple[str, ...]) -> str:
 MOST_PAGES: Final = 50
 """The most pages of one list."""
 _NOT_MODIFIED: Final = 304
+_ERRNO: Final = re.compile(r"^\[(?:Errno )?-?\w+\] ")
+_BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _BEGAN_AT: Final = "septet_began_at"
 
 Query = Mapping[str, str | int | Sequence[int]]
@@ -242,7 +244,9 @@ def open_client(api: HttpApi, what: str, root: str, within_seconds: float, tail_
         raise ForgeUnavailableError(f"{api.url} answered too much or too slowly ({what}): {error}.") from error
     except httpx.HTTPError as error:
         RECORDER.record(FORGE_REQUESTS, host=urlsplit(api.url).hostname, outcome="unreached")
-        message = f"{api.url} could not be reached ({what}): {explain_unreached(error)}."
+        words = _ERRNO.sub("", str(error)).strip().removesuffix(".")
+        words = words or _BETWEEN_WORDS.sub(" ", type(error).__name__).lower()
+        message = f"{api.url} could not be reached ({what}): {words}."
         raise ForgeUnavailableError(message) from error
     except (ValueError, TypeError) as error:
         message = f"{api.url} did not answer as {api.service} does ({what}){describe_answer(client.last)}."

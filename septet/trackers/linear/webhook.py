@@ -43,7 +43,9 @@ def read_event(delivery: Delivery) -> SessionStarted | SessionPrompted | None:
     if event.action == "created":
         return SessionStarted(issue=issue)
     activity = event.agentActivity
-    if event.action != "prompted" or activity is None or not activity.is_of_a_person(event.appUserId):
+    if event.action != "prompted" or activity is None:
+        return None
+    if activity.content.type != "prompt" or activity.user.id == event.appUserId:  # the agent's own account
         return None
     return SessionPrompted(
         issue=issue,
@@ -83,10 +85,6 @@ class _Activity(Foreign):
     content: _Content
     signal: str | None = None
     user: _Author
-
-    def is_of_a_person(self, app_user: str) -> bool:
-        """Return whether a person wrote the activity, and not the agent's own account."""
-        return self.content.type == "prompt" and self.user.id != app_user
 
 
 class _SessionEvent(Foreign):
