@@ -73,10 +73,7 @@ def read_answer(
     structured: JsonValue = None,
     plain: PlainReader | None = None,
 ) -> Answer[T]:
-    """Read the one answer that meets the contract: a model, a list, or any pydantic adapter.
-
-    Raises `AnswerError`, with reasons for the agent.
-    """
+    """Read the one answer that meets the contract, or raise `AnswerError` with reasons for the agent."""
     proof = _Proof(contract)
     if answer := proof.one_of(_output_candidates(structured)):
         return answer

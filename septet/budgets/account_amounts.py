@@ -100,10 +100,7 @@ class AccountAmounts:
         return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]
 
     def count(self, key: str, use: Spending) -> list[str]:
-        """Count a turn's uncounted use, and return the limits that this use has used up.
-
-        A turn without a hold was counted before.
-        """
+        """Count a turn's uncounted use, and return the limits that this use has used up."""
         hold = self._holds.pop(key, None)
         if hold is None:
             return []

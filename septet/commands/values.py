@@ -72,10 +72,7 @@ def arguments_of(step: Step, name: str) -> tuple[str, ...]:
 
 
 def available(step: Step, name: str = "") -> frozenset[str]:
-    """Return the names that a command of `step` may use: of `${NAME}`, `$1` (as `1`) and `ARGUMENTS`.
-
-    A command with the name `rework` may use the names of all steps, and the names of the feedback.
-    """
+    """Return the names that a command of `step` may use: of `${NAME}`, `$1` (as `1`) and `ARGUMENTS`."""
     if name == REWORK:
         return frozenset({"ARGUMENTS", "1", "2", "FEEDBACK_JSON", "FEEDBACK_MARK", *FIRST_STEP})
     numbered = {str(number) for number in range(1, len(ARGUMENTS[step]) + 1)}

@@ -69,10 +69,7 @@ class Spending(Wire):
         )
 
     def since(self, before: "Spending") -> "Spending":
-        """Return the use since `before`, as one turn; an amount that is lower than before counts as 0.
-
-        The turn is unpriced if more runs are unpriced than before.
-        """
+        """Return the use since `before`, as one turn; an amount that is lower than before counts as 0."""
         more = Spending(
             usd=round(max(self.usd - before.usd, 0.0), _CENT_PARTS),
             tokens=max(self.tokens - before.tokens, 0),

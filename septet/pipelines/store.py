@@ -110,11 +110,7 @@ def store_of(state: StateDir, pipeline: str) -> PipelineStore:
 
 
 def _file_name(pattern: re.Pattern[str], name: str) -> str:
-    """Return a name if it is safe as the name of a file.
-
-    Raises:
-        InvalidInputError: The name is not safe.
-    """
+    """Return a name if it is safe as the name of a file."""
     if pattern.fullmatch(name) is None or name in {".", ".."}:
         message = f"{name!r} is not an id of a pipeline or an issue: use letters, digits, `.`, `_` and `-`."
         raise InvalidInputError(message)

@@ -11,10 +11,7 @@ _PLANNED: Final = frozenset({IssueStatus.PLANNED, IssueStatus.EXECUTING})
 
 
 def work_ahead(issues: Iterable[IssueState]) -> tuple[WorkAhead, ...]:
-    """Return the remaining work of each issue without a result: all steps, or the steps after its plan.
-
-    Running work counts as work that has just begun.
-    """
+    """Return the remaining work of each issue without a result: all steps, or the steps after its plan."""
     return tuple(
         WorkAhead(REST_STEPS, issue.plan_bytes) if issue.status in _PLANNED else WHOLE
         for issue in issues

@@ -170,8 +170,6 @@ _lock: Final = threading.Lock()
 def account_of_key(api: HttpApi, ask: Callable[[], str]) -> str:
     """Return the account of an API's key; empty if the forge refuses to report the account.
 
-    Another account's text is not the engine's, even if the text carries a mark.
-
     Raises:
         ForgeUnavailableError: The forge did not answer.
     """

@@ -86,8 +86,6 @@ class LocalForge(LocalIssues):
     def merge_pull_request(self, number: int) -> PullRequest:
         """Merge an open pull request into its base, and close the issues that its body closes.
 
-        A clean checkout of the base moves to the merge as well.
-
         Raises:
             NotFoundError: The repository has no pull request of this number.
             RefusedTransitionError: The pull request is not open or has conflicts, or a person must merge.
