@@ -63,7 +63,7 @@ def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> l
 
 
 def overlap(one: IssueState, other: IssueState) -> bool:
-    """Return whether two issues may change the same file; an issue with unknown files overlaps with every issue."""
+    """Return whether two issues may change the same file; unknown files overlap with every issue."""
     ours, theirs = _files(one), _files(other)
     return ours is None or theirs is None or any(_meet(mine, its) for mine in ours for its in theirs)
 
