@@ -155,8 +155,8 @@ def first_week(since: str, today: date) -> str:
     if age := _AGE.fullmatch(since):
         day = today - timedelta(days=int(age[1]) * {"d": 1, "w": 7}[age[2]])
         return f"{day.isocalendar().year}-W{day.isocalendar().week:02}"
-    week = _WEEK.fullmatch(since)
-    with suppress(ValueError):
-        if week is not None and date.fromisocalendar(int(week[1]), int(week[2]), 1):
+    if week := _WEEK.fullmatch(since):
+        with suppress(ValueError):
+            date.fromisocalendar(int(week[1]), int(week[2]), 1)
             return since
     raise InvalidInputError(f"since {since!r} is not a week.", remedy="Write it as 2026-W40, 4w or 30d.")
