@@ -41,7 +41,7 @@ from septet.contracts.budget import (
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
-from septet.contracts.task import Task
+from septet.contracts.task import NOTIFIES, Task
 from septet.errors import NotFoundError
 from septet.state import StateDir
 from septet.telemetry.metrics import UNSERVED, Metric
