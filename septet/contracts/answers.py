@@ -16,7 +16,7 @@ Text = Annotated[str, StringConstraints(max_length=65_536, pattern=r"\S")]
 """A non-blank text."""
 
 
-class AgentAnswer(StrictWire):
+class ResultAnswer(StrictWire):
     """An answer with one field that says the most."""
 
     main_field: ClassVar[str]
@@ -27,7 +27,7 @@ class AgentAnswer(StrictWire):
         return str(getattr(self, self.main_field))
 
 
-class ClassifyIssueAnswer(AgentAnswer):
+class ClassifyIssueAnswer(ResultAnswer):
     """The kind of work that the issue requests."""
 
     issue_class: Literal["/bug", "/feature", "/chore"]
@@ -35,7 +35,7 @@ class ClassifyIssueAnswer(AgentAnswer):
     main_field: ClassVar[str] = "issue_class"
 
 
-class BuildPlanAnswer(AgentAnswer):
+class BuildPlanAnswer(ResultAnswer):
     """The file of the plan."""
 
     plan_path: Line
@@ -45,7 +45,7 @@ class BuildPlanAnswer(AgentAnswer):
     main_field: ClassVar[str] = "plan_path"
 
 
-class FindPlanFileAnswer(AgentAnswer):
+class FindPlanFileAnswer(ResultAnswer):
     """The file that holds the plan."""
 
     plan_path: Line
@@ -53,7 +53,7 @@ class FindPlanFileAnswer(AgentAnswer):
     main_field: ClassVar[str] = "plan_path"
 
 
-class GenerateBranchAnswer(AgentAnswer):
+class GenerateBranchAnswer(ResultAnswer):
     """The branch for this work."""
 
     branch_name: Line
@@ -61,7 +61,7 @@ class GenerateBranchAnswer(AgentAnswer):
     main_field: ClassVar[str] = "branch_name"
 
 
-class ImplementPlanAnswer(AgentAnswer):
+class ImplementPlanAnswer(ResultAnswer):
     """The work that was done."""
 
     success: bool
@@ -84,7 +84,7 @@ class ThreadReply(StrictWire):
     """The text of the reply, in Markdown."""
 
 
-class ReworkAnswer(AgentAnswer):
+class ReworkAnswer(ResultAnswer):
     """The work on the checks, reviews and conflicts of a pull request."""
 
     success: bool
@@ -98,7 +98,7 @@ class ReworkAnswer(AgentAnswer):
     main_field: ClassVar[str] = "summary"
 
 
-class CreateCommitAnswer(AgentAnswer):
+class CreateCommitAnswer(ResultAnswer):
     """The message of the commit."""
 
     commit_message: Text
@@ -106,7 +106,7 @@ class CreateCommitAnswer(AgentAnswer):
     main_field: ClassVar[str] = "commit_message"
 
 
-class PullRequestText(AgentAnswer):
+class PullRequestText(ResultAnswer):
     """Title and body for the pull request that the engine opens."""
 
     title: Line
@@ -141,7 +141,7 @@ class ReadOutgoingAnswer(StrictWire):
         return f"findings: {len(self.findings)}"
 
 
-class PullRequestUrl(AgentAnswer):
+class PullRequestUrl(ResultAnswer):
     """A pull request that the agent opened itself."""
 
     url: Annotated[str, Field(pattern=r"^(https?|file)://\S+$", max_length=2048)]

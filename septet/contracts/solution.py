@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from septet.contracts.answers import AgentAnswer, Line, Text
+from septet.contracts.answers import ResultAnswer, Line, Text
 from septet.contracts.wire import StrictWire, Wire
 
 SOLUTION_LIMIT_BYTES = 256 * 1024
@@ -47,7 +47,7 @@ class SolutionTask(StrictWire):
     """The estimated minutes of work."""
 
 
-class SolutionAnswer(AgentAnswer):
+class SolutionAnswer(ResultAnswer):
     """The solution of one issue."""
 
     id: TaskId
@@ -74,7 +74,7 @@ class TaskDone(StrictWire):
     """A note on the result, with the reason if the task is not completed; may be empty."""
 
 
-class ExecutionAnswer(AgentAnswer):
+class ExecutionAnswer(ResultAnswer):
     """The result of a solution."""
 
     status: Literal["completed", "failed"]
