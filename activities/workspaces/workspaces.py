@@ -21,7 +21,6 @@ from activities.workspaces.workspace_setup import (
     writing,
 )
 from septet.agents.clis.registry import check_usable
-from septet.commands.filler import check
 from septet.commands.loader import load_all, overrides
 from septet.commands.prompt import check
 from septet.contracts.names import SETTINGS_PATH, Sessions

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from septet.contracts.answers import ResultAnswer, Line, Text
+from septet.contracts.answers import Line, ResultAnswer, Text
 from septet.contracts.wire import StrictWire, Wire
 
 SOLUTION_LIMIT_BYTES = 256 * 1024
