@@ -92,19 +92,16 @@ if not os.path.exists("src/half.py"):
 
 
 async def test_work_that_is_done_on_a_full_disk_is_paid_once(tmp_path: Path, origin: Origin) -> None:
-    """An agent that ended while the disk became full is not started again; the next attempt takes its checkpoint."""
+    """An agent whose work leaves no room for a checkpoint is not started again; the next attempt takes the checkpoint."""
     async with on_small_disk(tmp_path, origin) as (lab, _):
+        ballast = str(_ballast(lab))
         lab.agent(
-            FILL.format(ballast=str(_ballast(lab)))
+            FILL.format(ballast=ballast)
             + f"""
-write('src/app.py', 'fixed')
-{DONE}
-stream = {str(lab.parts.host.state.runs / "wo-1" / "5-implement_plan-1" / "stdout.jsonl")!r}
-for look in range(6000):
-    if '"result"' in open(stream).read():
-        break
-    time.sleep(0.01)
+write("src/app.py", os.urandom(400_000).hex())
 fill()
+os.truncate({ballast!r}, os.path.getsize({ballast!r}) - 131072)
+{DONE}
 """
         )
         error = await refused(lab)
