@@ -5,15 +5,18 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import coverage
 import pytest
 from fakes.agent_lab import Lab
+from fakes.runners import Runner
 
 from septet.agents.clis.adapter import Machine
 from septet.agents.runs.folders import Runs
-from septet.agents.sandbox.connections import end_agent
+from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.runner_connection import RUNNER_LOCK
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.request import AgentRuntime
@@ -53,6 +56,22 @@ def supervisors(python: str) -> Iterator[Supervisors]:
     made = Supervisors(python=python)
     yield made
     made.close()
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    """A runner that a test starts."""
+    made = Runner(tmp_path / "state")
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def served(lab: Lab, runner: Runner) -> Lab:
+    """A host whose agents the runner starts."""
+    runs = Runs(lab.runtime.runs.root, runner.folder / RUNNER_LOCK)
+    lab.runtime = replace(lab.runtime, runs=runs, supervisors=Supervisors(runner=runner.folder))
+    return lab
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 import pytest
 from fakes.agent_lab import Lab
 
-from septet.agents.clis.adapter import Turn
 from septet.agents.outcomes.outcome import Outcome
 from septet.agents.runs.records import StartReason
 from septet.agents.turns.next_move import GiveUp, Move, SessionUse, Start, next_move
 from septet.contracts.facts import Usage
-from septet.errors import AgentApiError, AgentApiUnavailableError
+from septet.errors import AgentApiError
 
 pytestmark = pytest.mark.law
 
@@ -100,24 +99,6 @@ async def test_the_new_session_is_told_of_the_work_and_keeps_it(lab: Lab) -> Non
     assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "rerun", 3)
     assert lab.journal == ["start new", "start resume", "start new"]
     assert lab.returned == []
-
-
-async def test_a_session_that_several_steps_share_is_left_for_a_new_one(lab: Lab) -> None:
-    """No later start resumes the refused session either."""
-    lab.agent(f"""
-        init()
-        if resumed:
-            api_error(400, {BROKEN!r})
-        if not os.path.exists("../busy"):
-            open("../busy", "w").close()
-            api_error(529)
-        result("done")
-    """)
-    request = lab.request(turn=Turn("Work.\n", lab.worktree, resume_id="s-9"))
-    with pytest.raises(AgentApiUnavailableError):
-        await lab.run_turn(request)
-    assert (await lab.run_turn(request)).outcome.text == "done"
-    assert lab.journal == ["start resume", "start new", "start new"]
 
 
 async def test_a_first_request_that_the_model_refuses_is_not_asked_again(lab: Lab) -> None:

@@ -33,8 +33,6 @@ def test_silence_for_all_its_time_is_time(cause: Cause) -> None:
     [
         ("ended", "proxy_lost"),
         ("terminated", ""),
-        ("orphan_limit", ""),
-        ("lost", ""),
         ("not_started", "EAGAIN: no process left"),
         ("not_started", "ENOMEM: no memory left"),
     ],

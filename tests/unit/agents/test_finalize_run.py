@@ -5,11 +5,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from fakes.run_records import RECORD
 
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.runs.records import RunKey, RunRecord
-from septet.agents.turns.end_of_turn import finalize_run
+from septet.agents.turns.finalize_run import finalize_run
 from septet.errors import WorkspaceBusyError
 
 pytestmark = pytest.mark.law
@@ -20,10 +20,7 @@ EXITED = ExitRecord(cause="exited", exit_code=0)
 @pytest.fixture
 def supervised(tmp_path: Path) -> tuple[Run, int]:
     """A run whose agent has ended, and the lock that its supervisor holds until the record is written."""
-    record = RunRecord(
-        RunKey("wo-1", "run-1", "5"), 1, "build_plan", "command", "first", "mark", (), (), str(tmp_path), {}, ""
-    )
-    run, lock = Runs(tmp_path / "runs").create("wo-1", 1, record, b"")
+    run, lock = Runs(tmp_path / "runs").create("wo-1", 1, RECORD, b"")
     run.stdout.touch()
     return run, lock
 

@@ -6,22 +6,23 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
+from fakes.agent_streams import BAD, CLIS, GOOD, KILLED
+from fakes.run_records import RECORD
 
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run
-from septet.agents.runs.records import RunKey, RunRecord
-from septet.agents.sandbox.connections import Attachment
+from septet.agents.sandbox.attachment import Attachment
 from septet.agents.turns.follow import Pace, StreamReading, TurnProgress, follow
 from septet.answers.steps import is_step_answer
 from septet.contracts.names import Step
-from septet.system.timestamps import seconds_since_boot, timestamp
+from septet.system.timestamps import seconds_since_boot
 
 STREAM = Path(__file__).parents[2] / "data" / "recordings" / "opencode" / "edit.stdout"
 LOOKS = 4
@@ -35,21 +36,8 @@ AT_ONCE = replace(LOOKING, result_grace_seconds=0, command_grace_seconds=0, task
 
 def run_at(folder: Path, began: timedelta = timedelta(), **held: float) -> Run:
     """Return a run that began `began` ago, with the limits of its budgets."""
-    record = RunRecord(
-        key=RunKey("wo-1", "run", "1"),
-        serial=1,
-        step="implement_plan",
-        agent="opencode",
-        because="first",
-        mark="mark",
-        argv=(),
-        env_names=(),
-        worktree=str(folder),
-        limits=held,
-        started_at=timestamp(datetime.now(UTC)),
-        began_at_seconds=seconds_since_boot() - began.total_seconds(),
-    )
-    return Run(folder, record)
+    since_boot = seconds_since_boot() - began.total_seconds()
+    return Run(folder, replace(RECORD, agent="opencode", limits=held, began_at_seconds=since_boot))
 
 
 async def why_asked_to_end(
@@ -113,25 +101,20 @@ async def test_an_agent_that_goes_on_after_its_result_is_asked_to_end_by_what_it
     )
 
 
-FIVE = ("claude", "codex", "copilot", "gemini", "opencode")
 JSON = '{"issue_class": "/bug"}'
-DONE = ExitRecord(cause="exited", exit_code=0)
 USAGE = "\n\n\nTotal usage est:       1 Premium request\nTotal duration (API):  4s\nUsage by model:\n    gpt-5  9 input\n"
 CLASSIFY = partial(is_step_answer, name=Step.CLASSIFY_ISSUE, in_pipeline=False)
 
 
-def read_text(folder: Path, cli: str, text: str, end: ExitRecord = DONE, stderr: str = "") -> Outcome:
+def read_text(folder: Path, cli: str, text: str, end: ExitRecord = GOOD, stderr: str = "") -> Outcome:
     """Return the outcome of a run that was to classify an issue and printed this text."""
-    run = run_at(folder)
-    record = run.record
-    assert record is not None
-    run = Run(folder, replace(record, agent=cli, session_id="own"))
+    run = Run(folder, replace(RECORD, agent=cli))
     run.stdout.write_text(text)
     run.stderr.write_text(stderr)
     return StreamReading(run, adapter_for(cli).dialect(), epoch=1, is_answer=CLASSIFY).outcome(end)
 
 
-@pytest.mark.parametrize("cli", FIVE)
+@pytest.mark.parametrize("cli", CLIS)
 @pytest.mark.parametrize(
     "text",
     [JSON, f"Sure, the class is:\n\n```json\n{JSON}\n```\n", '{\n  "issue_class":\n  "/bug"\n}\n', "/bug\n"],
@@ -139,7 +122,7 @@ def read_text(folder: Path, cli: str, text: str, end: ExitRecord = DONE, stderr:
 def test_an_answer_that_is_printed_without_events_counts(tmp_path: Path, cli: str, text: str) -> None:
     """Text that meets the contract of the step is the answer; its session is the session of the start."""
     outcome = read_text(tmp_path, cli, text)
-    assert (outcome.ended, outcome.text, outcome.session_id) == ("ok", text.strip(), "own")
+    assert (outcome.ended, outcome.text, outcome.session_id) == ("ok", text.strip(), "s")
     assert "without events" in outcome.warnings[-1]
 
 
@@ -149,14 +132,13 @@ def test_what_copilot_says_of_its_usage_is_no_part_of_an_answer(tmp_path: Path, 
     assert read_text(tmp_path, "copilot", text + USAGE).text == text.strip()
 
 
-@pytest.mark.parametrize("cli", FIVE)
+@pytest.mark.parametrize("cli", CLIS)
 @pytest.mark.parametrize(
     ("text", "end"),
     [
-        ("Please choose a colour theme.", DONE),
-        ('{"issue_class": "/colour"}', DONE),
-        (JSON, ExitRecord(cause="exited", exit_code=1)),
-        (JSON, ExitRecord(cause="exited", signal=9)),
+        ('{"issue_class": "/colour"}', GOOD),
+        (JSON, BAD),
+        (JSON, KILLED),
         (JSON, ExitRecord(cause="idle_limit")),
     ],
 )
@@ -167,7 +149,7 @@ def test_other_text_is_no_answer(tmp_path: Path, cli: str, text: str, end: ExitR
     assert outcome.session_id is None
 
 
-@pytest.mark.parametrize("cli", FIVE)
+@pytest.mark.parametrize("cli", CLIS)
 def test_an_error_counts_before_a_plain_form_and_not_before_json(tmp_path: Path, cli: str) -> None:
     """An error on stderr wins over a plain class, but not over JSON that meets the contract."""
     limit = "You've hit your usage limit. Try again in 2 hours."

@@ -1,12 +1,11 @@
 """What a budget counts if a program of the agent has written into the agent's stream."""
 
-import json
 from typing import Any
 
 import pytest
+from fakes.agent_streams import GOOD, outcome_of
 
 from septet.agents.clis.registry import adapter_for
-from septet.agents.outcomes.outcome import ExitRecord
 from septet.contracts.amounts import Spending
 
 HONEST: dict[str, list[dict[str, Any]]] = {
@@ -37,10 +36,7 @@ FORGED: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("agent", "event"), FORGED)
 def test_no_event_gives_back_what_others_have_used(agent: str, event: dict[str, Any]) -> None:
     """Negative costs and tokens count as zero; otherwise the budget of a project or a day would grow."""
-    stream = adapter_for(agent).dialect()
-    for each in [*HONEST[agent], event]:
-        stream.feed(json.dumps(each).encode() + b"\n")
-    used = Spending.of(stream.outcome(ExitRecord(cause="exited", exit_code=0), "").usage, 1.0)
+    used = Spending.of(outcome_of(agent, *HONEST[agent], event).usage, 1.0)
     assert (used.usd >= 0, used.tokens >= 0) == (True, True)
     assert used.usd == (2.0 if agent == "opencode" else 0.0)
 
@@ -49,5 +45,5 @@ def test_what_a_stream_says_too_much_is_no_number_without_end() -> None:
     """An infinite amount counts as zero and crashes no worker."""
     stream = adapter_for("claude").dialect()
     stream.feed(b'{"type":"result","session_id":"s","total_cost_usd":1e999,"usage":{"input_tokens":1e999}}\n')
-    used = Spending.of(stream.outcome(ExitRecord(cause="exited", exit_code=0), "").usage, 1.0)
+    used = Spending.of(stream.outcome(GOOD, "").usage, 1.0)
     assert (used.usd, used.tokens) == (0.0, 0)

@@ -15,25 +15,22 @@ import psutil
 import pytest
 from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
 from fakes.waiting import wait_until
-from fakes.writing import writing
 
 from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.lease import Lease
 from septet.agents.sandbox.connections import end_agent
 from septet.agents.turns.follow import Pace
-from septet.agents.turns.turn_runs import TurnResult, TurnRuns
-from septet.contracts.order import Timeouts
+from septet.agents.turns.turn_runs import TurnResult
+from septet.contracts.run_limits import Timeouts
 from septet.errors import (
     AgentApiError,
     AgentApiUnavailableError,
-    AgentCrashedError,
     AgentGaveUpError,
     AgentLimitError,
     AgentMissingError,
     AgentRefusedError,
     SupersededError,
-    WorkspaceBusyError,
 )
 
 pytestmark = pytest.mark.law
@@ -61,28 +58,22 @@ async def worker_that_follows(lab: Lab) -> AsyncIterator[asyncio.subprocess.Proc
         await worker.communicate()
 
 
-async def adopted(lab: Lab) -> TurnResult:
-    """Adopt the waiting agent in this process, and let it finish."""
+@pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGHUP, signal.SIGINT, signal.SIGTERM]])
+async def test_an_agent_survives_its_worker_and_is_adopted_from_a_new_process(
+    lab: Lab, signals: list[int]
+) -> None:
+    """SIGKILL of the worker and signals to its group leave the agent alive; a new process adopts the agent."""
+    lab.agent("init(); wait_for('../go'); result('done')")
+    async with worker_that_follows(lab) as worker:
+        for number in signals:
+            os.killpg(worker.pid, number)
+        await worker.wait()
     attempt = asyncio.ensure_future(lab.run_turn())
     await wait_until(lambda: [each for each in lab.progress if each.epoch == 2])
     lab.let_go()
-    return await attempt
-
-
-async def test_a_turn_brings_its_outcome(lab: Lab) -> None:
-    """A turn needs one start of an agent and no recovery."""
-    lab.agent("init(); turn('m1'); result('done')")
-    turn_result = await lab.run_turn()
-    assert (
-        turn_result.outcome.ended,
-        turn_result.outcome.text,
-        turn_result.recovered_by,
-        turn_result.agent_starts,
-    ) == ("ok", "done", None, 1)
+    turn_result = await attempt
+    assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "adopt")
     assert lab.journal == ["start new"]
-    assert lab.returned == []
-    assert turn_result.started_at.endswith("Z")
-    assert turn_result.run.name == "runs/wo-1/5-implement_plan-1"
 
 
 async def test_progress_is_told_as_the_stream_grows(lab: Lab) -> None:
@@ -93,46 +84,6 @@ async def test_progress_is_told_as_the_stream_grows(lab: Lab) -> None:
     lab.let_go()
     turn_result = await attempt
     assert (seen.last_event, seen.tokens, seen.session_id) == ("assistant", 14, turn_result.outcome.session_id)
-
-
-async def test_a_cancelled_attempt_leaves_the_agent_which_the_next_one_adopts(lab: Lab) -> None:
-    """A cancelled attempt leaves its agent alive; the next attempt with the same key follows it to its end."""
-    lab.agent("init(); wait_for('../go'); result('done')")
-    first = asyncio.ensure_future(lab.run_turn())
-    await lab.said("system/init")
-    first.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await first
-    second = asyncio.ensure_future(lab.run_turn())
-    await wait_until(lambda: lab.progress[-1].epoch == 2)
-    lab.let_go()
-    turn_result = await second
-    assert (turn_result.recovered_by, turn_result.agent_starts) == ("adopt", 1)
-    assert lab.journal == ["start new"]
-
-
-async def test_an_agent_survives_its_worker_and_is_adopted_from_a_new_process(lab: Lab) -> None:
-    """SIGKILL of the worker leaves the agent alive; a new process adopts it, and no second agent starts."""
-    lab.agent("init(); wait_for('../go'); result('done')")
-    async with worker_that_follows(lab) as worker:
-        worker.kill()
-    turn_result = await adopted(lab)
-    assert (turn_result.outcome.ended, turn_result.outcome.text, turn_result.recovered_by) == (
-        "ok",
-        "done",
-        "adopt",
-    )
-    assert lab.journal == ["start new"]
-
-
-async def test_an_agent_survives_the_signals_to_its_workers_group(lab: Lab) -> None:
-    """Ctrl-C, a hang-up and SIGTERM to the worker's process group do not reach the agent."""
-    lab.agent("init(); wait_for('../go'); result('done')")
-    async with worker_that_follows(lab) as worker:
-        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
-            os.killpg(worker.pid, number)
-        await worker.wait()
-    assert (await adopted(lab)).recovered_by == "adopt"
 
 
 async def test_an_agent_that_finished_while_nobody_looked_is_read(lab: Lab) -> None:
@@ -179,26 +130,15 @@ async def test_an_agent_without_a_session_runs_again_from_the_checkpoint(lab: La
 
 
 async def test_an_agent_that_crashes_on_every_rung_is_given_up(lab: Lab) -> None:
-    """After a start, a resume and a rerun, a final error names the run's folder and `septet retry`."""
+    """A final error names the run's folder and `septet retry`; another attempt starts no further agent."""
     lab.agent("init(); os.kill(os.getpid(), signal.SIGKILL)")
-    with pytest.raises(AgentGaveUpError) as caught:
-        await lab.run_turn()
+    for _ in range(2):
+        with pytest.raises(AgentGaveUpError) as caught:
+            await lab.run_turn()
     assert lab.journal == ["start new", "start resume", "start new"]
     assert not caught.value.retryable
     assert str(lab.root / "runs" / "wo-1" / "5-implement_plan-3") in caught.value.message
     assert "septet retry" in caught.value.remedy
-    last = TurnRuns(lab.request()).last_result()
-    assert last is not None
-    assert (last.agent_starts, last.outcome.kind) == (3, "signal")
-
-
-async def test_tries_are_counted_on_disk(lab: Lab) -> None:
-    """A second attempt starts no further agent after the first one has used all tries."""
-    lab.agent("init(); os.kill(os.getpid(), signal.SIGKILL)")
-    for _ in range(2):
-        with pytest.raises(AgentGaveUpError):
-            await lab.run_turn()
-    assert len(lab.journal) == 3
 
 
 @pytest.mark.parametrize(
@@ -229,19 +169,10 @@ async def test_an_unknown_session_is_left_for_a_new_one_and_the_work_is_kept(lab
 
 async def test_a_start_that_prints_nothing_is_ended_and_tried_once_more(lab: Lab) -> None:
     """The second start begins from the checkpoint; after a second silent start the error quotes stderr."""
-    lab.agent("""
-        starts = len(open("../journal").read().splitlines())
-        if starts % 2:
-            sys.stderr.write("Error: it waits.\\n"); sys.stderr.flush(); time.sleep(300)
-        init(); result("done")
-    """)
-    limits = Timeouts(idle_seconds=3.0)
-    assert (await lab.run_turn(lab.request(limits=limits))).outcome.text == "done"
-    assert (lab.journal, lab.returned) == (["start new", "start new"], ["returned to the checkpoint"])
     lab.agent("sys.stderr.write('Error: it waits.'); sys.stderr.flush(); time.sleep(300)")
     with pytest.raises(AgentLimitError, match="nothing for too long. Error: it waits"):
-        await lab.run_turn(lab.request(limits=limits, activity_id="6"))
-    assert len(lab.journal) == 4
+        await lab.run_turn(lab.request(limits=Timeouts(idle_seconds=2.0)))
+    assert (lab.journal, lab.returned) == (["start new", "start new"], ["returned to the checkpoint"])
 
 
 async def test_a_killed_supervisor_takes_its_agent_along_and_its_leftovers_are_swept(lab: Lab) -> None:
@@ -286,15 +217,6 @@ async def test_an_agent_whose_container_ended_is_resumed_however_often_that_happ
     assert lab.returned == []
 
 
-async def test_a_result_on_disk_outlives_a_killed_supervisor(lab: Lab) -> None:
-    """A result in the stream counts even if the supervisor was killed: no turn is paid twice."""
-    lab.agent("init(); result('done'); time.sleep(300)")
-    attempt = asyncio.ensure_future(lab.run_turn())
-    os.kill(supervisor_of(await lab.said("result/success")), signal.SIGKILL)
-    turn_result = await attempt
-    assert (turn_result.outcome.ended, turn_result.recovered_by, turn_result.agent_starts) == ("ok", "read", 1)
-
-
 async def test_a_refusing_api_is_not_asked_again(lab: Lab) -> None:
     """An authentication error stops at once and names the remedy."""
     lab.agent("init(); api_error(401)")
@@ -305,37 +227,26 @@ async def test_a_refusing_api_is_not_asked_again(lab: Lab) -> None:
     assert len(lab.journal) == 1
 
 
-async def test_a_busy_api_is_waited_for_and_the_next_attempt_starts_an_agent(lab: Lab) -> None:
-    """The first attempt's error says how long to wait; the next attempt starts an agent."""
-    lab.agent("""
+@pytest.mark.parametrize(
+    ("fails", "start"), [("api_error(529)", "new"), ("turn('m1'); api_error(529, more=USED)", "resume")]
+)
+async def test_a_busy_api_is_waited_for_and_the_next_attempt_starts_an_agent(
+    lab: Lab, fails: str, start: str
+) -> None:
+    """The error says how long to wait; a session that had worked is resumed, so that its work is not paid again."""
+    lab.agent(f"""
+        USED = ',"usage":{{"output_tokens":2}}'
         init()
         if not os.path.exists("../busy"):
             open("../busy", "w").close()
-            api_error(529)
+            {fails}
         result("done")
     """)
     with pytest.raises(AgentApiUnavailableError) as caught:
         await lab.run_turn()
-    assert caught.value.retryable
-    assert caught.value.retry_after_seconds == 30.0
-    turn_result = await lab.run_turn()
-    assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 2)
-    assert lab.journal == ["start new", "start new"]
-    assert lab.returned == []
-
-
-async def test_a_session_that_had_worked_goes_on_after_a_busy_api(lab: Lab) -> None:
-    """The next attempt resumes the session, so that the work before the API error is not paid again."""
-    lab.agent("""
-        init(); turn("m1")
-        if not resumed:
-            api_error(500, more=',"usage":{"output_tokens":2}')
-        result("done")
-    """)
-    with pytest.raises(AgentApiUnavailableError):
-        await lab.run_turn()
-    turn_result = await lab.run_turn()
-    assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
+    assert (caught.value.retryable, caught.value.retry_after_seconds) == (True, 30.0)
+    assert (await lab.run_turn()).outcome.text == "done"
+    assert (lab.journal, lab.returned) == (["start new", f"start {start}"], [])
 
 
 async def test_two_attempts_at_once_start_one_agent(lab: Lab) -> None:
@@ -385,23 +296,12 @@ async def test_another_workflow_run_ends_what_it_finds_and_starts_anew(lab: Lab)
     assert record.why == "superseded"
 
 
-async def test_a_reset_that_finds_only_the_dead_returns_to_the_checkpoint(lab: Lab) -> None:
-    """Only the first agent of another workflow run returns the worktree to the checkpoint."""
-    lab.agent("init(); result('done')")
-    await lab.run_turn(lab.request(run_id="run-1"))
-    await lab.run_turn(lab.request(run_id="run-2", activity_id="5"))
-    await lab.run_turn(lab.request(run_id="run-2", activity_id="6"))
-    assert lab.returned == ["returned to the checkpoint"]
-
-
 async def test_a_cancelled_agent_is_ended_with_all_that_it_started(lab: Lab) -> None:
     """The end of an agent ends its tools too, and the attempt reports that the agent was cancelled."""
     lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); time.sleep(300)")
     attempt = asyncio.ensure_future(lab.run_turn())
     run = await lab.said("assistant")
-    began = time.monotonic()
     record = await end_agent(run, "cancelled")
-    assert time.monotonic() - began < 5
     assert record is not None
     assert (record.cause, record.why, record.swept) == ("ended", "cancelled", 1)
     assert carriers(mark_of(run)) == []
@@ -443,26 +343,6 @@ async def test_a_cancel_does_not_wait_for_what_an_agent_left(lab: Lab) -> None:
     assert (await attempt).outcome.text == "done"
 
 
-async def test_to_end_what_has_ended_is_no_error(lab: Lab) -> None:
-    """A request to end an agent that has ended changes nothing and returns the agent's record."""
-    lab.agent("init(); result('done')")
-    turn_result = await lab.run_turn()
-    record = await end_agent(turn_result.run, "cancelled")
-    assert record is not None
-    assert record.cause == "exited"
-
-
-async def test_a_paused_agent_goes_on_in_its_session(lab: Lab) -> None:
-    """The next attempt resumes an agent that was paused, and the pause counts as no crash."""
-    lab.agent("init(); result('done') if resumed else time.sleep(300)")
-    attempt = asyncio.ensure_future(lab.run_turn())
-    run = await lab.said("system/init")
-    attempt.cancel()
-    await end_agent(run, "paused")
-    turn_result = await lab.run_turn()
-    assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
-
-
 async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Lab) -> None:
     """An agent over its turn limit is ended and resumed once; then the limit is reported."""
     lab.agent("""
@@ -471,14 +351,9 @@ async def test_the_turn_limit_is_held_and_the_session_resumed_once(lab: Lab) -> 
             turn("m%d" % number)
             time.sleep(0.01)
     """)
-    request = lab.request(limits=Timeouts(turns=3))
-    with pytest.raises(AgentLimitError) as caught:
-        await lab.run_turn(request)
+    with pytest.raises(AgentLimitError, match="turn limit"):
+        await lab.run_turn(lab.request(limits=Timeouts(turns=3)))
     assert lab.journal == ["start new", "start resume"]
-    assert "turn limit" in caught.value.message
-    last = TurnRuns(request).last_result()
-    assert last is not None
-    assert last.outcome.session_id is not None
 
 
 async def test_a_session_that_was_never_told_is_resumed_by_the_id_that_was_given(lab: Lab) -> None:
@@ -507,16 +382,6 @@ async def test_a_cli_that_goes_on_after_its_result_is_ended_after_a_grace(lab: L
     assert turn_result.outcome.signal == signal.SIGTERM
 
 
-async def test_a_wall_limit_is_reported_with_the_work_kept(lab: Lab) -> None:
-    """The wall limit ends the agent, and neither a resume nor a rerun follows."""
-    lab.agent("init(); time.sleep(300)")
-    request = lab.request(limits=Timeouts(wall_seconds=0.3))
-    with pytest.raises(AgentLimitError) as caught:
-        await lab.run_turn(request)
-    assert "wall_seconds" in caught.value.remedy
-    assert len(lab.runtime.runs.of("wo-1")) == 1
-
-
 async def test_a_program_that_refuses_says_why(lab: Lab) -> None:
     """A program that ends without an event is not started again; the error quotes its stderr."""
     lab.agent("sys.stderr.write('error: unknown option'); sys.exit(1)")
@@ -541,17 +406,6 @@ async def test_a_program_that_the_system_cannot_start_is_told(lab: Lab) -> None:
     lab.program.write_text("no program\n", encoding="utf-8")
     with pytest.raises(AgentMissingError, match="ENOEXEC"):
         await lab.run_turn()
-
-
-async def test_a_machine_that_is_short_of_something_is_tried_again(lab: Lab) -> None:
-    """A program that is busy now is a retryable failure, and the next attempt starts it."""
-    lab.agent("init(); result('done')")
-    busy = os.open(lab.program, os.O_WRONLY)
-    with pytest.raises(AgentCrashedError, match="ETXTBSY") as caught:
-        await lab.run_turn()
-    assert caught.value.retryable
-    os.close(busy)
-    assert (await lab.run_turn()).outcome.text == "done"
 
 
 async def test_a_follow_up_turn_is_asked_whole_when_it_is_resumed(lab: Lab) -> None:
@@ -589,8 +443,9 @@ async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
     [
         ("api_error(400, 'Prompt is too long')", "became too long"),
         ("refuse('No conversation found with session ID: s-9')", "could not be continued"),
+        ("api_error(400, 'messages.43: `thinking` blocks cannot be modified.')", "could not be continued"),
     ],
-    ids=["too long", "unknown"],
+    ids=["too long", "unknown", "broken"],
 )
 async def test_a_session_that_cannot_be_gone_on_with_is_left_for_good(lab: Lab, refuses: str, told: str) -> None:
     """After an unusable session and a usage limit, the next new session gets the note on its work again."""
@@ -615,40 +470,16 @@ async def test_a_session_that_cannot_be_gone_on_with_is_left_for_good(lab: Lab, 
     assert (turn_result.outcome.text, lab.returned) == ("told", [])
 
 
-async def test_a_lock_that_no_agent_holds_ends_the_attempt(lab: Lab) -> None:
-    """The error about a lock that no run explains names the lock's holder."""
-    lab.agent("init()")
-    lock = lab.runtime.runs.lock_writer("wo-1")
-    assert lock is not None
-    try:
-        lab.runtime = replace(lab.runtime, patience_seconds=0.2)
-        with pytest.raises(WorkspaceBusyError, match=f"held by process {os.getpid()} ") as busy:
-            await lab.run_turn()
-        assert busy.value.remedy
-    finally:
-        os.close(lock)
-
-
-async def test_a_worker_that_is_stopped_with_the_lock_in_hand_ends_for_the_next_attempt(lab: Lab) -> None:
-    """A stopped worker of an earlier attempt is killed, and the next agent starts."""
-    lab.agent("init(); result('done')")
-    with writing(lab.runtime.runs, lab.root) as (worker, _):
-        worker.send_signal(signal.SIGSTOP)
-        assert (await lab.run_turn()).outcome.text == "done"
-        assert worker.wait(10) == -signal.SIGKILL
-
-
 async def test_a_run_that_cannot_be_read_is_nobodys(lab: Lab) -> None:
     """A run with an empty record, as a power loss leaves it, is ignored: the step starts from its checkpoint."""
     lab.agent("init(); result('done')")
-    turn_result = await lab.run_turn()
-    (turn_result.run.folder / "run.json").write_text("", encoding="utf-8")
-    await wait_until(turn_result.run.exit)
-    (turn_result.run.folder / "exit.json").unlink()
+    run = (await lab.run_turn()).run
+    (run.folder / "run.json").write_text("", encoding="utf-8")
+    await wait_until(run.exit)
+    (run.folder / "exit.json").unlink()
     turn_result = await lab.run_turn()
     assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 1)
     assert lab.returned == ["returned to the checkpoint"]
-    assert turn_result.run.folder.name == "5-implement_plan-2"
 
 
 async def test_a_long_state_directory_is_no_hindrance(lab: Lab) -> None:

@@ -4,23 +4,32 @@ Sources: anthropics/claude-code 74225, openai/codex-plugin-cc 635, littlebearapp
 github/copilot-cli 1181 and 1271.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
+from fakes.agent_streams import BAD, CLIS, GOOD
+from fakes.run_records import RECORD
 
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run
-from septet.agents.runs.records import RunKey, RunRecord
-from septet.agents.turns.end_of_turn import failure_of
+from septet.agents.turns.failures import failure_of
 from septet.agents.turns.next_move import GiveUp, Start, next_move
 from septet.errors import AgentError
 
-FAILED: Final = ExitRecord(cause="exited", exit_code=1)
-DONE: Final = ExitRecord(cause="exited", exit_code=0)
 IDLE: Final = ExitRecord(cause="idle_limit")
 OLD_CODEX: Final = '{"id":"1","msg":{"type":"task_started"}}\n{"id":"1","msg":{"type":"task_complete"}}\n'
+
+
+SESSION: Final = {
+    "claude": '{"type":"system","subtype":"init","session_id":"s"}\n',
+    "codex": '{"type":"thread.started","thread_id":"s"}\n',
+    "copilot": '{"type":"assistant.turn_start","data":{"turnId":"0"}}\n',
+    "gemini": '{"type":"init","session_id":"s"}\n',
+    "opencode": '{"type":"step_start","sessionID":"s","part":{}}\n',
+}
 
 
 def ended(agent: str, end: ExitRecord, stderr: str = "", stdout: str = "") -> Outcome:
@@ -32,11 +41,8 @@ def ended(agent: str, end: ExitRecord, stderr: str = "", stdout: str = "") -> Ou
 
 def told(agent: str, outcome: Outcome) -> AgentError:
     """Return the error about the outcome, after which no further start follows."""
-    record = RunRecord(
-        key=RunKey("wo-1", "run", "1"), serial=1, step="build_plan", agent=agent, because="first", mark="m",
-        argv=(f"/opt/{agent}",), env_names=(), worktree="/", limits={}, started_at="2026-03-09T12:00:00Z",
-    )  # fmt: skip
-    return failure_of(outcome, Run(Path("/"), record), ["first", "rerun"], crashed_again=True)
+    run = Run(Path("/"), replace(RECORD, agent=agent, argv=(f"/opt/{agent}",)))
+    return failure_of(outcome, run, ["first", "rerun"], crashed_again=True)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +54,12 @@ def told(agent: str, outcome: Outcome) -> AgentError:
         ("npm warn deprecated express-rate-limit@1.0.0", False),
     ],
 )
-@pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "opencode"])
+@pytest.mark.parametrize("agent", CLIS)
 def test_an_error_line_about_a_limit_is_waited_for_where_no_event_came(
     agent: str, stderr: str, *, waited: bool
 ) -> None:
     """A line about a limit makes the run wait for a minute at first; any other line is a refusal to start."""
-    outcome = ended(agent, FAILED, f"Loaded.\n{stderr}\n")
+    outcome = ended(agent, BAD, f"Loaded.\n{stderr}\n")
     assert (outcome.ended, outcome.kind) == (("api_error", "rate_limit") if waited else ("crashed", "refused"))
     assert stderr in outcome.message
 
@@ -61,8 +67,7 @@ def test_an_error_line_about_a_limit_is_waited_for_where_no_event_came(
 @pytest.mark.parametrize("agent", ["claude", "codex"])
 def test_a_line_about_a_limit_after_an_event_is_noise(agent: str) -> None:
     """Tools of the agent print to stderr too, so a line after an event means nothing."""
-    event = '{"type":"system","subtype":"init","session_id":"s"}\n{"type":"thread.started","thread_id":"s"}\n'
-    assert ended(agent, FAILED, "Error: 429 rate limit exceeded\n", event).kind == "exit_code"
+    assert ended(agent, BAD, "Error: 429 rate limit exceeded\n", SESSION[agent]).kind == "exit_code"
 
 
 NOISE: Final = (
@@ -77,26 +82,10 @@ NOISE: Final = (
 @pytest.mark.parametrize("noise", NOISE)
 def test_the_error_on_stderr_is_named_and_not_a_warning_beside_it(noise: str) -> None:
     """The message names the error; it names warnings only if stderr holds nothing else."""
-    message = ended("codex", FAILED, f"{noise}\nError: failed to initialize: not permitted\n{noise}\n").message
+    error = "\x1b[31mError:\x1b[0m failed to initialize: not permitted"
+    message = ended("codex", BAD, f"{noise}\n{error}\n{noise}\n").message
     assert message == "The agent's program refused to start: Error: failed to initialize: not permitted"
-    assert noise in ended("codex", FAILED, f"{noise}\n").message
-
-
-@pytest.mark.parametrize("agent", ["claude", "codex", "copilot", "gemini", "opencode"])
-def test_a_silent_start_that_is_stopped_is_told_with_what_stderr_says(agent: str) -> None:
-    """Without an event, stderr is about the start, and the message quotes it."""
-    outcome = ended(agent, IDLE, "IneligibleTierError: This client is no longer supported\n")
-    assert (outcome.ended, outcome.kind) == ("limit", "silent")
-    assert "IneligibleTierError" in outcome.message
-
-
-SESSION: Final = {
-    "claude": '{"type":"system","subtype":"init","session_id":"s"}\n',
-    "codex": '{"type":"thread.started","thread_id":"s"}\n',
-    "copilot": '{"type":"assistant.turn_start","data":{"turnId":"0"}}\n',
-    "gemini": '{"type":"init","session_id":"s"}\n',
-    "opencode": '{"type":"step_start","sessionID":"s","part":{}}\n',
-}
+    assert noise in ended("codex", BAD, f"{noise}\n").message
 
 
 @pytest.mark.parametrize("spoke", [True, False])
@@ -111,7 +100,7 @@ def test_a_limit_that_stderr_names_before_an_agent_falls_silent_is_waited_for(ag
     assert words in outcome.message
 
 
-@pytest.mark.parametrize("agent", list(SESSION))
+@pytest.mark.parametrize("agent", SESSION)
 def test_words_about_a_limit_that_may_be_of_a_tool_are_told_of_an_agent_that_fell_silent(agent: str) -> None:
     """Words without a time may be a tool's: the idle limit counts, and its message quotes the error line."""
     stderr = "Loading.\nError: 429 rate limit exceeded\n"
@@ -121,18 +110,8 @@ def test_words_about_a_limit_that_may_be_of_a_tool_are_told_of_an_agent_that_fel
     assert "permission" in outcome.remedy
 
 
-@pytest.mark.parametrize("end", [DONE, FAILED], ids=["0", "1"])
-@pytest.mark.parametrize(
-    ("agent", "place"),
-    [
-        ("claude", "~/.claude"),
-        ("codex", "~/.codex"),
-        ("copilot", "~/.copilot"),
-        ("gemini", "~/.gemini"),
-        ("opencode", "~/.config/opencode"),
-        ("scripted", ""),
-    ],
-)
+@pytest.mark.parametrize("end", [GOOD, BAD], ids=["0", "1"])
+@pytest.mark.parametrize(("agent", "place"), [("claude", "~/.claude"), ("codex", "~/.codex"), ("scripted", "")])
 def test_a_cli_that_ends_without_a_word_is_told_as_such(agent: str, place: str, end: ExitRecord) -> None:
     """The CLI is started once more; then the remedy names login, a command to run and the configuration."""
     outcome = ended(agent, end)
@@ -150,12 +129,12 @@ def test_a_cli_that_ends_without_a_word_is_told_as_such(agent: str, place: str, 
 )
 def test_another_dialect_is_told_after_one_start_with_the_version_that_is_needed(agent: str, stdout: str) -> None:
     """Events of another release have no known type, so a second start would print the same."""
-    outcome = ended(agent, DONE, stdout=stdout)
+    outcome = ended(agent, GOOD, stdout=stdout)
     assert next_move(["first"], outcome, seen_now=True) == GiveUp()
     assert f"version {adapter_for(agent).capabilities.tested_version}" in told(agent, outcome).remedy
 
 
 def test_an_object_of_a_tool_after_events_is_no_other_dialect() -> None:
     """An unknown object after a session's events is no event of another dialect."""
-    outcome = ended("codex", DONE, stdout='{"type":"thread.started","thread_id":"s"}\n{"a":1}\n')
+    outcome = ended("codex", GOOD, stdout='{"type":"thread.started","thread_id":"s"}\n{"a":1}\n')
     assert (outcome.ended, outcome.kind) == ("no_result", "no_result_event")

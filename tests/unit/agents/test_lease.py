@@ -5,15 +5,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.run_records import RECORD
 from fakes.writing import writing
 
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import Lease
-from septet.agents.runs.records import RunKey, RunRecord
+from septet.agents.runs.records import RunKey
 from septet.errors import SupersededError, WorkspaceBusyError
 
 pytestmark = pytest.mark.law
@@ -60,7 +62,6 @@ def test_the_last_attempt_may_write_and_those_before_may_not(runs: Runs) -> None
 @pytest.mark.parametrize(
     "late",
     [
-        {"number": 1, "at": 10.0},
         {"number": 2, "at": 20.0},
         {"number": 3, "at": 20.0},
         {"activity_id": "4", "number": 9, "at": 5.0},
@@ -130,10 +131,7 @@ def test_who_waits_for_the_lock_learns_that_it_is_superseded(runs: Runs, lock: i
 @pytest.fixture
 def worktree(runs: Runs, tmp_path: Path) -> Path:
     """Return the worktree in which an agent of the work order has run."""
-    record = RunRecord(
-        RunKey("wo-1", "run-1", "5"), 1, "build_plan", "scripted", "first", "mark", (), (), str(tmp_path), {}, ""
-    )
-    _, lock = runs.create("wo-1", 1, record, b"")
+    _, lock = runs.create("wo-1", 1, replace(RECORD, worktree=str(tmp_path)), b"")
     os.close(lock)
     return tmp_path
 

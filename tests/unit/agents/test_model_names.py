@@ -9,9 +9,7 @@ from septet.agents.clis.models import names_another_model
     ("asked", "told"),
     [
         ("sonnet", "claude-sonnet-4-5-20250929"),
-        ("haiku", "claude-haiku-5-5"),
         ("opus[1m]", "claude-opus-5-5"),
-        ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
         ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
         ("claude-sonnet-4.5", "claude-sonnet-4-5"),
         ("claude-opus-5-5[1m]", "claude-opus-5-5"),
@@ -19,7 +17,6 @@ from septet.agents.clis.models import names_another_model
         ("openrouter/anthropic/claude-sonnet-4.5", "anthropic/claude-sonnet-4.5"),
         ("claude-sonnet-4-5", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
         ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
-        ("gpt-5.4", "gpt-5.4-2026-03-05"),
         ("gemini-2.5-pro", "gemini-2.5-pro-preview-05-06"),
         ("flash", "gemini-3.8-flash"),
         ("flash-lite", "gemini-3.5-flash-lite"),
@@ -27,9 +24,7 @@ from septet.agents.clis.models import names_another_model
         ("opus", "glm-4.6"),
         ("default", "claude-opus-5-5"),
         ("opusplan", "claude-sonnet-5-5"),
-        ("auto", "gemini-3.1-pro-preview"),
         ("auto-gemini-2.5", "gemini-3.1-pro-preview"),
-        ("small", "claude-haiku-5-5"),
         ("stub/stub-model", "stub-model"),
     ],
 )
@@ -42,13 +37,10 @@ def test_other_names_of_a_model_are_no_other_model(asked: str, told: str) -> Non
     ("asked", "told"),
     [
         ("opus", "claude-haiku-5-5"),
-        ("sonnet", "claude-opus-5-5"),
         ("pro", "gemini-3.8-flash"),
-        ("claude-opus-5-5", "claude-haiku-5-5"),
         ("claude-opus-4-5", "claude-opus-4-6"),
         ("gpt-5.4", "gpt-5-mini"),
         ("gpt-5", "gpt-5-mini"),
-        ("gemini-2.5-pro", "gemini-2.5-flash"),
         ("openai/gpt-5.4", "anthropic/claude-sonnet-4-5"),
     ],
 )

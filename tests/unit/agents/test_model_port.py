@@ -311,13 +311,6 @@ def test_the_host_of_a_model_is_as_its_address_has_it(address: str, host: str) -
     assert f"Host: {host}\r\n" in sent("GET /x HTTP/1.1", model=ModelKey(61129, address, (KEY,), requests=ASKED))
 
 
-@pytest.mark.parametrize("target", ["http://other.example/", "https://other.example/", "other.example:443", "*"])
-def test_a_model_is_asked_by_a_path_alone(target: str) -> None:
-    """A request whose target is a whole address is refused: servers prefer that address to `Host`."""
-    with pytest.raises(ValueError, match="by a plain path"):
-        sent(f"GET {target} HTTP/1.1")
-
-
 @pytest.mark.parametrize(
     "lines",
     [

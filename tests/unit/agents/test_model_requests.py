@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from fakes.run_records import RECORD
 
 from septet.agents.clis.adapter import Invocation, Machine
 from septet.agents.clis.registry import adapter_for
@@ -16,7 +17,6 @@ from septet.agents.proxy.network_rules import Network, NetworkRefusalError
 from septet.agents.proxy.passage import SeenUsage
 from septet.agents.proxy.request import RequestHead
 from septet.agents.runs.folders import Run
-from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.runs.usage import with_seen_usage
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts
 from septet.agents.turns.end_of_turn import failure_of
@@ -72,10 +72,8 @@ CLIS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     [
         ("claude", "POST /v1/messages?beta=true"),
         ("claude", "POST /v1/messages/count_tokens?beta=true"),
-        ("claude", "GET /v1/models?limit=1000"),
         ("claude at a gateway", "POST /v1/messages"),
         ("codex", "POST /responses"),
-        ("codex", "POST /responses/compact"),
         ("codex", "GET /models?client_version=0.171.0"),
         ("gemini", "POST /v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse"),
         (
@@ -138,9 +136,8 @@ def test_a_path_that_servers_read_in_two_ways_is_refused(path: str, tmp_path: Pa
 @pytest.mark.parametrize(
     "field",
     [
-        "x-api-key: sk-attacker", "Authorization: Bearer sk-attacker", "Authorization: Basic abc", "x-goog-api-key: AIza",
-        "api-key: x", "X-Own-Token: x", "cf-aig-authorization: Bearer x", "x-litellm-key: x", "X-Amz-Security-Token: x",
-        "x-goog-iam-authorization-token: x",
+        "x-api-key: sk-attacker", "Authorization: Bearer sk-attacker", "x-goog-api-key: AIza", "X-Own-Token: x",
+        "cf-aig-authorization: Bearer x", "x-litellm-key: x", "X-Amz-Security-Token: x",
     ],
 )  # fmt: skip
 def test_a_request_with_another_key_is_refused(who: str, field: str, tmp_path: Path) -> None:
@@ -199,23 +196,10 @@ LOGIN = {"tokens": {"access_token": "x"}}
 @pytest.mark.parametrize(
     ("cli", "env", "files", "open_ones"),
     [
-        ("claude", {"ANTHROPIC_API_KEY": KEY}, {}, set()),
         ("claude", {"CLAUDE_CODE_OAUTH_TOKEN": "t"}, {}, {"api.anthropic.com", "platform.claude.com"}),
         ("codex", {"CODEX_API_KEY": KEY}, {}, set()),
         ("codex", {}, {".codex/auth.json": json.dumps(LOGIN)}, {"chatgpt.com", "auth.openai.com"}),
-        (
-            "codex",
-            {"OPENAI_API_KEY": KEY},
-            {".codex/config.toml": f'model_provider="azure"\n{AZURE}{OTHER}'},
-            set(),
-        ),
         ("gemini", {"GEMINI_API_KEY": KEY}, {}, {"generativelanguage.googleapis.com"}),
-        (
-            "gemini",
-            {},
-            {".gemini/oauth_creds.json": "{}"},
-            {"cloudcode-pa.googleapis.com", "oauth2.googleapis.com"},
-        ),
         (
             "gemini",
             {"GOOGLE_APPLICATION_CREDENTIALS": "/x", "GOOGLE_CLOUD_LOCATION": "europe-west1"},
@@ -224,7 +208,6 @@ LOGIN = {"tokens": {"access_token": "x"}}
         ),
         ("copilot", {"COPILOT_PROVIDER_BASE_URL": "https://gw.example"}, {}, set()),
         ("opencode", {"OPENCODE_CONFIG_CONTENT": opencode("groq/m")}, {}, {"api.groq.com"}),
-        ("opencode", {"GROQ_API_KEY": KEY, "OPENCODE_CONFIG_CONTENT": opencode("groq/m")}, {}, set()),
     ],
 )
 def test_only_the_chosen_providers_hosts_are_open(
@@ -262,14 +245,8 @@ def test_an_address_of_another_provider_is_not_open(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "tokens"),
     [
-        (
-            b'[{"input_tokens":5,"cache_read_input_tokens":100,"output_tokens":1},{"output_tokens": 77}]',
-            (105, 77),
-        ),
-        (
-            b'{"usage":{"input_tokens":900,"input_tokens_details":{"cached_tokens":800},"output_tokens":8}}',
-            (900, 8),
-        ),
+        (b'[{"input_tokens":5,"cache_read_input_tokens":9,"output_tokens":1},{"output_tokens": 77}]', (14, 77)),
+        (b'{"input_tokens":900,"input_tokens_details":{"cached_tokens":800},"output_tokens":8}', (900, 8)),
         (b'{"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}', (9, 3)),
         (b'{"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":2,"thoughtsTokenCount":5}}', (10, 7)),
         (b'{"text":"say \\"output_tokens\\": 99999"}', (0, 0)),
@@ -287,11 +264,7 @@ def test_the_port_sees_what_a_model_says_that_it_used(answer: bytes, tokens: tup
 def run_with(folder: Path, *lines: Mapping[str, object]) -> Run:
     """Return a run with these lines in its network log."""
     (folder / "network.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    record = RunRecord(
-        key=RunKey("wo-1", "run", "implement_plan-1"), serial=1, step="implement_plan", agent="claude", because="first",
-        mark="m", argv=(), env_names=(), worktree="/w", limits={}, started_at="",
-    )  # fmt: skip
-    return Run(folder, record)
+    return Run(folder, RECORD)
 
 
 def test_a_failure_names_the_request_that_was_refused_and_the_setting(tmp_path: Path) -> None:
@@ -308,7 +281,6 @@ def test_a_failure_names_the_request_that_was_refused_and_the_setting(tmp_path: 
 @pytest.mark.parametrize(
     ("told", "seen", "counted"),
     [
-        (Usage(input_tokens=900, output_tokens=100, cost_usd=1.0), (990, 10), None),
         (Usage(input_tokens=900, output_tokens=100, cost_usd=1.0), (20_990, 10), None),
         (
             Usage(input_tokens=500, cache_read_tokens=400, output_tokens=100, cost_usd=1.0),

@@ -57,21 +57,10 @@ def test_an_order_arrives_as_it_was_sent() -> None:
         os.close(lock)
 
 
-def test_a_sandbox_reaches_the_supervisor() -> None:
-    """The sandbox arrives with the program, its texts and its filter of system calls."""
-    confinement = Confinement("/bin/bwrap", ("--unshare-pid",), {"/etc/passwd": "agent"}, "00")
-    order = Order(folder="/r", directory="/w", argv=("/bin/agent",), env={}, limits=LIMITS).inside(confinement)
-    today = received(order.to_json())
-    assert today is not None
-    assert today.confinement is not None
-    assert today.argv == order.argv
-    assert vars(today.confinement) == vars(confinement) | {"gives_up_root": False}
-
-
-def test_limits_of_what_may_be_used_reach_a_supervisor_that_knows_them() -> None:
-    """The supervisor reads the limits that it knows, and that it has to give up root."""
+def test_sandbox_and_limits_reach_a_supervisor_that_knows_them() -> None:
+    """The supervisor reads the sandbox, the limits that it knows, and that it has to give up root."""
     resources = {"processes": 9, "memory_bytes": 8, "disk_bytes": 7, "tree_entries": 6, "output_bytes": 5}
-    confinement = Confinement("/bin/bwrap", (), {})
+    confinement = Confinement("/bin/bwrap", ("--unshare-pid",), {"/etc/passwd": "agent"}, "00")
     confinement.gives_up_root = True
     limits = LIMITS.with_resources({**resources, "of_a_later_release": 4})
     order = Order(folder="/r", directory="/w", argv=("/bin/agent",), env={}, limits=limits).inside(confinement)
@@ -79,7 +68,7 @@ def test_limits_of_what_may_be_used_reach_a_supervisor_that_knows_them() -> None
     assert today is not None
     assert today.confinement is not None
     assert vars(today.limits) == vars(LIMITS) | resources
-    assert today.confinement.gives_up_root
+    assert vars(today.confinement) == vars(confinement)
 
 
 def test_fields_of_a_later_release_are_ignored() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -110,17 +109,6 @@ def test_a_package_client_installs_from_a_host_that_the_settings_name(desk: Desk
     assert (end.record.cause, end.code) == ("exited", 0), end.output
     assert {request for request in desk.requests if request[1]} == {(f"{_NAME}:443", True)}
     assert desk.run(use).output.strip() == f"from {client}"
-
-
-@pytest.mark.parametrize("client", _CLIENTS)
-def test_a_package_client_has_no_other_way_out(desk: Desk, client: str) -> None:
-    """Without its host in the settings the client fails, and the log names the refused host."""
-    for name in ("lib", "node_modules", "cache"):
-        shutil.rmtree(desk.workspace / name, ignore_errors=True)
-    end = desk.run(_CLIENTS[client][0])
-    assert end.code != 0
-    assert (f"{_NAME}:443", False) in desk.requests
-    assert all(not allowed for _, allowed in desk.requests)
 
 
 def _certify(folder: Path) -> None:

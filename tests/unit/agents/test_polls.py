@@ -13,21 +13,19 @@ SECONDS = 0.05
 class ToldStream:
     """An agent's output that records the threads that read it."""
 
-    def __init__(self, trouble: Exception | None = None, *, is_long: bool = False) -> None:
-        self.trouble, self.is_long = trouble, is_long
+    def __init__(self, trouble: Exception | None = None) -> None:
+        self.trouble = trouble
         self.threads: list[int] = []
-        self.caught_up = 0
 
     def read_some(self) -> bool:
         """Read a part of the stream."""
         self.threads.append(threading.get_ident())
         if self.trouble is not None:
             raise self.trouble
-        return not self.is_long
+        return True
 
     def catch_up(self) -> None:
         """Read the rest of the stream."""
-        self.caught_up += 1
 
 
 async def test_looks_of_the_same_moment_take_one_thread() -> None:
@@ -37,13 +35,6 @@ async def test_looks_of_the_same_moment_take_one_thread() -> None:
     assert [len(stream.threads) for stream in streams] == [1] * 50
     (thread,) = {thread for stream in streams for thread in stream.threads}
     assert thread != threading.get_ident()
-
-
-async def test_a_stream_that_is_long_is_read_to_its_end_beside_the_others() -> None:
-    """Only the long stream is read to its end in a further step."""
-    polls, long, short = Polls(), ToldStream(is_long=True), ToldStream()
-    await asyncio.gather(polls.catch_up(long, SECONDS), polls.catch_up(short, SECONDS))
-    assert (long.caught_up, short.caught_up) == (1, 0)
 
 
 async def test_trouble_with_one_stream_is_no_others() -> None:

@@ -79,16 +79,6 @@ async def test_a_killed_recorder_is_replaced(lab: Lab) -> None:
     assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", None, 1)
 
 
-async def test_an_agent_that_leaves_a_process_of_its_own_ends_as_any_other(lab: Lab) -> None:
-    """A background process that holds the pipe is killed, and the turn does not wait for its end."""
-    lab.agent("init(); detached(lambda: time.sleep(300)); result('done')")
-    turn_result = await lab.run_turn()
-    assert (turn_result.outcome.text, turn_result.agent_starts) == ("done", 1)
-    record = await wait_until(turn_result.run.exit)
-    assert record is not None
-    assert record.swept == 1
-
-
 def test_a_prompt_can_be_read_and_not_written(tmp_path: Path) -> None:
     """A process that opens the prompt again by its descriptor can change neither its bytes nor its length."""
     (tmp_path / "prompt.md").write_bytes(b"what is asked")

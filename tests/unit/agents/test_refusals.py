@@ -1,14 +1,15 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fakes.opened_workspace import WORKSPACE
+from fakes.run_records import RECORD
 from fakes.taken_values import taken_values
 
 from septet.agents.proxy.network_log import NETWORK_LOG
 from septet.agents.runs.folders import Run
-from septet.agents.runs.logs import record_refusals, recording_refusals, refusal_note
-from septet.agents.runs.records import RunKey, RunRecord
+from septet.agents.runs.network import record_refusals, recording_refusals, refusal_note
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
 from septet.errors import ForgeError
@@ -34,11 +35,7 @@ def test_the_hosts_that_a_run_was_refused_are_counted(tmp_path: Path) -> None:
 
 def test_a_run_that_is_settled_again_counts_only_what_is_new(tmp_path: Path) -> None:
     """While a forge is away, a step and its checks run again and again; each refused host counts once."""
-    record = RunRecord(
-        key=RunKey("wo-1", "run", "implement_plan-1"), serial=1, step="implement_plan", agent="codex", because="first",
-        mark="m", argv=(), env_names=(), worktree="/w", limits={}, started_at="",
-    )  # fmt: skip
-    run = Run(refuse(tmp_path / "1", "pypi.example"), record)
+    run = Run(refuse(tmp_path / "1", "pypi.example"), replace(RECORD, agent="codex"))
     with taken_values(PROXY_REFUSALS) as taken:
         for _ in range(2):
             with pytest.raises(ForgeError), recording_refusals(CALL, run):

@@ -114,11 +114,6 @@ def test_memory_that_is_swapped_out_counts(tmp_path: Path) -> None:
     assert not use_more_memory([7], 98 * MIB, str(tmp_path))
 
 
-def test_what_has_ended_uses_nothing() -> None:
-    """A process may end at any moment; an ended process uses no memory."""
-    assert not use_more_memory([2**22 + 1], 0)
-
-
 def test_a_kernel_that_does_not_tell_children_is_asked_for_parents() -> None:
     """Without the kernel's lists of children, the parents of all processes give the same tree."""
     with processes_with("{fork}") as pids:

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,12 +16,11 @@ from pathlib import Path
 import psutil
 import pytest
 from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of
-from fakes.runners import ENDS_SECONDS, Runner
+from fakes.runners import ENDS_SECONDS, Runner, copy_packages
 from fakes.waiting import wait_until
 
 from septet.agents.outcomes.endings import RESTARTED
-from septet.agents.runs.folders import Runs
-from septet.agents.sandbox.connections import RUNNER_LOCK, await_sweep, take_lock
+from septet.agents.sandbox.runner_connection import await_sweep, take_lock
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.supervisor.recorder import is_recorder
 from septet.agents.turns.warm import warm_orders
@@ -56,25 +54,6 @@ except OSError as error:
     print(type(error).__name__)
 """
 """A connection by another user of the machine, who has no account."""
-
-
-@pytest.fixture
-def runner(tmp_path: Path) -> Iterator[Runner]:
-    """A runner that a test starts."""
-    made = Runner(tmp_path / "state")
-    yield made
-    made.end()
-
-
-@pytest.fixture
-def served(lab: Lab, runner: Runner) -> Lab:
-    """A host whose agents the runner starts."""
-    lab.runtime = replace(
-        lab.runtime,
-        runs=Runs(lab.runtime.runs.root, runner.folder / RUNNER_LOCK),
-        supervisors=Supervisors(runner=runner.folder),
-    )
-    return lab
 
 
 def left(lab: Lab) -> list[int]:
@@ -129,8 +108,7 @@ async def test_a_runner_holds_processes_between_turns_and_takes_them_along(serve
             await wait_until(partial(carriers, mark), lambda living: living == [])  # the kernel needs a moment
             process = runner.start()
     assert turn_result.outcome.text == "Turn 1.;Turn 2.;Turn 3.;Turn 4.;"
-    starts = [line for line in served.journal if line.startswith("start")]
-    assert starts == ["start new", "start resume", "start resume"]
+    assert [line for line in served.journal if line.startswith("start")] == ["start new", *["start resume"] * 2]
 
 
 async def test_a_killed_runner_takes_its_agents_along_and_they_are_resumed(served: Lab, runner: Runner) -> None:
@@ -188,6 +166,21 @@ async def test_what_a_killed_supervisor_leaves_is_killed_by_the_runner(served: L
     record = run.exit()
     assert record is not None
     assert (record.cause, record.why) == ("lost", "")
+
+
+async def test_a_runner_works_on_when_its_files_are_gone(served: Lab, runner: Runner, tmp_path: Path) -> None:
+    """A runner imports all that it needs at its start, so that an upgrade of its files costs no agent."""
+    served.warm_agent("result(heard)")
+    runner.packages = copy_packages(tmp_path / "packages")
+    process = runner.start()
+    await asyncio.to_thread(await_sweep, runner.folder)  # the runner runs when it answers
+    assert any(str(runner.packages) in word for word in psutil.Process(process.pid).cmdline())
+    shutil.rmtree(runner.packages)
+    first = await served.run_turn(served.warm_turn(1))
+    second = await served.run_turn(served.warm_turn(2, first.outcome.session_id))
+    assert (second.outcome.text, second.recovered_by) == ("Turn 1.;Turn 2.;", None)
+    served.agent("init(); result('done')")
+    assert (await served.run_turn()).outcome.text == "done"
 
 
 async def test_a_runner_that_is_told_to_end_lets_its_agents_end_in_good_order(served: Lab, runner: Runner) -> None:

@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,15 +46,9 @@ ESCAPES = """
 @pytest.fixture
 def confined(lab: Lab) -> Iterator[Lab]:
     """A host that confines agents as far as this machine can; the fixture kills escaped tools."""
-    state = lab.root / "state"
-    for folder in (state / "mirror", state / "vault"):
-        folder.mkdir(parents=True)
-        (folder / "kept").write_text("kept", encoding="utf-8")
-    (state / "token").write_text("secret", encoding="utf-8")
     named = tuple(NamedPath.parse(each, lab.root) for each in guest_paths(lab.root))
-    sandbox = find_sandbox("auto", os.environ, World(Path.home(), named, covered=(state,)))
+    sandbox = find_sandbox("auto", os.environ, World(Path.home(), named))
     lab.runtime = replace(lab.runtime, sandbox=sandbox)
-    lab.objects = state / "mirror"
     yield lab
     for process in escaped(lab):
         process.kill()
@@ -82,64 +76,19 @@ async def with_escaped_tools(lab: Lab) -> tuple[Run, "asyncio.Future[object]"]:
     return run, attempt
 
 
-async def test_nothing_of_an_agent_outlives_its_killed_supervisor(confined: Lab) -> None:
-    """All tools die before the session is resumed; a tool without environment dies only in a sandbox."""
+@pytest.mark.parametrize("killed", [supervisor_of, agent_of, None])
+async def test_nothing_of_an_agent_outlives_it(confined: Lab, killed: Callable[[Run], int] | None) -> None:
+    """All tools die with an agent that is cancelled or dies; without a sandbox a killed supervisor leaves one."""
     run, attempt = await with_escaped_tools(confined)
-    os.kill(supervisor_of(run), signal.SIGKILL)
-    await attempt
+    if killed is None:
+        await end_agent(run, "cancelled")
+    else:
+        os.kill(killed(run), signal.SIGKILL)
+        await attempt
+        assert confined.journal == ["start new", "start resume"]
     assert carriers(mark_of(run)) == []
-    assert bool(escaped(confined)) is not confined.runtime.sandbox.confines
-    assert confined.journal == ["start new", "start resume"]
-
-
-async def test_nothing_of_an_agent_outlives_it_when_it_is_killed(confined: Lab) -> None:
-    """The tools of a killed agent are dead before its session is resumed."""
-    run, attempt = await with_escaped_tools(confined)
-    os.kill(agent_of(run), signal.SIGKILL)
+    assert bool(escaped(confined)) is (killed is supervisor_of and not confined.runtime.sandbox.confines)
     await attempt
-    assert (carriers(mark_of(run)), escaped(confined)) == ([], [])
-    record = run.exit()
-    assert record is not None
-    assert (record.cause, record.signal) == ("exited", signal.SIGKILL)
-
-
-async def test_nothing_of_an_agent_outlives_a_cancel(confined: Lab) -> None:
-    """When the end of a cancelled agent is reported, its tools are dead."""
-    run, attempt = await with_escaped_tools(confined)
-    await end_agent(run, "cancelled")
-    assert (carriers(mark_of(run)), escaped(confined)) == ([], [])
-    await attempt
-
-
-async def test_an_agent_sees_its_own_processes_alone(confined: Lab) -> None:
-    """Only the agent's own processes are in its /proc, and its run's record names the sandbox."""
-    confined.agent("init(); result('%d' % len([name for name in os.listdir('/proc') if name.isdecimal()]))")
-    turn_result = await confined.run_turn()
-    sandbox = confined.runtime.sandbox
-    assert turn_result.run.record is not None
-    assert turn_result.run.record.sandbox == sandbox.kind
-    assert (int(turn_result.outcome.text or "0") <= 3) is sandbox.confines
-
-
-async def test_mirrors_are_read_only_and_vaults_empty(confined: Lab) -> None:
-    """An agent works in its usual folder, reads the mirror without writing, and finds the vault empty."""
-    confined.agent("""
-        def outcome(path):
-            try:
-                open(path, "a").write("spoilt")
-            except OSError:
-                return "refused"
-            return "written"
-
-        seen = [os.getcwd(), outcome("own"), outcome("../state/mirror/kept"), str(os.path.exists("../state/vault/kept"))]
-        init()
-        result(" ".join(seen))
-    """)
-    seen = ((await confined.run_turn()).outcome.text or "").split()
-    confines = confined.runtime.sandbox.confines
-    assert seen[:2] == [str(confined.worktree), "written"]
-    assert seen[2:] == (["refused", "False"] if confines else ["written", "True"])
-    assert (confined.root / "state" / "vault" / "kept").read_text(encoding="utf-8") == "kept"
 
 
 async def test_an_agent_is_asked_to_end_before_it_is_killed(confined: Lab) -> None:
@@ -161,23 +110,6 @@ async def test_an_agent_is_asked_to_end_before_it_is_killed(confined: Lab) -> No
     assert confined.journal == ["start new", "leaves in good order"]
     assert record is not None
     assert (record.cause, record.exit_code, record.signal) == ("ended", 0, None)
-
-
-async def test_a_hidden_file_cannot_be_read(confined: Lab) -> None:
-    """The agent cannot read the HTTP API's token in the state directory."""
-    confined.agent("""
-        def read(path):
-            try:
-                return open(path).read() or "empty"
-            except OSError:
-                return "refused"
-
-        init()
-        result(read("../state/token"))
-    """)
-    seen = (await confined.run_turn()).outcome.text
-    assert seen in ({"empty", "refused"} if confined.runtime.sandbox.confines else {"secret"})
-    assert (confined.root / "state" / "token").read_text(encoding="utf-8") == "secret"
 
 
 @pytest.mark.parametrize(
@@ -252,12 +184,11 @@ def test_where_bubblewrap_cannot_start_agents_run_unconfined(tmp_path: Path) -> 
     assert sandbox.confinement(GuestFiles(tmp_path)) is None
 
 
-@pytest.mark.parametrize("spoilt", ["missing", "no program", "fails"])
-def test_a_sandbox_that_is_demanded_and_not_there_is_an_error(tmp_path: Path, spoilt: str) -> None:
+@pytest.mark.parametrize("program", [None, "no program", "#!/bin/sh\nexit 1\n"])
+def test_a_sandbox_that_is_demanded_and_not_there_is_an_error(tmp_path: Path, program: str | None) -> None:
     """`bwrap` raises an error with the cause and a remedy."""
-    if spoilt != "missing":
-        program = write_bwrap(tmp_path, "exit 1")
-        program.write_text("no program" if spoilt == "no program" else "#!/bin/sh\nexit 1\n", encoding="utf-8")
+    if program is not None:
+        write_bwrap(tmp_path, "exit 1").write_text(program, encoding="utf-8")
     with pytest.raises(SandboxError, match="SEPTET_SANDBOX=bwrap: ") as caught:
         find_sandbox("bwrap", {"PATH": str(tmp_path)}, bundled=None)
     assert caught.value.remedy
@@ -320,9 +251,7 @@ def test_where_apparmor_restricts_namespaces_the_distributions_bubblewrap_is_nam
 @pytest.mark.needs("root", "bwrap")
 def test_a_worker_says_why_its_guests_remain_root(tmp_path: Path) -> None:
     """A bubblewrap that starts for root alone still confines, and the reason why guests remain root is known."""
-    program = tmp_path / "bwrap"
-    program.write_text(f'#!/bin/sh\nexec {shutil.which("bwrap")} "$@"\n', encoding="utf-8")
-    program.chmod(0o700)
+    write_bwrap(tmp_path, f'exec {shutil.which("bwrap")} "$@"').chmod(0o700)
     sandbox = find_sandbox("auto", {"PATH": f"{tmp_path}:{os.defpath}"})
     assert (sandbox.confines, sandbox.gives_up_root) == (True, False)
     assert "Permission denied" in sandbox.remains_root

@@ -1,13 +1,14 @@
 """The usage of a turn, read from the folders of its runs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from fakes.run_records import RECORD
 
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run
-from septet.agents.runs.records import RunKey, RunRecord
 from septet.agents.runs.usage import note_spent, spending_of
 from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage
@@ -16,11 +17,7 @@ from septet.contracts.facts import Usage
 def ended(folder: Path, usage: Usage, agent: str = "claude") -> Run:
     """Return a run of two seconds with this usage."""
     folder.mkdir()
-    record = RunRecord(
-        key=RunKey("wo-1", "run", "1"), serial=1, step="build_plan", agent=agent, because="first", mark="m",
-        argv=(), env_names=(), worktree="/", limits={}, started_at="2026-03-09T12:00:00Z",
-    )  # fmt: skip
-    run = Run(folder, record)
+    run = Run(folder, replace(RECORD, agent=agent))
     run.put("exit.json", msgspec.json.encode(ExitRecord(cause="exited", duration_seconds=2.0)))
     note_spent(run, Outcome(ended="ok", session_id="s", usage=usage))
     return run

@@ -23,20 +23,14 @@ HOSTILE: dict[str, tuple[bytes, list[Any]]] = {
     "crlf": (b'{"type":"a"}\r\n{"type":"b"}\r\n', ["a", "b"]),
     "blank lines": (b'\n\n  \n{"type":"a"}\n\t\n{"type":"b"}\n\n', ["a", "b"]),
     "byte order mark": (b'\xef\xbb\xbf{"type":"a"}\n{"type":"b"}\n', ["a", "b"]),
-    "byte order mark within": (b'{"type":"a"}\n\xef\xbb\xbf{"type":"b"}\n', ["a", "b"]),
     "line separator in a string": ('{"type":"a\u2028\u2029\x85b"}\n'.encode(), ["a\u2028\u2029\x85b"]),
     "line separator after an object": ('{"type":"a"}\u2028\n{"type":"b"}\n'.encode(), ["a", "b"]),
-    "a number": (b'42\n{"type":"a"}\n42\n', ["a"]),
     "null": (b'null\n{"type":"a"}\nnull\n', ["a"]),
-    "an empty array": (b'[]\n{"type":"a"}\n[]\n', ["a"]),
     "an array of events among lines": (b'{"type":"a"}\n[{"type":"b"}]\n', ["a"]),
-    "a string": (b'"x"\n{"type":"a"}\n"x"\n', ["a"]),
-    "true": (b'true\n{"type":"a"}\ntrue\n', ["a"]),
     "words": (b'npm WARN deprecated\n{"type":"a"}\nKilled\n', ["a"]),
     "binary": (b'\x00\xff\xfe\n{"type":"a"}\n\x80', ["a"]),
     "invalid utf-8 in what is read": (b'{"type":"a\xff"}\n', ["a\ufffd"]),
     "invalid utf-8 in what is not read": (b'{"x":"\xff\xfe","type":"a"}\n', ["a"]),
-    "half a surrogate pair": (b'{"type":"a","x":"\\ud83d"}\n', ["a"]),
     "half a surrogate pair in what is read": (b'{"type":"a\\ud83d"}\n', ["a?"]),
     "no number": (b'{"n":NaN,"type":"a"}\n{"n":1e999,"type":"b"}\n', ["a", "b"]),
     "a raw control character": (b'{"type":"a","x":"\x01\x02"}\n', ["a"]),
@@ -57,11 +51,9 @@ HOSTILE: dict[str, tuple[bytes, list[Any]]] = {
         ["a"],
     ),
     "a truncated line": (b'{"type":"a"}\n{"type":"b', ["a"]),
-    "no newline at the end": (b'{"type":"a"}\n{"type":"b"}', ["a", "b"]),
     "a truncated line before another": (b'{"type":"a","x":{\n{"type":"b"}\n', ["b"]),
     "nested too deep": (b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b'}\n{"type":"a"}\n', ["a"]),
     "nested too deep and open": (b'{"x":' + b"[" * 100_000 + b'\n{"type":"a"}\n', ["a"]),
-    "empty": (b"", []),
 }
 
 
@@ -87,41 +79,23 @@ def test_a_hostile_stream_loses_no_event(name: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_one_object_is_a_stream(indent: int | None) -> None:
-    """A stream that is one object, on one line or pretty-printed, is one event."""
-    text = json.dumps({"type": "result", "usage": {"n": 3}, "list": [{"type": "inner"}]}, indent=indent)
-    assert read(text.encode())[0] == ["result"]
-    assert read(text.encode() + b"\n", 3)[0] == ["result"]
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_one_array_is_a_stream(indent: int | None, mark: bytes) -> None:
-    """A stream that is one array holds the array's events; other values in the array are skipped."""
-    text = json.dumps([{"type": "a"}, 42, None, {"type": "b", "content": [{"type": "c"}]}], indent=indent)
-    assert read(mark + text.encode(), 5)[0] == ["a", "b"]
-
-
-def test_an_array_with_an_event_on_each_line_is_a_stream() -> None:
-    """Brackets and commas around events, one on each line, do not hide the events."""
-    assert read(b'[\n{"type":"a"},\n{"type":"b"},\n{"type":"c"}\n]\n')[0] == ["a", "b", "c"]
+def test_one_document_is_a_stream(indent: int | None) -> None:
+    """A stream that is one object is one event; one array holds its events, and other values in it are skipped."""
+    one = {"type": "a", "usage": {"n": 3}, "list": [{"type": "inner"}]}
+    assert read(json.dumps(one, indent=indent).encode() + b"\n", 3)[0] == ["a"]
+    assert read(b"\xef\xbb\xbf" + json.dumps([one, 42, None, {"type": "b"}], indent=indent).encode(), 5)[0] == [
+        "a",
+        "b",
+    ]
+    assert read(b'[\n{"type":"a"},\n{"type":"b"}\n]\n')[0] == ["a", "b"]
 
 
 def test_a_long_line_is_skipped_and_counted() -> None:
-    """A line over 16 MiB is skipped and counted; the lines before and after are read."""
-    long = b'{"type":"long","x":"' + b"x" * LINE_LIMIT_BYTES + b'"}\n'
-    types, reader = read(b'{"type":"a"}\n' + long + b'{"type":"b"}\n' + long + b'{"type":"c"}')
-    assert types == ["a", "b", "c"]
-    assert reader.skipped_lines == 2
-
-
-def test_a_line_of_the_limit_is_read() -> None:
-    """A line of exactly 16 MiB is read as any other event."""
+    """A line over 16 MiB is skipped and counted; a line of exactly 16 MiB, and the lines around, are read."""
     line = b'{"type":"a","x":""}'
-    line = line.replace(b'""', b'"' + b"x" * (LINE_LIMIT_BYTES - len(line)) + b'"')
-    types, reader = read(line + b'\n{"type":"b"}\n')
-    assert types == ["a", "b"]
-    assert reader.skipped_lines == 0
+    most = line.replace(b'""', b'"' + b"x" * (LINE_LIMIT_BYTES - len(line)) + b'"')
+    types, reader = read(most + b"\n" + most.replace(b"a", b"aa", 1) + b'\n{"type":"b"}')
+    assert (types, reader.skipped_lines) == (["a", "b"], 1)
 
 
 def test_a_document_over_the_limit_is_none() -> None:
@@ -161,7 +135,7 @@ def test_the_cut_of_the_bytes_does_not_matter(lines: list[bytes], size: int) -> 
 
 @pytest.mark.parametrize(
     "line",
-    [b"}", b'{"a":', b'"', b'\\"', b'\\\\"', b'{"', b"a", b"\\", b'"a":"b",'],
+    [b"}", b'{"a":', b'"', b'\\"', b'{"', b"a", b'"a":"b",'],
     ids=lambda line: line.decode(),
 )
 def test_a_long_line_of_anything_is_read_in_linear_time(line: bytes) -> None:

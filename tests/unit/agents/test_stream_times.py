@@ -7,14 +7,9 @@ NOON = 1_735_732_800.0
 """2025-01-01T12:00:00Z."""
 
 
-def run_at(folder: Path) -> Run:
-    """Return a run with a folder of its own."""
-    return Run(folder, None)
-
-
 def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
     """The notes are read as they were written, and a half-written note is skipped."""
-    run = run_at(tmp_path)
+    run = Run(tmp_path, None)
     for position, seconds in ((10, NOON), (30, NOON + 1), (30, NOON + 60), (40, NOON + 61)):
         note_written(run, position, seconds)
     with (tmp_path / "stdout.times").open("a", encoding="ascii") as notes:
@@ -26,7 +21,7 @@ def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
 
 def test_a_full_disk_holds_nobody_up(tmp_path: Path) -> None:
     """If no note can be written, no error is raised and no time is known."""
-    run = run_at(tmp_path / "gone")
+    run = Run(tmp_path / "gone", None)
     note_written(run, 10, NOON)
     assert times_written(run) == []
 
@@ -37,5 +32,3 @@ def test_a_chunk_is_cut_where_times_were_noted() -> None:
     first, second = "2025-01-01T12:00:00.000Z", "2025-01-01T12:00:01.000Z"
     assert list(pieces(b"abcdefg", 0, times, "now")) == [(b"ab", first), (b"cde", second), (b"fg", "now")]
     assert list(pieces(b"defg", 3, times, "")) == [(b"de", second), (b"fg", "")]
-    assert list(pieces(b"fg", 5, times, "")) == [(b"fg", "")]
-    assert list(pieces(b"", 5, times, "")) == []

@@ -498,22 +498,3 @@ async def test_a_host_may_keep_no_process(lab: Lab) -> None:
     assert starts(lab) == ["start new", "start resume"]
     assert second.outcome.text == first.outcome.text
     assert warm_orders(lab.runtime.runs) == []
-
-
-async def test_the_scripted_agent_serves_many_turns(lab: Lab, tmp_path: Path) -> None:
-    """The real scripted agent serves two turns in one process; each turn has its own tokens and cost."""
-    scenario = tmp_path / "scenario.json"
-    scenario.write_text('{"cost_usd": 0.5, "tokens": {"input_tokens": 9}}', encoding="utf-8")
-    lab.scripted_agent()
-    env = {**lab.runtime.host.env, "SEPTET_SCRIPTED_SCENARIO": str(scenario)}
-    lab.runtime = replace(lab.runtime, host=replace(lab.runtime.host, env=env))
-    first = await lab.run_turn(lab.warm_turn(1))
-    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
-    assert agent_of(first.run) == agent_of(second.run)
-    assert session_of(first) == session_of(second)
-    for turn_result in (first, second):
-        usage = turn_result.outcome.usage
-        assert (usage.cost_usd, usage.input_tokens) == (
-            0.5 * turn_result.outcome.turns,
-            9 * turn_result.outcome.turns,
-        )
