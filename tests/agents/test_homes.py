@@ -1,96 +1,29 @@
 """Real CLIs in the work order's home: their sessions move into it, and out of it again."""
 
-import asyncio
 import json
-import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from fakes.agent_desk import Desk, desk_of
 from fakes.logins import HOUR, log_in, login
-from fakes.model_day import MODELS, day_of
-from fakes.model_stub import Model, Part, serving
+from fakes.model_stub import Part
 
-from activities.turns.turn_budget import run_turn
-from septet.agents.clis.adapter import Machine, Turn
-from septet.agents.clis.registry import adapter_for
-from septet.agents.guest.description import World
-from septet.agents.guest.paths import NamedPath
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.homes import Homes
-from septet.agents.runs.lease import Lease
-from septet.agents.runs.logins import Logins
-from septet.agents.runs.records import RunKey
-from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
-from septet.agents.sandbox.supervisors import Supervisors
-from septet.agents.turns.request import AgentRuntime, TurnRequest
-from septet.agents.turns.turn_runs import TurnResult
-from septet.contracts.order import Timeouts
+from septet.agents.sandbox.sandbox import Sandbox
 from septet.errors import SeptetError
-from septet.git.engine.engine import Git
-from septet.settings import Settings
 
 pytestmark = pytest.mark.timeout(300)
 
 
-@dataclass
-class Desk:
-    """One workspace in which a CLI works turn by turn, with or without a sandbox."""
-
-    cli: str
-    runtime: AgentRuntime
-    worktree: Path
-    model: Model
-    turns: int = 0
-
-    def run_turn(self, session_id: str | None) -> TurnResult:
-        """Run one more turn."""
-        self.turns += 1
-        request = TurnRequest(
-            key=RunKey("wo-1", "run-1", str(self.turns)),
-            order_id="wo-1",
-            number=self.turns,
-            step="implement_plan",
-            adapter=adapter_for(self.cli),
-            turn=Turn(
-                "# implement_plan\nDo it.\n", self.worktree, resume_id=session_id, model=MODELS.get(self.cli)
-            ),
-            limits=Timeouts(wall_seconds=120, idle_seconds=60, turns=10),
-            runtime=self.runtime,
-        )
-
-        async def attempt() -> TurnResult:
-            lease = Lease.take(self.runtime.runs, request.key)
-            return await run_turn(request, lease=lease, on_progress=lambda _: None, leave_work=nothing)
-
-        async def nothing() -> None:
-            """Leave the worktree as it is."""
-
-        return asyncio.run(attempt())
-
-
 @pytest.fixture
 def desk(cli: str, programs: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """Yield a desk with a model, confined agents, and a new home of the user."""
+    """Yield a desk with confined agents, and a new home of the user."""
     root = tmp_path_factory.mktemp("desk")
-    home, worktree = root / "user", root / "state" / "workspaces" / "wo-1"
-    home.mkdir()
-    worktree.mkdir(parents=True)
-    Git(worktree / ".git", worktree, env={"PATH": os.environ["PATH"]}).run("init", "--quiet")
-    supervisors = Supervisors()
-    model = Model({"implement_plan": Part({"success": True})})
-    with serving(model) as address:
-        environ = day_of(cli, programs, home, root).environment(address)
-        host = Machine(environ, Settings(state_dir=root, environ=environ).agent_programs, sandboxed=True)
-        world = World(home, (NamedPath(worktree, writable=True),), (root / "state",))
-        homes = Homes(root / "state" / "homes", Logins(root / "state" / "logins"))
-        sandbox = find_sandbox("bwrap", environ, world)
-        runtime = AgentRuntime(Runs(root / "runs"), supervisors, host, sandbox=sandbox, homes=homes)
-        yield Desk(cli, runtime, worktree, model)
-        supervisors.close()
+    with desk_of(cli, root, root / "user", programs, "bwrap", Part({"success": True})) as made:
+        yield made
 
 
 def test_a_session_goes_on_over_the_upgrade_and_back(desk: Desk) -> None:

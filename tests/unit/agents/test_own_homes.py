@@ -228,51 +228,36 @@ async def test_what_the_settings_name_is_seen_in_the_home_and_mounted_over_no_li
     assert list((own.root / "elsewhere").iterdir()) == []
 
 
-async def test_what_a_cli_unpacks_of_itself_is_unpacked_once_for_all(own: Lab) -> None:
-    """A CLI unpacks itself once, before any agent works; agents read the files and cannot change them."""
+_COPILOT = """\
+#!/bin/sh
+package="$HOME/.cache/copilot/pkg" cache="$NODE_COMPILE_CACHE"
+[ -f "$package/unpacked" ] || {{ mkdir -p "$package"; echo "in $(pwd)" >> "$package/unpacked"; }}
+[ "$1" = --version ] && exec echo 1.0.102
+[ "$*" = "help config" ] && {{ mkdir -p "$cache"; exec sh -c "pwd > $cache/code"; }}
+echo spoilt 2>/dev/null > "{made}"
+echo '{{"type":"assistant.message","data":{{"content":"'"$cache $(cat "{made}")"'"}}}}'
+echo '{{"type":"result","sessionId":"s","exitCode":0}}'
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "kept"), [("$package/unpacked", "copilot/*/unpacked"), ("$cache/code", "copilot-compiled/*/code")]
+)
+async def test_what_a_cli_makes_of_itself_is_made_once_for_all(own: Lab, made: str, kept: str) -> None:
+    """A CLI unpacks and compiles itself once, before any agent works; agents read the files and cannot change them."""
+    if "cache" in made:
+        (own.root / "user/.cache/copilot/pkg/unpacked").mkdir(parents=True)
     program = own.root / "agent"
-    program.write_text(
-        "#!/bin/sh\n"
-        'package="$HOME/.cache/copilot/pkg"\n'
-        '[ -f "$package/unpacked" ] || { mkdir -p "$package"; echo "in $(pwd)" >> "$package/unpacked"; }\n'
-        '[ "$1" = --version ] && exec echo 1.0.102\n'
-        'echo spoilt 2>/dev/null > "$package/unpacked"\n'
-        """echo '{"type":"assistant.message","data":{"content":"'"$(cat "$package/unpacked")"'"}}'\n"""
-        """echo '{"type":"result","sessionId":"s","exitCode":0}'\n"""
-    )
+    program.write_text(_COPILOT.format(made=made))
     program.chmod(0o755)
     own.runtime = replace(own.runtime, host=replace(own.runtime.host, programs={"copilot": str(program)}))
     turns = [turn_of(own), turn_of(own, "wo-2")]
     requests = [replace(each, adapter=adapter_for("copilot"), runtime=own.runtime) for each in turns]
-    texts = [(await carried(own, each)).outcome.text for each in requests]
+    texts = [(await carried(own, each)).outcome.text or "" for each in requests]
+    (file,) = (own.root / "state/packages").glob(kept)
+    assert file.read_text().strip().endswith("/workspace")
     assert texts[0] == texts[1]
-    assert texts[0] is not None
-    assert texts[0].endswith("/workspace")
-    (package,) = (own.root / "state/packages/copilot").iterdir()
-    assert (package / "unpacked").read_text() == f"{texts[0]}\n"
-
-
-async def test_what_a_cli_compiles_of_itself_is_compiled_once_for_all_and_no_agent_changes_it(own: Lab) -> None:
-    """A CLI compiles itself once, into the folder that its variable names; agents cannot change the files."""
-    (own.root / "user/.cache/copilot/pkg/unpacked").mkdir(parents=True)
-    program = own.root / "agent"
-    program.write_text(
-        "#!/bin/sh\n"
-        'cache="$NODE_COMPILE_CACHE"\n'
-        '[ "$*" = "help config" ] && { mkdir -p "$cache"; exec sh -c "pwd > $cache/code"; }\n'
-        'echo spoilt 2>/dev/null > "$cache/code"\n'
-        """echo '{"type":"assistant.message","data":{"content":"'"$cache $(cat "$cache/code")"'"}}'\n"""
-        """echo '{"type":"result","sessionId":"s","exitCode":0}'\n"""
-    )
-    program.chmod(0o755)
-    own.runtime = replace(own.runtime, host=replace(own.runtime.host, programs={"copilot": str(program)}))
-    turns = [turn_of(own), turn_of(own, "wo-2")]
-    requests = [replace(each, adapter=adapter_for("copilot"), runtime=own.runtime) for each in turns]
-    texts = [(await carried(own, each)).outcome.text for each in requests]
-    (compiled,) = (own.root / "state/packages/copilot-compiled").iterdir()
-    made_in = (compiled / "code").read_text().strip()
-    assert made_in.endswith("/workspace")
-    assert texts == [f"{own.root / 'user/.cache/copilot/compiled'} {made_in}"] * 2
+    assert texts[0].endswith(file.read_text().strip())
 
 
 async def test_a_process_that_waits_for_its_next_turn_keeps_its_login(own: Lab) -> None:
