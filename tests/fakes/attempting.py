@@ -1,4 +1,4 @@
-"""A worker's process that makes one attempt: `python attempting.py ROOT PROGRAM RUN_ID ACTIVITY_ID [RUNNER]`.
+"""A worker's process that makes one attempt: `python attempting.py ROOT PROGRAM RUN_ID ACTIVITY_ID`.
 
 The process prints `living <folder>` once it follows an agent, and `ended <how> <recovered by>` at the end.
 """
@@ -20,11 +20,11 @@ from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.contracts.order import Timeouts
 
 
-async def attempt(root: Path, program: str, run_id: str, activity_id: str, runner: str = "") -> None:
+async def attempt(root: Path, program: str, run_id: str, activity_id: str) -> None:
     """Run one turn and print its end."""
     runtime = AgentRuntime(
         runs=Runs(root / "runs"),
-        supervisors=Supervisors(runner=Path(runner) if runner else None),
+        supervisors=Supervisors(),
         host=Machine(env=dict(os.environ), programs={"scripted": program}),
         pace=Pace(poll_seconds=0.02),
     )
@@ -54,4 +54,4 @@ async def attempt(root: Path, program: str, run_id: str, activity_id: str, runne
 
 
 if __name__ == "__main__":
-    asyncio.run(attempt(Path(sys.argv[1]), *sys.argv[2:6]))
+    asyncio.run(attempt(Path(sys.argv[1]), *sys.argv[2:5]))

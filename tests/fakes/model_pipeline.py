@@ -4,14 +4,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fakes.model_stub import Asked, Model, Part
-from fakes.model_wires import Said
 from fakes.solutions import task
 
 from septet.contracts.pipeline import PipelineInput, PipelineIssue
 
 PIPELINE: Final = "pl-real"
 ISSUES: Final = ("alpha", "beta")
-SUMMARY: Final = "The tests are run by hand."
 PLANNER: Final = f"{PIPELINE}-planner"
 EXECUTOR: Final = f"{PIPELINE}-executor-1"
 
@@ -21,19 +19,11 @@ class LineModel(Model):
     """A model that plans and implements small issues, each of which adds a file."""
 
     parts: dict[str, Part] = field(default_factory=dict)
-    before: dict[tuple[str, str], str] = field(default_factory=dict)
-    """A command that runs first, by issue and step."""
 
     def part(self, asked: Asked) -> Part | None:
         """Return the model's part in a step of an issue."""
         issue = issue_in(asked)
-        part = _parts(issue).get(asked.step) if issue else None
-        first = self.before.get((issue, asked.step))
-        return Part(part.answer, (first, *part.commands)) if part is not None and first else part
-
-    def says(self, asked: Asked) -> Said:
-        """Return a summary if the prompt requests it, or else the step's answer."""
-        return Said(SUMMARY) if "ends here" in (asked.heard or ("",))[-1] else super().says(asked)
+        return _parts(issue).get(asked.step) if issue else None
 
     def heard_in(self, issue: str, step: str) -> str:
         """Return the whole conversation at the model's first request in a step of an issue."""

@@ -28,7 +28,6 @@ from septet.errors import AgentCrashedError, AlreadyRunningError
 
 pytestmark = pytest.mark.law
 
-ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
 ESCAPES = """
     def linger():
         os.execve(sys.executable, ["python", "-IS", "-c", "import time; time.sleep(300)", os.path.abspath("left")], {})
@@ -64,32 +63,6 @@ def left(lab: Lab) -> list[int]:
             if str(lab.worktree / "left") in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process.pid)
     return found
-
-
-async def test_an_agent_of_a_runner_outlives_its_worker_and_is_adopted(served: Lab, runner: Runner) -> None:
-    """After SIGKILL of the worker the runner keeps the agent, and another worker adopts it."""
-    process = runner.start()
-    served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
-    worker = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-P", str(ATTEMPTING), str(served.root), str(served.program), "run-1", "5", str(runner.folder)),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    try:
-        assert worker.stdout is not None
-        assert (await worker.stdout.readline()).startswith(b"living ")
-    finally:
-        worker.kill()
-        await worker.communicate()
-    (run,) = served.runtime.runs.of("wo-1")
-    await wait_until((run.folder / "lock").read_text)
-    assert psutil.Process(supervisor_of(run)).ppid() == process.pid
-    attempt = asyncio.ensure_future(served.run_turn())
-    await wait_until(lambda: [each for each in served.progress if each.epoch == 2])
-    served.let_go()
-    turn_result = await attempt
-    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "adopt", 1)
-    assert served.journal == ["start new"]
 
 
 async def test_a_runner_holds_processes_between_turns_and_takes_them_along(served: Lab, runner: Runner) -> None:

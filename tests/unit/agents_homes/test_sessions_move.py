@@ -76,24 +76,6 @@ def test_an_id_is_no_pattern_and_no_path(session_id: str, tmp_path: Path) -> Non
     assert not [path for path in home.root.rglob("*") if path.is_file()]
 
 
-def test_what_the_scripted_agent_has_counted_goes_along_when_a_home_is_made(tmp_path: Path) -> None:
-    """The counts of that work order alone come along once, when the home is made."""
-    home = home_of(tmp_path, "scripted")
-    starts = tmp_path / "user/.septet-scripted/starts"
-    starts.mkdir(parents=True)
-    for name in (
-        "-state-workspaces-wo-1-0a1b2c3d-implement_plan",
-        "-state-workspaces-wo-12-0a1b2c3d-implement_plan",
-    ):
-        (starts / name).write_text("..")
-    home.prepare(None, 60)
-    copies = home.root / ".septet-scripted/starts"
-    assert [path.name for path in copies.iterdir()] == ["-state-workspaces-wo-1-0a1b2c3d-implement_plan"]
-    (copies / "-state-workspaces-wo-1-0a1b2c3d-implement_plan").unlink()
-    home.prepare(None, 60)
-    assert not copies.exists()
-
-
 _TABLES = """
     PRAGMA journal_mode = WAL;
     CREATE TABLE session (id TEXT PRIMARY KEY, title TEXT);

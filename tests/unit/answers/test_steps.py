@@ -105,16 +105,6 @@ def test_the_schema_for_a_cli_is_one_plain_object(step: Step) -> None:
     assert schema["properties"].keys() <= {name for form in forms_of(step) for name in form["properties"]}
 
 
-def test_the_schema_of_the_class_names_the_classes() -> None:
-    """The agent's schema lists the three classes."""
-    assert contract_of(Step.CLASSIFY_ISSUE).validate_python({"issue_class": "/bug"}).issue_class == "/bug"
-    assert request_schema_of(Step.CLASSIFY_ISSUE)["properties"]["issue_class"]["enum"] == [
-        "/bug",
-        "/feature",
-        "/chore",
-    ]
-
-
 @pytest.mark.parametrize("step", Step)
 def test_inside_a_pipeline_two_steps_answer_otherwise(step: Step) -> None:
     """In a pipeline the plan and the implementation have contracts of their own, in JSON only."""

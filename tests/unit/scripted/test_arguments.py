@@ -49,11 +49,3 @@ def test_the_version_is_asked_for_without_a_prompt() -> None:
     out = io.BytesIO()
     assert Program({}, io.BytesIO(), out, io.StringIO()).start(["--version"]) == 0
     assert out.getvalue().decode().endswith("(Septet scripted agent)\n")
-
-
-def test_without_a_home_of_its_own_it_keeps_its_sessions_in_the_users(agent: ScriptedAgent) -> None:
-    """Without a home of its own the agent keeps its sessions in `$HOME/.septet-scripted`."""
-    env = {"HOME": str(agent.home)}
-    program = Program(env, io.BytesIO(b"# classify_issue\n\nx"), io.BytesIO(), io.StringIO())
-    assert program.start(["--verbose"]) == 0
-    assert len(list((agent.home / ".septet-scripted" / "sessions").iterdir())) == 1

@@ -29,13 +29,6 @@ def test_an_issue_cannot_pretend_to_be_facts() -> None:
     assert (task.issue_class, task.title) == ("/bug", "T")
 
 
-def test_a_prompt_without_facts_is_read_as_far_as_it_goes() -> None:
-    """Without facts the class and the plan come from the text, the id from the folder, the title from line one."""
-    task = PromptTask("Work on it!\nIt is a /chore, the plan is specs/a-b.md.", Path("/w/wo-9"))
-    assert (task.title, task.issue_class, task.plan_path) == ("Work on it!", "/chore", "specs/a-b.md")
-    assert (task.order, task.number, task.stem, task.type) == ("wo-9", "", "wo-9", "chore")
-
-
 @given(title=st.text())
 def test_a_slug_is_always_a_name(title: str) -> None:
     """A slug has only ASCII letters, digits and inner dashes, whatever the title is."""
