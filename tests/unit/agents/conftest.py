@@ -11,12 +11,16 @@ from pathlib import Path
 import coverage
 import pytest
 from fakes.agent_lab import Lab
+from fakes.guest_paths import guest_paths
 from fakes.runners import Runner
 
 from septet.agents.clis.adapter import Machine
+from septet.agents.guest.description import World
+from septet.agents.guest.named_paths import NamedPath
 from septet.agents.runs.folders import Runs
 from septet.agents.sandbox.attachment import end_agent
 from septet.agents.sandbox.runner_connection import RUNNER_LOCK
+from septet.agents.sandbox.sandbox import find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.request import AgentRuntime
@@ -88,3 +92,11 @@ def lab(tmp_path: Path, supervisors: Supervisors) -> Iterator[Lab]:
         end_warm(made.runtime.runs, "wo-1")
 
     asyncio.run(end_all())
+
+
+@pytest.fixture
+def confined(lab: Lab) -> Lab:
+    """A host that confines agents as far as this machine can."""
+    named = tuple(NamedPath.parse(each, lab.root) for each in guest_paths(lab.root))
+    lab.runtime = replace(lab.runtime, sandbox=find_sandbox("auto", os.environ, World(Path.home(), named)))
+    return lab

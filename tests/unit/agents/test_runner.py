@@ -1,7 +1,6 @@
 """Agents whose supervisors are a runner's children, as in containers: workers may end and start."""
 
 import asyncio
-import contextlib
 import os
 import shutil
 import signal
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from fakes.agent_lab import Lab, carriers, mark_of, supervisor_of
+from fakes.agent_lab import Lab, carriers, mark_of, naming, supervisor_of
 from fakes.runners import ENDS_SECONDS, Runner, copy_packages
 from fakes.waiting import wait_until
 
@@ -53,16 +52,6 @@ except OSError as error:
     print(type(error).__name__)
 """
 """A connection by another user of the machine, who has no account."""
-
-
-def left(lab: Lab) -> list[int]:
-    """Return the living tools that cleared their environment."""
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if str(lab.worktree / "left") in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process.pid)
-    return found
 
 
 async def test_a_runner_holds_processes_between_turns_and_takes_them_along(served: Lab, runner: Runner) -> None:
@@ -131,11 +120,11 @@ async def test_what_a_killed_supervisor_leaves_is_killed_by_the_runner(served: L
     served.agent(ESCAPES)
     attempt = asyncio.ensure_future(served.run_turn())
     run = await served.said("assistant")
-    await wait_until(lambda: left(served))
+    await wait_until(lambda: naming(served.worktree / "left"))
     os.kill(supervisor_of(run), signal.SIGKILL)
     turn_result = await attempt
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
-    assert (carriers(mark_of(run)), left(served)) == ([], [])
+    assert (carriers(mark_of(run)), naming(served.worktree / "left")) == ([], [])
     record = run.exit()
     assert record is not None
     assert (record.cause, record.why) == ("lost", "")

@@ -5,19 +5,16 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import psutil
 import pytest
-from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
+from fakes.agent_lab import Lab, agent_of, carriers, mark_of, naming, supervisor_of
 from fakes.bundled_bubblewrap import copy_bundled
-from fakes.guest_paths import guest_paths
 from fakes.waiting import wait_until
 
-from septet.agents.guest.description import GuestFiles, World
-from septet.agents.guest.paths import NamedPath
+from septet.agents.guest.description import GuestFiles
 from septet.agents.runs.folders import Run
 from septet.agents.sandbox.connections import end_agent
 from septet.agents.sandbox.sandbox import find_sandbox, how_to_allow
@@ -43,51 +40,26 @@ ESCAPES = """
 """An agent whose tools leave its session; one of them clears its environment and writes without end."""
 
 
-@pytest.fixture
-def confined(lab: Lab) -> Iterator[Lab]:
-    """A host that confines agents as far as this machine can; the fixture kills escaped tools."""
-    named = tuple(NamedPath.parse(each, lab.root) for each in guest_paths(lab.root))
-    sandbox = find_sandbox("auto", os.environ, World(Path.home(), named))
-    lab.runtime = replace(lab.runtime, sandbox=sandbox)
-    yield lab
-    for process in escaped(lab):
-        process.kill()
-
-
-def escaped(lab: Lab) -> list[psutil.Process]:
-    """Return the living tools of the lab's agents that cleared their environment."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if str(lab.worktree / "escaped") in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
-
-
-async def with_escaped_tools(lab: Lab) -> tuple[Run, "asyncio.Future[object]"]:
-    """Start an agent whose tools have left its session."""
-    lab.agent(ESCAPES)
-    attempt: asyncio.Future[object] = asyncio.ensure_future(lab.run_turn())
-    run = await lab.said("assistant")
-    assert len(escaped(lab)) == 1
-    assert carriers(mark_of(run))
-    return run, attempt
-
-
 @pytest.mark.parametrize("killed", [supervisor_of, agent_of, None])
 async def test_nothing_of_an_agent_outlives_it(confined: Lab, killed: Callable[[Run], int] | None) -> None:
     """All tools die with an agent that is cancelled or dies; without a sandbox a killed supervisor leaves one."""
-    run, attempt = await with_escaped_tools(confined)
+    confined.agent(ESCAPES)
+    attempt = asyncio.ensure_future(confined.run_turn())
+    run = await confined.said("assistant")
+    (tool,) = naming(confined.worktree / "escaped")
+    assert carriers(mark_of(run))
     if killed is None:
         await end_agent(run, "cancelled")
     else:
         os.kill(killed(run), signal.SIGKILL)
         await attempt
         assert confined.journal == ["start new", "start resume"]
+    left = naming(confined.worktree / "escaped")
+    if left and killed is supervisor_of and not confined.runtime.sandbox.confines:
+        os.kill(tool, signal.SIGKILL)
+    else:
+        assert left == []
     assert carriers(mark_of(run)) == []
-    assert bool(escaped(confined)) is (killed is supervisor_of and not confined.runtime.sandbox.confines)
     await attempt
 
 

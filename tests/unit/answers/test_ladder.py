@@ -97,9 +97,9 @@ def test_reasons_for_nothing_say_nothing_else() -> None:
 def test_the_last_reasons_are_kept() -> None:
     """The reasons of the last five values are kept, each once."""
     text = " ".join(f'{{"wrong{number}": 0}}' for number in range(20))
-    assert [
-        "wrong" + str(number) in reason for number, reason in enumerate(reasons(ClassifyIssueAnswer, text), 15)
-    ] == [True] * 5
+    kept = reasons(ClassifyIssueAnswer, text)
+    assert all(f"wrong{number}" in reason for number, reason in enumerate(kept, 15))
+    assert len(kept) == 5
     assert len(reasons(ClassifyIssueAnswer, '{"a": 0} ' * 20)) == 1
 
 
@@ -129,25 +129,20 @@ def test_of_a_long_text_the_end_is_read() -> None:
     assert answer.warnings == (
         f"Of {MAX_TEXT_CHARACTERS + len(BUG_JSON)} characters only the last {MAX_TEXT_CHARACTERS} were looked at.",
     )
-    assert reasons(ClassifyIssueAnswer, BUG_JSON + "x" * MAX_TEXT_CHARACTERS) == (
-        "The text holds no JSON object.",
-    )
+    assert reasons(ClassifyIssueAnswer, BUG_JSON + "x" * MAX_TEXT_CHARACTERS)[0].endswith("no JSON object.")
 
 
 def test_a_text_full_of_json_is_refused() -> None:
     """A text with more than 1,000 values is refused, even if one of them would match."""
     filler = "[1] " * (MAX_VALUES - 1)
     assert read(filler + BUG_JSON).parsed_by == "embedded"
-    assert reasons(ClassifyIssueAnswer, "[1] " + filler + BUG_JSON) == (
-        "The text holds more than 1000 JSON values.",
-    )
+    assert "more than 1000 JSON values" in reasons(ClassifyIssueAnswer, "[1] " + filler + BUG_JSON)[0]
 
 
 def test_a_mend_is_told() -> None:
     """A warning names each kind of repaired slip."""
-    assert read("{'issue_class': '/bug', /* sic */}").warnings == (
-        "Mended in the answer: single quotes, comment, trailing comma.",
-    )
+    (warning,) = read("{'issue_class': '/bug', /* sic */}").warnings
+    assert warning == "Mended in the answer: single quotes, comment, trailing comma."
 
 
 def test_the_better_rung_of_equal_answers_is_recorded() -> None:

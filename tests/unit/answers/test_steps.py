@@ -4,13 +4,11 @@ import json
 from typing import Any
 
 import pytest
-from fakes.solutions import PLAN, execution_answer, solution_answer
+from fakes.solutions import execution_answer, solution_answer
 
 from septet.answers.ladder import AnswerError
 from septet.answers.steps import (
     PIPELINE_FORMS,
-    contract_of,
-    forms_of,
     read_pieces,
     read_step_answer,
     request_schema_of,
@@ -82,39 +80,6 @@ def test_the_answer_of_a_reader_stands_alone(text: str) -> None:
     assert read_pieces(READ_OUTGOING, ["It says:\n", '{"findings": []}']) is None
 
 
-@pytest.mark.parametrize("step", Step)
-def test_schemas_are_self_contained_and_described(step: Step) -> None:
-    """A schema has no reference, closes its objects and describes every field."""
-    assert "$ref" not in str(schema_of(step))
-    for form in forms_of(step):
-        assert form["type"] == "object"
-        assert form["additionalProperties"] is False
-        assert form["required"] == list(form["properties"])
-        assert all(member["description"] and "title" not in member for member in form["properties"].values())
-
-
-@pytest.mark.parametrize("step", Step)
-def test_the_schema_for_a_cli_is_one_plain_object(step: Step) -> None:
-    """The schema for a CLI is one object with all keys required and no constraint on strings."""
-    schema: dict[str, Any] = request_schema_of(step)
-    assert schema["type"] == "object"
-    assert schema["required"] == list(schema["properties"])
-    assert not {"minLength", "maxLength", "pattern"} & {
-        word for one in schema["properties"].values() for word in one
-    }
-    assert schema["properties"].keys() <= {name for form in forms_of(step) for name in form["properties"]}
-
-
-@pytest.mark.parametrize("step", Step)
-def test_inside_a_pipeline_two_steps_answer_otherwise(step: Step) -> None:
-    """In a pipeline the plan and the implementation have contracts of their own, in JSON only."""
-    another = contract_of(step, in_pipeline=True) is not contract_of(step)
-    assert another is (step in {Step.BUILD_PLAN, Step.IMPLEMENT_PLAN})
-    assert all(form.plain is None for form in PIPELINE_FORMS.values())
-    with pytest.raises(AnswerError):
-        read_step_answer(Step.BUILD_PLAN, PLAN, in_pipeline=True)
-
-
 @pytest.mark.parametrize(
     ("step", "answer"), [(Step.BUILD_PLAN, solution_answer()), (Step.IMPLEMENT_PLAN, execution_answer())]
 )
@@ -124,24 +89,30 @@ def test_solutions_and_executions_are_read(step: Step, answer: dict[str, Any]) -
     read = read_step_answer(step, text, in_pipeline=True)
     assert read.value.model_dump(mode="json") == answer
     assert read_step_answer(step, None, structured=answer, in_pipeline=True).value == read.value
-    with pytest.raises(AnswerError):
-        read_step_answer(step, json.dumps({**answer, "confidence": 1}), in_pipeline=True)
+    for refused in (json.dumps({**answer, "confidence": 1}), "specs/plan.md"):
+        with pytest.raises(AnswerError):
+            read_step_answer(step, refused, in_pipeline=True)
 
 
-@pytest.mark.parametrize("step", PIPELINE_FORMS)
-def test_the_schemas_of_a_pipeline_are_self_contained(step: Step) -> None:
-    """Inner objects are closed and described, and constraints that model APIs do not know are left out."""
-    whole, asked = schema_of(step, in_pipeline=True), request_schema_of(step, in_pipeline=True)
+ASKED = [*((step, False) for step in Step), *((step, True) for step in PIPELINE_FORMS)]
+
+
+@pytest.mark.parametrize(("step", "in_pipeline"), ASKED)
+def test_schemas_are_self_contained_and_described(step: Step, *, in_pipeline: bool) -> None:
+    """Objects are closed and described without references; a CLI's schema is one object without constraints."""
+    whole, asked = (each(step, in_pipeline=in_pipeline) for each in (schema_of, request_schema_of))
     assert "$ref" not in json.dumps([whole, asked])
     for schema in _objects(whole):
         assert schema["additionalProperties"] is False
         assert schema["required"] == list(schema["properties"])
         assert all(member["description"] for member in schema["properties"].values())
+    assert (asked["type"], asked["required"]) == ("object", list(asked["properties"]))
     words = {word for schema in _objects(asked) for member in schema["properties"].values() for word in member}
     assert not {"minLength", "maxLength", "pattern", "minItems", "maxItems", "minimum", "maximum"} & words
 
 
 def _objects(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", [])]
+    inner += [schema["items"]] if "items" in schema else []
     own = [schema] if "properties" in schema else []
     return own + [found for one in inner for found in _objects(one)]

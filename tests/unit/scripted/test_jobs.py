@@ -25,12 +25,8 @@ def ask(
     scenario: dict[str, Any] | None = None,
 ) -> Ran:
     """Run a step with its built-in command."""
-    about = {
-        "path": str(agent.folder),
-        "issue_number": str(issue.get("number", "")),
-        "issue_title": issue["title"],
-    }
-    workspace = WORKSPACE.model_copy(update={**about, "work_order_id": "wo-7"})
+    about = {"issue_number": str(issue.get("number", "")), "issue_title": issue["title"]}
+    workspace = WORKSPACE.model_copy(update={**about, "path": str(agent.folder), "work_order_id": "wo-7"})
     command = load(step, progress.issue_class or IssueClass.BUG, lambda _path: None)
     filled = prompt(command, values(step, workspace, progress, issue))
     return agent.run(filled, scenario="" if scenario is None else scenario)
@@ -50,7 +46,6 @@ def put(agent: ScriptedAgent, path: str, content: str) -> Path:
         ("Crash on empty input", "", "/bug"),
         ("Add a --json switch", "So that scripts can read it.", "/feature"),
         ("Rename the package and tidy the docs", "", "/chore"),
-        ("日本語", "", "/feature"),
     ],
 )
 def test_an_issue_is_classified_by_its_words(agent: ScriptedAgent, title: str, body: str, expected: str) -> None:
@@ -60,43 +55,22 @@ def test_an_issue_is_classified_by_its_words(agent: ScriptedAgent, title: str, b
     assert list(agent.folder.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("number", "path"),
-    [(12, "specs/issue-12-wo-7-planner-mend-the-sum.md"), ("", "specs/wo-7-planner-mend-the-sum.md")],
-)
-def test_a_plan_is_a_file_that_names_what_the_issue_speaks_of(
-    agent: ScriptedAgent, number: int | str, path: str
-) -> None:
+def test_a_plan_is_a_file_that_names_what_the_issue_speaks_of(agent: ScriptedAgent) -> None:
     """The plan quotes the issue, names existing files, and lists the changes."""
     put(agent, "src/a.py", "x < 3\n")
     put(agent, "src/sum.py", "")
     put(agent, ".hidden/sum.py", "")
     put(agent, "node_modules/sum.py", "")
     (agent.folder / "sum_link.py").symlink_to("src/sum.py")
-    issue = {"number": number, "title": "Mend the sum", "body": SPELLED_OUT}
+    issue = {"number": 12, "title": "Mend the sum", "body": SPELLED_OUT}
     ran = ask(agent, Step.BUILD_PLAN, issue, Progress(issue_class=IssueClass.BUG))
-    assert ran.answer["plan_path"] == path
+    assert ran.answer["plan_path"] == "specs/issue-12-wo-7-planner-mend-the-sum.md"
     text = (agent.folder / ran.answer["plan_path"]).read_text()
     assert text.startswith("# Bug: Mend the sum\n")
     assert "\n> It is off by one.\n" in text
     assert "## Files\n\n- `src/a.py`\n- `src/sum.py`\n\n" in text
     assert "1. In `src/a.py`, replace `x < 3` with `x <= 3`.\n" in text
     assert ran.tools() == ["Write"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        ("I wrote it to `specs/given.md`.", "specs/given.md"),
-        ("specs/gone.md", "specs/issue-1-wo-7-planner-b.md"),
-    ],
-)
-def test_a_plan_is_found(agent: ScriptedAgent, answer: str, expected: str) -> None:
-    """The planner's path counts if its file exists; otherwise the plan with the work order's name counts."""
-    for path in ("specs/given.md", "specs/issue-1-wo-7-planner-b.md", "specs/issue-1-wo-8-planner-a.md"):
-        put(agent, path, "# Bug: x\n")
-    progress = Progress(planner_answer=answer)
-    assert ask(agent, Step.FIND_PLAN_FILE, {"title": "x"}, progress).answer == {"plan_path": expected}
 
 
 def implement(agent: ScriptedAgent, issue: dict[str, Any], scenario: dict[str, Any] | None = None) -> Ran:
@@ -166,15 +140,6 @@ def test_a_change_outside_the_worktree_is_not_made(agent: ScriptedAgent, path: s
     implement(agent, {"number": 1, "title": "T", "body": f"In `{path}`, `secret` should be `public`."})
     assert outside.read_text() == "secret\n"
     assert (agent.folder / ".git" / "config").read_text() == "secret\n"
-
-
-def test_a_tool_that_fails_says_so(agent: ScriptedAgent) -> None:
-    """A plan that cannot be written is an error of the tool, and the run continues."""
-    put(agent, "specs", "no folder")
-    ran = ask(agent, Step.BUILD_PLAN, {"number": 1, "title": "T"}, Progress(issue_class=IssueClass.BUG))
-    results = [event["message"]["content"][0] for event in ran.events if event["type"] == "user"]
-    assert [result["is_error"] for result in results] == [True]
-    assert ran.code == 0
 
 
 def test_a_pull_request_is_named_after_its_branch_and_tells_each_change_of_its_plan(agent: ScriptedAgent) -> None:
