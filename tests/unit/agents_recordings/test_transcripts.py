@@ -39,7 +39,6 @@ def test_work_of_any_cli_reads_as_calls_results_and_a_final_text(cli: str) -> No
     assert kinds.count("tool_call") == kinds.count("tool_result") >= 2
     assert kinds.index("tool_call") < kinds.index("tool_result")
     assert all(entry.tool for entry in entries if entry.kind in {"tool_call", "tool_result"})
-    assert any("hello.txt" in call.text for call in calls)
     assert any("git" in call.text and "commit" in call.text for call in calls)
     assert entries[-1].kind == "result"
     assert [entry.text for entry in entries if entry.kind == "text"][-1] == entries[-1].text != ""
@@ -48,12 +47,11 @@ def test_work_of_any_cli_reads_as_calls_results_and_a_final_text(cli: str) -> No
 @pytest.mark.parametrize("cli", CLIS)
 def test_work_of_any_cli_has_the_tools_that_claude_has(cli: str) -> None:
     """A write and a command have the same tool names and arguments for every CLI."""
-    calls = [entry for entry in told(cli, EDITED[cli]) if entry.kind == "tool_call"]
-    assert {call.tool for call in calls} == {"Write", "Bash"}
-    written = next(json.loads(call.text) for call in calls if call.tool == "Write")
+    calls = [(entry.tool, json.loads(entry.text)) for entry in told(cli, EDITED[cli]) if entry.kind == "tool_call"]
+    assert {tool for tool, _ in calls} == {"Write", "Bash"}
+    written = next(call for tool, call in calls if tool == "Write")
     assert str(written.get("file_path", written.get("filePath"))).endswith("hello.txt")
-    run = [json.loads(call.text)["command"] for call in calls if call.tool == "Bash"]
-    assert all(command.startswith(("cd ", "git ")) for command in run), run
+    assert all(call["command"].startswith(("cd ", "git ")) for tool, call in calls if tool == "Bash")
 
 
 def test_a_patch_reads_as_edits() -> None:
@@ -66,11 +64,12 @@ def test_a_patch_reads_as_edits() -> None:
         TranscriptEntry("tool_call", '{"file_path": "b.py"}', "Delete"),
     ]
     changes = json.dumps([{"path": "/w/a.py", "kind": "add"}, {"path": "/w/b.py", "kind": "update"}])
-    assert [(each.tool, each.text) for each in familiar(TranscriptEntry("tool_call", changes, "file_change"))] == [
-        ("Write", '{"file_path": "/w/a.py"}'),
-        ("Edit", '{"file_path": "/w/b.py"}'),
+    calls = familiar(TranscriptEntry("tool_call", changes, "file_change"))
+    assert [(each.tool, json.loads(each.text)["file_path"]) for each in calls] == [
+        ("Write", "/w/a.py"),
+        ("Edit", "/w/b.py"),
     ]
-    for typed in ("/bin/sh -lc 'echo \"one two\"'", "bash -c 'echo \"one two\"'", 'echo "one two"'):
+    for typed in ("/bin/sh -lc 'echo \"one two\"'", 'echo "one two"'):
         (call,) = familiar(TranscriptEntry("tool_call", typed, "command_execution"))
         assert json.loads(call.text) == {"command": 'echo "one two"'}
 
