@@ -1,18 +1,13 @@
 """An API error of a session starts one new session, and the work stays."""
 
 import pytest
-from fakes.agent_lab import Lab
 
 from septet.agents.outcomes.outcome import Outcome
 from septet.agents.runs.records import StartReason
 from septet.agents.turns.next_move import GiveUp, Move, SessionUse, Start, next_move
 from septet.contracts.facts import Usage
-from septet.errors import AgentApiError
 
 pytestmark = pytest.mark.law
-
-BROKEN = "messages.43.content.7: `thinking` blocks in the latest assistant message cannot be modified."
-"""The API error that some sessions of claude repeat for ever: issues 63147 and 63463 of claude-code."""
 
 
 def move(kind: str, *starts: StartReason, session: SessionUse, tool_calls: int = 0, output: int = 0) -> Move:
@@ -83,29 +78,3 @@ def test_a_silent_start_is_tried_once_more(
     """A known session is resumed; otherwise one rerun from the checkpoint follows, unless it could lose work."""
     last = Outcome(ended="limit", kind="silent", session_id=session_id)
     assert next_move(starts, last, seen_now=True) == comes
-
-
-async def test_the_new_session_is_told_of_the_work_and_keeps_it(lab: Lab) -> None:
-    """A killed session whose resume the API refuses is replaced by a new one, which works in the kept worktree."""
-    lab.agent(f"""
-        init()
-        if resumed:
-            api_error(400, {BROKEN!r})
-        if "could not be continued" not in prompt:
-            os.kill(os.getpid(), signal.SIGKILL)
-        result("done" if prompt.endswith("Work.\\n") else prompt)
-    """)
-    turn_result = await lab.run_turn()
-    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "rerun", 3)
-    assert lab.journal == ["start new", "start resume", "start new"]
-    assert lab.returned == []
-
-
-async def test_a_first_request_that_the_model_refuses_is_not_asked_again(lab: Lab) -> None:
-    """Later attempts start no second agent; the error names the refusal, and the remedy a fallback agent."""
-    lab.agent('init(); turn(\'m1\'); say(\'{"type":"result","subtype":"success","stop_reason":"refusal"}\')')
-    for _ in range(2):
-        with pytest.raises(AgentApiError, match="The model refused this work") as caught:
-            await lab.run_turn()
-        assert "--fallback-agent" in caught.value.remedy
-    assert lab.journal == ["start new"]

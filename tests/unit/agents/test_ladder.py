@@ -141,32 +141,6 @@ async def test_an_agent_that_crashes_on_every_rung_is_given_up(lab: Lab) -> None
     assert "septet retry" in caught.value.remedy
 
 
-@pytest.mark.parametrize(
-    "refuse",
-    [
-        """say('{"type":"result","subtype":"error_during_execution","is_error":true,'
-            '"errors":["No conversation found with session ID: x"],"session_id":"x"}')""",
-        "sys.stderr.write('No conversation found with session ID: x')",
-    ],
-    ids=["result", "stderr"],
-)
-async def test_an_unknown_session_is_left_for_a_new_one_and_the_work_is_kept(lab: Lab, refuse: str) -> None:
-    """If the CLI does not know the session, a new session continues in the kept worktree."""
-    lab.agent(f"""
-        if resumed:
-            {refuse}
-            sys.exit(1)
-        init()
-        if not os.path.exists("../crashed"):
-            open("../crashed", "w").close()
-            os.kill(os.getpid(), signal.SIGKILL)
-        result("kept" if "What it did is in the worktree" in prompt else "done")
-    """)
-    turn_result = await lab.run_turn()
-    assert (turn_result.recovered_by, turn_result.agent_starts) == ("rerun", 3)
-    assert (turn_result.outcome.text, lab.returned) == ("kept", [])
-
-
 async def test_a_start_that_prints_nothing_is_ended_and_tried_once_more(lab: Lab) -> None:
     """The second start begins from the checkpoint; after a second silent start the error quotes stderr."""
     lab.agent("sys.stderr.write('Error: it waits.'); sys.stderr.flush(); time.sleep(300)")
@@ -422,20 +396,6 @@ async def test_a_follow_up_turn_is_asked_whole_when_it_is_resumed(lab: Lab) -> N
     assert turn_result.outcome.text == "again"
     assert lab.journal == ["start resume", "start resume"]
     assert turn_result.outcome.session_id == "s-9"
-
-
-async def test_a_full_context_goes_on_in_a_new_session(lab: Lab) -> None:
-    """When the context is full, a new session gets the task and a note that the work is in the worktree."""
-    lab.agent("""
-        init()
-        if "became too long" not in prompt:
-            api_error(400, "Prompt is too long")
-        result("done" if prompt.endswith("Work.\\n") else prompt)
-    """)
-    turn_result = await lab.run_turn()
-    assert turn_result.outcome.text == "done"
-    assert lab.journal == ["start new", "start new"]
-    assert lab.returned == []
 
 
 @pytest.mark.parametrize(

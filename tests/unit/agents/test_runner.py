@@ -19,11 +19,11 @@ from fakes.runners import ENDS_SECONDS, Runner, copy_packages
 from fakes.waiting import wait_until
 
 from septet.agents.outcomes.endings import RESTARTED
-from septet.agents.sandbox.runner_connection import await_sweep, take_lock
+from septet.agents.sandbox.runner_connection import await_sweep
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.supervisor.recorder import is_recorder
 from septet.agents.turns.warm import warm_orders
-from septet.errors import AgentCrashedError, AlreadyRunningError
+from septet.errors import AgentCrashedError
 
 pytestmark = pytest.mark.law
 
@@ -174,21 +174,6 @@ async def test_a_runner_keeps_no_zombie_and_agents_none_of_its_descriptors(serve
     turn_result = await served.run_turn()
     assert str(runner.folder) not in (turn_result.outcome.text or str(runner.folder))
     await wait_until(lambda: process.children() == [])
-
-
-async def test_a_second_runner_of_a_state_directory_is_refused(served: Lab, runner: Runner) -> None:
-    """Only one runner holds the lock, and neither agent nor supervisor keeps it after the runner's end."""
-    process = runner.start()
-    served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
-    attempt = asyncio.ensure_future(served.run_turn())
-    await served.said("assistant")
-    with pytest.raises(AlreadyRunningError, match="Another runner"):
-        take_lock(runner.folder)
-    process.kill()
-    process.wait(ENDS_SECONDS)
-    os.close(take_lock(runner.folder))
-    with pytest.raises(AgentCrashedError):
-        await attempt
 
 
 @pytest.mark.parametrize("backlog", [0, 8])

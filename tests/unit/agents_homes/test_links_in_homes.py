@@ -1,6 +1,5 @@
 """A guest owns its whole home, but no link that it leaves there leads the engine out of the home."""
 
-import json
 import os
 from pathlib import Path
 
@@ -56,20 +55,6 @@ def test_the_login_behind_a_link_is_neither_replaced_nor_removed(agent: str, tmp
     assert users.read_bytes() == before
     home.prepare(None, HOUR)
     assert users.read_bytes() == before
-
-
-def test_settings_behind_a_link_stay_as_they_are(tmp_path: Path) -> None:
-    """The reduced settings are written into the home alone, and not through the link."""
-    settings = tmp_path / "user" / ".config" / "opencode" / "opencode.json"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps({"model": "a-model", "mcp": {"own": {}}}))
-    before = settings.read_bytes()
-    home = home_of(tmp_path, "opencode")
-    home.prepare(None, HOUR)
-    lead_out(home, ".config", tmp_path / "user" / ".config")
-    home.prepare(None, HOUR)
-    assert settings.read_bytes() == before
-    assert "mcp" not in json.loads((home.root / ".config/opencode/opencode.json").read_bytes())
 
 
 def test_a_session_is_found_behind_no_link_and_written_behind_none(tmp_path: Path) -> None:

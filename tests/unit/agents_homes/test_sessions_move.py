@@ -20,8 +20,8 @@ SESSIONS = {
 
 
 @pytest.mark.parametrize("agent", SESSIONS)
-def test_a_session_of_an_earlier_release_moves_over(agent: str, tmp_path: Path) -> None:
-    """Only the named session moves, and the next run keeps what the run before added."""
+def test_a_session_moves_over_and_back(agent: str, tmp_path: Path) -> None:
+    """Only the named session moves, and the copy that was changed last counts: the user's or the work order's."""
     home = home_of(tmp_path, agent)
     for each in (ID, OTHER):
         path = tmp_path / "user" / SESSIONS[agent].format(id=each)
@@ -30,39 +30,16 @@ def test_a_session_of_an_earlier_release_moves_over(agent: str, tmp_path: Path) 
     home.prepare(ID, 60)
     name = SESSIONS[agent].format(id=ID)
     assert [path for path in home.root.rglob("*") if path.is_file()] == [home.root / name]
-    (home.root / name).write_text("went on")
+    inside, users = home.root / name, tmp_path / "user" / name
+    inside.write_text("went on")
     home.prepare(ID, 60)
-    assert (home.root / name).read_text() == "went on"
-
-
-@pytest.mark.parametrize("agent", SESSIONS)
-def test_a_session_comes_back_where_no_sandbox_confines_and_moves_again(agent: str, tmp_path: Path) -> None:
-    """The copy that was changed last counts, whether it is the user's or the work order's."""
-    home = home_of(tmp_path, agent)
-    home.prepare(None, 60)
-    inside, users = (root / SESSIONS[agent].format(id=ID) for root in (home.root, tmp_path / "user"))
-    inside.parent.mkdir(parents=True, exist_ok=True)
-    inside.write_text("confined")
+    assert inside.read_text() == "went on"
+    home.give_session_to_user(ID)
+    assert users.read_text() == "went on"
+    users.write_text("went on, unconfined")
     os.utime(inside, (1_000_000, 1_000_000))
-    home.give_session_to_user(ID)
-    assert users.read_text() == "confined"
-    users.write_text("confined, unconfined")
     home.prepare(ID, 60)
-    assert inside.read_text() == "confined, unconfined"
-
-
-def test_a_session_that_a_guest_has_made_a_link_comes_back_to_nobody(tmp_path: Path) -> None:
-    """A session that is a link, or lies behind a link, is not copied to the user's home."""
-    home = home_of(tmp_path, "claude")
-    home.prepare(None, 60)
-    (tmp_path / "secrets").mkdir()
-    (tmp_path / "secrets" / f"{ID}.jsonl").write_text("secret")
-    (home.root / ".claude" / "projects").mkdir()
-    (home.root / ".claude/projects/way").symlink_to(tmp_path / "secrets")
-    (home.root / ".claude/projects/own").mkdir()
-    (home.root / f".claude/projects/own/{ID}.jsonl").symlink_to(tmp_path / "secrets" / f"{ID}.jsonl")
-    home.give_session_to_user(ID)
-    assert not (tmp_path / "user").exists()
+    assert inside.read_text() == "went on, unconfined"
 
 
 @pytest.mark.parametrize("session_id", ["*", "../../secret", "", "a/b"])
