@@ -1,10 +1,12 @@
 """A host on which the agents of one work order run."""
 
+import asyncio
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
+import pytest
 from fakes.agent_programs import agent_program
 from fakes.scripted_program import write_scripted_program
 from fakes.waiting import wait_until
@@ -13,6 +15,7 @@ from fakes.warm_programs import warm_program
 from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
+from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.runs.folders import RUN_VARIABLE, Run
 from septet.agents.runs.lease import Lease
 from septet.agents.runs.records import RunKey
@@ -103,6 +106,11 @@ class Lab:
         """Release an agent that waits for `../go`."""
         (self.root / "go").touch()
 
+    async def begun(self, event: str) -> tuple["asyncio.Future[TurnResult]", Run]:
+        """Begin an attempt, and wait for an event of its agent; return the attempt and the run."""
+        attempt = asyncio.ensure_future(self.run_turn())
+        return attempt, await self.said(event)
+
     async def said_anew(self, event: str) -> Run:
         """Forget earlier events, wait until an agent prints an event of this name, and return its run."""
         self.progress.clear()
@@ -113,6 +121,20 @@ class Lab:
         told = await wait_until(lambda: [told for told in self.progress if told.last_event == event])
         await wait_until(lambda: is_signed(told[0].run))
         return told[0].run
+
+
+async def dropped(attempt: "asyncio.Future[TurnResult]") -> None:
+    """Cancel an attempt, as the end of its worker does."""
+    attempt.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await attempt
+
+
+def end_of(run: Run) -> ExitRecord:
+    """Return the record of a run's end."""
+    record = run.exit()
+    assert record is not None
+    return record
 
 
 def is_signed(run: Run) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from fakes.agent_lab import end_of
 from fakes.run_records import RECORD
 
 from septet.agents.outcomes.outcome import ExitRecord
@@ -43,6 +44,4 @@ def test_a_run_whose_supervisor_was_killed_is_lost(supervised: tuple[Run, int]) 
     run, lock = supervised
     os.close(lock)
     finalize_run(run)
-    end = run.exit()
-    assert end is not None
-    assert end.cause == "lost"
+    assert end_of(run).cause == "lost"

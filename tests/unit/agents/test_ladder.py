@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from fakes.agent_lab import Lab, agent_of, carriers, mark_of, supervisor_of
+from fakes.agent_lab import Lab, agent_of, carriers, dropped, end_of, mark_of, supervisor_of
 from fakes.waiting import wait_until
 
 from activities.turns.turn_budget import run_turn
@@ -159,16 +159,13 @@ async def test_a_killed_supervisor_takes_its_agent_along_and_its_leftovers_are_s
             time.sleep(300)
         result("done")
     """)
-    attempt = asyncio.ensure_future(lab.run_turn())
-    run = await lab.said("assistant")
+    attempt, run = await lab.begun("assistant")
     assert len(carriers(mark_of(run))) == 2
     os.kill(supervisor_of(run), signal.SIGKILL)
     turn_result = await attempt
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
     assert carriers(mark_of(run)) == []
-    record = run.exit()
-    assert record is not None
-    assert record.cause == "lost"
+    assert end_of(run).cause == "lost"
 
 
 async def test_an_agent_whose_container_ended_is_resumed_however_often_that_happens(lab: Lab) -> None:
@@ -177,9 +174,7 @@ async def test_an_agent_whose_container_ended_is_resumed_however_often_that_happ
     for _ in range(4):
         attempt = asyncio.ensure_future(lab.run_turn())
         run = await lab.said_anew("assistant")
-        attempt.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await attempt
+        await dropped(attempt)
         supervisor = psutil.Process(supervisor_of(run))
         supervisor.kill()
         await wait_until(run.lives, not_)
@@ -265,16 +260,13 @@ async def test_another_workflow_run_ends_what_it_finds_and_starts_anew(lab: Lab)
     assert lab.returned == ["returned to the checkpoint"]
     superseded = await stale
     assert (superseded.outcome.ended, superseded.outcome.kind) == ("cancelled", "superseded")
-    record = run.exit()
-    assert record is not None
-    assert record.why == "superseded"
+    assert end_of(run).why == "superseded"
 
 
 async def test_a_cancelled_agent_is_ended_with_all_that_it_started(lab: Lab) -> None:
     """The end of an agent ends its tools too, and the attempt reports that the agent was cancelled."""
     lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); time.sleep(300)")
-    attempt = asyncio.ensure_future(lab.run_turn())
-    run = await lab.said("assistant")
+    attempt, run = await lab.begun("assistant")
     record = await end_agent(run, "cancelled")
     assert record is not None
     assert (record.cause, record.why, record.swept) == ("ended", "cancelled", 1)
@@ -306,8 +298,7 @@ async def test_what_an_agent_leaves_in_the_background_is_waited_for_a_moment(lab
 async def test_a_cancel_does_not_wait_for_what_an_agent_left(lab: Lab) -> None:
     """A request to end an agent that has already ended returns without a wait for its background processes."""
     lab.agent("init(); detached(lambda: time.sleep(300)); turn('m1'); result('done')")
-    attempt = asyncio.ensure_future(lab.run_turn())
-    run = await lab.said("result/success")
+    attempt, run = await lab.begun("result/success")
     await wait_until(partial(psutil.pid_exists, agent_of(run)), not_)
     began = time.monotonic()
     record = await end_agent(run, "cancelled")
@@ -447,8 +438,7 @@ async def test_a_long_state_directory_is_no_hindrance(lab: Lab) -> None:
     deep = lab.root / ("d" * 100) / ("e" * 100)
     lab.runtime = replace(lab.runtime, runs=replace(lab.runtime.runs, root=deep / "runs"))
     lab.agent("init(); time.sleep(300)")
-    attempt = asyncio.ensure_future(lab.run_turn())
-    run = await lab.said("system/init")
+    attempt, run = await lab.begun("system/init")
     await end_agent(run, "cancelled")
     assert (await attempt).outcome.ended == "cancelled"
 

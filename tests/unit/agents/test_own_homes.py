@@ -7,7 +7,7 @@ from dataclasses import replace
 from uuid import uuid4
 
 import pytest
-from fakes.agent_lab import Lab
+from fakes.agent_lab import Lab, dropped
 from fakes.guest_paths import guest_paths
 from fakes.logins import HOUR, log_in, login
 from fakes.waiting import wait_until
@@ -103,9 +103,7 @@ async def test_a_login_that_an_agent_refreshed_without_a_worker_is_not_lost(own:
     request = turn_of(own)
     attempt = asyncio.ensure_future(carried(own, request))
     run = await own.said("assistant")
-    attempt.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await attempt
+    await dropped(attempt)
     own.let_go()
     await wait_until(lambda: run.exit() is not None)
     assert "refresh-ann-1" in users.read_text()

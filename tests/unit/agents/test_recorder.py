@@ -1,6 +1,5 @@
 """An agent's output reaches the disk even if supervisor or recorder dies, and the prompt cannot be changed."""
 
-import asyncio
 import os
 import signal
 from collections.abc import Iterator
@@ -41,8 +40,7 @@ def stopped(pid: int) -> Iterator[None]:
 async def test_a_result_counts_that_came_while_the_supervisor_stood_still(lab: Lab) -> None:
     """The result is on disk while the supervisor is stopped, and counts after the supervisor is killed."""
     lab.agent(PRINTS)
-    attempt = asyncio.ensure_future(lab.run_turn())
-    run = await lab.said("system/init")
+    attempt, run = await lab.begun("system/init")
     supervisor = supervisor_of(run)
     with stopped(supervisor):
         lab.let_go()
@@ -55,8 +53,7 @@ async def test_a_result_counts_that_came_while_the_supervisor_stood_still(lab: L
 async def test_the_run_lives_until_all_is_written_that_a_killed_supervisors_agent_had_printed(lab: Lab) -> None:
     """The stopped recorder still writes the contents of the pipe after the supervisor has died."""
     lab.agent(PRINTS)
-    attempt = asyncio.ensure_future(lab.run_turn())
-    run = await lab.said("system/init")
+    attempt, run = await lab.begun("system/init")
     with stopped(recorder_of(run)):
         lab.let_go()
         await wait_until((lab.root / "printed").exists)
@@ -69,8 +66,7 @@ async def test_the_run_lives_until_all_is_written_that_a_killed_supervisors_agen
 async def test_a_killed_recorder_is_replaced(lab: Lab) -> None:
     """The agent continues, and its later output is recorded."""
     lab.agent(ENDS)
-    attempt = asyncio.ensure_future(lab.run_turn())
-    run = await lab.said("system/init")
+    attempt, run = await lab.begun("system/init")
     killed = recorder_of(run)
     os.kill(killed, signal.SIGKILL)
     assert await wait_until(lambda: recorder_of(run) not in {0, killed})

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from fakes.agent_lab import Lab, carriers, mark_of, naming, supervisor_of
+from fakes.agent_lab import Lab, carriers, dropped, end_of, mark_of, naming, supervisor_of
 from fakes.runners import ENDS_SECONDS, Runner, copy_packages
 from fakes.waiting import wait_until
 
@@ -77,15 +77,13 @@ async def test_a_killed_runner_takes_its_agents_along_and_they_are_resumed(serve
     """Without a runner the attempt reports a retryable error; the next runner's agent resumes the dead session."""
     process = runner.start()
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
-    attempt = asyncio.ensure_future(served.run_turn())
-    run = await served.said("assistant")
+    attempt, run = await served.begun("assistant")
     process.kill()
     with pytest.raises(AgentCrashedError, match="No runner answers") as caught:
         await attempt
     assert (caught.value.retryable, "septet runner" in caught.value.remedy) == (True, True)
     assert carriers(mark_of(run)) == []
-    record = run.exit()
-    assert record is not None
+    record = end_of(run)
     assert (record.cause, record.why) == ("lost", RESTARTED)
     assert served.runtime.runs.of("wo-1") == [run]
     runner.start()
@@ -102,9 +100,7 @@ async def test_a_runner_that_was_replaced_unseen_is_known(served: Lab, runner: R
         process = runner.start()
         attempt = asyncio.ensure_future(served.run_turn())
         await served.said_anew("assistant")
-        attempt.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await attempt
+        await dropped(attempt)
         process.kill()
         process.wait(ENDS_SECONDS)
     runner.start()
@@ -118,15 +114,13 @@ async def test_what_a_killed_supervisor_leaves_is_killed_by_the_runner(served: L
     """The runner kills escaped tools, which are its children, before the session is resumed."""
     runner.start()
     served.agent(ESCAPES)
-    attempt = asyncio.ensure_future(served.run_turn())
-    run = await served.said("assistant")
+    attempt, run = await served.begun("assistant")
     await wait_until(lambda: naming(served.worktree / "left"))
     os.kill(supervisor_of(run), signal.SIGKILL)
     turn_result = await attempt
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "resume")
     assert (carriers(mark_of(run)), naming(served.worktree / "left")) == ([], [])
-    record = run.exit()
-    assert record is not None
+    record = end_of(run)
     assert (record.cause, record.why) == ("lost", "")
 
 
@@ -149,14 +143,12 @@ async def test_a_runner_that_is_told_to_end_lets_its_agents_end_in_good_order(se
     """SIGTERM of the runner ends its agents in order, keeps their records, and costs none of their tries."""
     process = runner.start()
     served.agent("init(); turn('m1'); wait_for('../go'); result('done')")
-    attempt = asyncio.ensure_future(served.run_turn())
-    run = await served.said("assistant")
+    attempt, run = await served.begun("assistant")
     process.terminate()
     assert await asyncio.to_thread(process.wait, ENDS_SECONDS) == 0
     with pytest.raises(AgentCrashedError, match="told to stop"):
         await attempt
-    record = run.exit()
-    assert record is not None
+    record = end_of(run)
     assert (record.cause, record.signal) == ("terminated", signal.SIGTERM)
     runner.start()
     served.let_go()
@@ -215,8 +207,7 @@ async def test_a_runner_lets_be_written_what_a_killed_supervisors_agent_had_prin
     """The runner kills what the supervisor left, except the recorder, so that the result counts."""
     runner.start()
     served.agent("init(); wait_for('../go'); result('done'); open('../printed', 'w').close(); time.sleep(300)")
-    attempt = asyncio.ensure_future(served.run_turn())
-    run = await served.said("system/init")
+    attempt, run = await served.begun("system/init")
     supervisor = psutil.Process(supervisor_of(run))
     recorder = next(child for child in supervisor.children() if is_recorder(child.pid))
     recorder.suspend()

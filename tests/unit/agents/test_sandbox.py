@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes.agent_lab import Lab, agent_of, carriers, mark_of, naming, supervisor_of
+from fakes.agent_lab import Lab, agent_of, carriers, dropped, mark_of, naming, supervisor_of
 from fakes.bundled_bubblewrap import copy_bundled
 from fakes.waiting import wait_until
 
@@ -44,8 +44,7 @@ ESCAPES = """
 async def test_nothing_of_an_agent_outlives_it(confined: Lab, killed: Callable[[Run], int] | None) -> None:
     """All tools die with an agent that is cancelled or dies; without a sandbox a killed supervisor leaves one."""
     confined.agent(ESCAPES)
-    attempt = asyncio.ensure_future(confined.run_turn())
-    run = await confined.said("assistant")
+    attempt, run = await confined.begun("assistant")
     (tool,) = naming(confined.worktree / "escaped")
     assert carriers(mark_of(run))
     if killed is None:
@@ -75,8 +74,7 @@ async def test_an_agent_is_asked_to_end_before_it_is_killed(confined: Lab) -> No
         turn("m1")
         time.sleep(300)
     """)
-    attempt = asyncio.ensure_future(confined.run_turn())
-    run = await confined.said("assistant")
+    attempt, run = await confined.begun("assistant")
     record = await end_agent(run, "cancelled")
     await attempt
     assert confined.journal == ["start new", "leaves in good order"]
@@ -125,11 +123,8 @@ async def test_a_sandbox_that_fails_says_why(lab: Lab) -> None:
 async def test_an_agent_in_a_sandbox_is_adopted(confined: Lab) -> None:
     """The attempt after a cancelled one adopts the living agent."""
     confined.agent("init(); turn('m1'); wait_for('../go'); result('done')")
-    attempt = asyncio.ensure_future(confined.run_turn())
-    await confined.said("assistant")
-    attempt.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await attempt
+    attempt, _ = await confined.begun("assistant")
+    await dropped(attempt)
     attempt = asyncio.ensure_future(confined.run_turn())
     await wait_until(lambda: [each for each in confined.progress if each.epoch == 2])
     confined.let_go()

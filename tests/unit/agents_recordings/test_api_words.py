@@ -149,7 +149,7 @@ OTHERS: Final = (
     (None, "This organization has been disabled.", "permission"),
     (None, "There's an issue with the selected model (x-1). It may not exist.", "unknown_model"),
     (None, "The 'x-1' model is not supported when using Codex with a ChatGPT account.", "unknown_model"),
-    (None, "models/nope is not found", "unknown_model"),
+    (None, '[API Error: {"error":{"code":404,"message":"models/nope is not found"}}]', "unknown_model"),
     (None, "Overloaded", "overloaded"),
     (None, "We're currently experiencing high demand, which may cause temporary errors.", "overloaded"),
     (None, "unexpected status 503 Service Unavailable: try later", "server_error"),
@@ -158,7 +158,7 @@ OTHERS: Final = (
     (None, "exception TypeError: fetch failed sending request", "network"),
     (429, "too many tokens per minute for this model", "rate_limit"),
     (402, "402 You have no quota", "rate_limit"),
-    (400, "You have reached your specified API usage limits.", "rate_limit"),
+    (400, "specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.", "rate_limit"),
     (None, "Total usage est:       1 Premium request", "unknown"),  # copilot prints its usage after each run
     (None, " gpt-5  9 in, 1 out (Est. 0.33 Premium requests)", "unknown"),
 )

@@ -92,7 +92,8 @@ def test_claude_s_own_word_for_an_error_counts_where_its_sentence_is_new(error: 
 )
 def test_a_limit_that_only_stderr_names_is_waited_for(stderr: str) -> None:
     """Gemini may name its limit on stderr only, and ends with 1 after `init`."""
-    outcome = outcome_of("gemini", INIT, end=BAD, stderr=stderr)
+    end = ExitRecord("exited", exit_code=1, ended_at="2026-11-28T12:00:00.000Z")
+    outcome = outcome_of("gemini", INIT, end=end, stderr=stderr)
     assert (outcome.kind, outcome.retry_after_seconds, outcome.retry_is_named) == ("rate_limit", 11117.0, True)
 
 

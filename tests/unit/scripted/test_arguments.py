@@ -1,26 +1,12 @@
 """Claude's command line, and the arguments that claude refuses."""
 
 import io
-import json
 
 import pytest
 from fakes.scripted_agent import ScriptedAgent
 
 from septet.agents.scripted.arguments import RefusalError, parse
 from septet.agents.scripted.program import Program
-
-
-def test_the_arguments_of_a_step_are_understood() -> None:
-    """The agent accepts all flags of a step's run, with `=` and without."""
-    schema = {"type": "object"}
-    arguments = parse(
-        [
-            *("-p", "--output-format", "stream-json", "--verbose", "--model=m", "--max-turns", "7"),
-            *("--tools=", "--dangerously-skip-permissions", "--json-schema", json.dumps(schema)),
-        ]
-    )
-    assert (arguments.model, arguments.max_turns, arguments.schema) == ("m", 7, schema)
-    assert (arguments.permission_mode, arguments.without_tools) == ("bypassPermissions", True)
 
 
 @pytest.mark.parametrize(

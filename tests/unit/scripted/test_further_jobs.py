@@ -1,6 +1,5 @@
 """The scripted agent in a pipeline: its solutions are true and follow the issue's words."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,13 +31,13 @@ def planned(agent: ScriptedAgent, issue_id: str, body: str) -> SolutionAnswer:
     return SolutionAnswer.model_validate(ran.answer, strict=False)
 
 
-def executed(agent: ScriptedAgent, issue_id: str, solution: SolutionAnswer, scenario: Any = "") -> Ran:
+def executed(agent: ScriptedAgent, issue_id: str, solution: SolutionAnswer) -> Ran:
     """Execute a solution, and return the run."""
     progress = Progress(issue_class=IssueClass.BUG, plan_path=solution.plan_path, branch_name="b")
     filled = values(Step.IMPLEMENT_PLAN, workspace(agent, issue_id), progress, {})
     command = load(Step.IMPLEMENT_PLAN, IssueClass.BUG, lambda _path: None)
     note = executor_note("p1", issue_id, solution)
-    return agent.run(prompt(command, filled, note), scenario=scenario)
+    return agent.run(prompt(command, filled, note))
 
 
 @pytest.mark.parametrize("changelog", ["", "# Changes\n\n## Unreleased\n"])
@@ -59,22 +58,3 @@ def test_what_is_predicted_is_what_changes(agent: ScriptedAgent, changelog: str)
     assert (agent.folder / "a.txt").read_text() == "new\n"
     assert (agent.folder / "deep/b.txt").read_text() == "one line\n"
     assert (solutions["7"] & solutions["8"]) == ({"CHANGELOG.md"} if changelog else set())
-
-
-def test_an_execution_fails_or_claims_too_much_where_the_scenario_says_so(agent: ScriptedAgent) -> None:
-    """The scenario `refuse` fails the execution, and `put_over` replaces a field of the answer."""
-    solution = planned(agent, "7", "Write `x` into `a.txt`.")
-    refused = executed(agent, "7", solution, scenario="refuse").answer
-    assert refused["status"] == "failed"
-    assert {task["status"] for task in refused["tasks"]} == {"failed"}
-    claimed = executed(agent, "7", solution, scenario={"steps": {"*": {"put_over": {"files_modified": ["z"]}}}})
-    assert claimed.answer["files_modified"] == ["z"]
-    assert not Path(agent.folder, "z").exists()
-
-
-def test_a_solution_with_nothing_to_change_fails(agent: ScriptedAgent) -> None:
-    """A solution without a change fails with its tasks, and its summary has the reason."""
-    solution = planned(agent, "7", "add(1, 2) gives -1")
-    failed = executed(agent, "7", solution).answer
-    assert (failed["status"], {task["status"] for task in failed["tasks"]}) == ("failed", {"failed"})
-    assert failed["summary"].startswith("The issue spells out no change")

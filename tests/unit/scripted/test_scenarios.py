@@ -82,16 +82,6 @@ def test_the_finalizer_repairs_as_often_as_the_scenario_says(
             assert ("structured_output" in final.result) is repaired
 
 
-def test_edits_can_be_given(agent: ScriptedAgent, plan: Path) -> None:
-    """The agent writes and deletes the files that a scenario lists."""
-    edits = {"new/a.txt": "alpha\n", "b.txt": "beta\n", "specs/p.md": None}
-    ran = agent.run(IMPLEMENT, scenario={"steps": {"implement_plan": {"edits": edits}}})
-    assert (agent.folder / "new" / "a.txt").read_text() == "alpha\n"
-    assert not plan.exists()
-    assert ran.tools() == ["Write", "Write", "Bash"]
-    assert ran.answer["success"] is True
-
-
 def first_line(process: subprocess.Popen[bytes]) -> bytes:
     """Return the next line of stdout."""
     assert process.stdout is not None

@@ -53,17 +53,6 @@ def test_the_finalizer_gets_the_json_without_touching_a_file(agent: ScriptedAgen
     assert plan.read_text() == "touched"
 
 
-def test_the_finalizer_of_a_killed_run_answers_without_working(agent: ScriptedAgent) -> None:
-    """After a killed run a turn without tools returns the expected answer and edits no file."""
-    prompt = '# build_plan_bug\n\n<issue>\n{"title": "Mend it"}\n</issue>\n'
-    process = agent.start(prompt, scenario={"steps": {"*": {"edits": {}, "crash_after_edits": 1}}})
-    out, _ = process.communicate(timeout=30)
-    session = json.loads(out.splitlines()[0])["session_id"]
-    ran = agent.run("JSON only.", "--resume", session, "--tools", "")
-    assert ran.answer["plan_path"] == "specs/wo-7-planner-mend-it.md"
-    assert list(agent.folder.iterdir()) == []
-
-
 def test_starts_are_counted_across_threads_and_folders(agent: ScriptedAgent) -> None:
     """Starts in a folder get different numbers across threads, and each folder counts by itself."""
     memory = Memory(agent.home / "m")
