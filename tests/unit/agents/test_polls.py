@@ -3,8 +3,6 @@
 import asyncio
 import threading
 
-import pytest
-
 from septet.agents.turns.follow import Polls
 
 SECONDS = 0.05
@@ -46,16 +44,3 @@ async def test_trouble_with_one_stream_is_no_others() -> None:
     assert results[1] is None
     await polls.catch_up(good, SECONDS)
     assert len(good.threads) == 2
-
-
-async def test_who_is_cancelled_is_not_waited_for() -> None:
-    """A cancelled poll ends at once, and the other stream is still read."""
-    polls, good = Polls(), ToldStream()
-    cancelled = asyncio.create_task(polls.catch_up(ToldStream(), SECONDS))
-    other = asyncio.create_task(polls.catch_up(good, SECONDS))
-    await asyncio.sleep(0)
-    cancelled.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await cancelled
-    await other
-    assert len(good.threads) == 1
