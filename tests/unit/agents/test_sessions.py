@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from septet.agents.clis.adapter import Machine
-from septet.agents.clis.claude.adapter import CLAUDE, SCRIPTED
-from septet.agents.clis.copilot.adapter import COPILOT
+from septet.agents.clis.claude.adapter import CLAUDE
 from septet.agents.runs.sessions import pack_session, unpack_session
 from septet.errors import AgentError
 
@@ -50,15 +49,6 @@ def test_a_session_that_comes_back_to_a_host_is_as_it_was_left_elsewhere(tmp_pat
     assert at_home.read_text() == "first turn\nsecond turn\n"
 
 
-def test_the_cli_s_own_variable_says_where_its_folder_is(tmp_path: Path) -> None:
-    """A session is found in the folder that the CLI's variable names."""
-    session = tmp_path / "memory" / "sessions" / f"{ID}.json"
-    session.parent.mkdir(parents=True)
-    session.write_text("{}")
-    assert pack_session(SCRIPTED, ID, Machine({"SEPTET_SCRIPTED_HOME": str(tmp_path / "memory")})) is not None
-    assert pack_session(SCRIPTED, ID, host(tmp_path)) is None
-
-
 @pytest.mark.parametrize("session_id", ["*", "../../secret", "", "a/b"])
 def test_an_id_is_no_pattern_and_no_path(tmp_path: Path, session_id: str) -> None:
     """A session's id that is a pattern or a path finds no file."""
@@ -76,11 +66,6 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     (folder / f"{ID}.jsonl").symlink_to(tmp_path / "secret")
     assert pack_session(CLAUDE, ID, host(tmp_path)) is None
-
-
-def test_a_cli_whose_sessions_are_no_files_has_none(tmp_path: Path) -> None:
-    """A CLI whose sessions are no plain files has no session to pack."""
-    assert pack_session(COPILOT, ID, host(tmp_path)) is None
 
 
 @pytest.mark.parametrize("name", ["../evil.jsonl", "/tmp/evil.jsonl", "projects/p/../../x.jsonl", "settings.json"])

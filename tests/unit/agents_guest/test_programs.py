@@ -92,11 +92,6 @@ def test_files_that_the_worker_names_are_seen(tmp_path: Path) -> None:
     assert {each.path for each in needs.bindings(())} == {script, certificates}
 
 
-def test_what_is_seen_anyway_is_not_bound_twice(tmp_path: Path) -> None:
-    """A program in a named folder, and an interpreter of the system, are not bound again."""
-    assert needs_of(executable(tmp_path / "agent", "#!/bin/sh")).bindings((tmp_path,)) == ()
-
-
 def test_links_in_a_circle_end(tmp_path: Path) -> None:
     """A program that is a link in a circle ends the search."""
     (tmp_path / "a").symlink_to("b")

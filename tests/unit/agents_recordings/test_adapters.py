@@ -1,6 +1,7 @@
 """How codex, gemini, copilot, opencode and a configured program are started."""
 
 import json
+import re
 import stat
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,12 +44,7 @@ def host(programs: dict[str, str], tmp_path: Path) -> Host:
     """Return a function that makes a machine whose worker has all kinds of keys in its environment."""
     secrets = {"GH_TOKEN": "forge", "GITHUB_TOKEN": "forge", "SEPTET_GITHUB_TOKEN": "forge", "DATABASE_URL": "x"}
     keys = dict.fromkeys(KEYS.values(), "key")
-    own = {
-        "PATH": str(Path(next(iter(programs.values()))).parent),
-        "HOME": str(tmp_path / "home"),
-        **secrets,
-        **keys,
-    }
+    own = {"PATH": str(tmp_path / "programs"), "HOME": str(tmp_path / "home"), **secrets, **keys}
     return lambda *, sandboxed=False, **env: Machine(own | env, programs, sandboxed=sandboxed)
 
 
@@ -116,20 +112,17 @@ def test_new_session_takes_the_id_that_it_is_given(name: str, host: Host) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "part"),
+    ("name", "words"),
     [
-        ("codex", ("exec", "resume")),
-        ("copilot", (f"--resume={SESSION}",)),
-        ("gemini", ("--resume", SESSION)),
-        ("opencode", ("--session", SESSION)),
+        ("codex", f"exec resume .* {SESSION} -$"),
+        ("copilot", f"--resume={SESSION}"),
+        ("gemini", f"--resume {SESSION}"),
+        ("opencode", f"--session {SESSION}"),
     ],
 )
-def test_session_is_resumed(name: str, part: tuple[str, ...], host: Host) -> None:
-    """Each CLI gets the resumed session in its own form."""
-    argv = start(name, host(), resume_id=SESSION).argv
-    first = argv.index(part[0])
-    assert argv[first : first + len(part)] == part
-    assert any(SESSION in word for word in argv)
+def test_session_is_resumed(name: str, words: str, host: Host) -> None:
+    """Each CLI gets the resumed session in its own form; codex reads the prompt from stdin after all options."""
+    assert re.search(words, " ".join(start(name, host(), resume_id=SESSION).argv))
 
 
 TURNS: Final[dict[str, dict[str, Any]]] = {
@@ -153,11 +146,6 @@ def test_model_is_asked_for(name: str, turn: str, host: Host) -> None:
     assert MODEL.get(name, ("--model", "best-1")) in set(pairwise(argv))
     without = start(name, machine, **TURNS[turn]).argv
     assert not any(word.startswith(("--model", "-m", "model=")) for word in without)
-
-
-def test_codex_reads_the_prompt_from_stdin_after_all_options(host: Host) -> None:
-    """`-` is the last argument, after the session's id."""
-    assert start("codex", host(), resume_id=SESSION).argv[-2:] == (SESSION, "-")
 
 
 @pytest.mark.parametrize(
@@ -233,11 +221,10 @@ def test_opencode_permissions_are_added_to_the_users_configuration(host: Host) -
     assert "--auto" in working.argv
 
 
-@pytest.mark.parametrize("given", ["{", "[]"])
-def test_opencode_configuration_that_is_no_object_is_refused(given: str, host: Host) -> None:
+def test_opencode_configuration_that_is_no_object_is_refused(host: Host) -> None:
     """The error names the variable, but not its content."""
     with pytest.raises(AgentError, match="OPENCODE_CONFIG_CONTENT is not a JSON object"):
-        start("opencode", host(OPENCODE_CONFIG_CONTENT=given))
+        start("opencode", host(OPENCODE_CONFIG_CONTENT="[]"))
 
 
 def test_command_is_started_without_a_shell(host: Host) -> None:

@@ -1,14 +1,11 @@
 """The output of a configured program, read as text or as events."""
 
-import json
-
 import pytest
+from fakes.agent_streams import BAD, GOOD, KILLED, lines
 
 from septet.agents.clis.adapter import Dialect
 from septet.agents.clis.command.adapter import COMMAND
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
-
-GOOD = ExitRecord("exited", exit_code=0)
 
 
 def read(printed: bytes, *, end: ExitRecord = GOOD, stderr: str = "", piece: int = 7) -> Outcome:
@@ -43,7 +40,7 @@ def test_lines_of_events_are_read_as_events() -> None:
         {"type": "text", "content": "Working."},
         {"type": "result", "result": "/feature", "usage": {"input_tokens": 5, "output_tokens": 2}},
     ]
-    outcome = read(b"\n" + b"".join(json.dumps(event).encode() + b"\n" for event in events))
+    outcome = read(b"\n" + lines(events))
     assert (outcome.ended, outcome.text, outcome.session_id) == ("ok", "/feature", "s-1")
     assert (outcome.usage.input_tokens, outcome.usage.estimated) == (5, False)
 
@@ -69,19 +66,18 @@ def test_figures_of_events_win_over_the_words_of_stderr() -> None:
     assert not read(b"Done.", stderr="Output tokens: many").usage.estimated
 
 
-@pytest.mark.parametrize("printed", [b"", b" \n\n"])
-def test_nothing_printed_is_no_result(printed: bytes) -> None:
+def test_nothing_printed_is_no_result() -> None:
     """Exit code 0 with an empty answer is no success."""
-    outcome = read(printed)
+    outcome = read(b" \n\n")
     assert (outcome.ended, outcome.kind, outcome.text) == ("no_result", "empty", None)
 
 
 @pytest.mark.parametrize(
     ("end", "stderr", "ended", "kind"),
     [
-        (ExitRecord("exited", exit_code=1), "Invalid API key", "api_error", "authentication"),
-        (ExitRecord("exited", exit_code=4), "it broke", "crashed", "exit_code"),
-        (ExitRecord("exited", signal=9), "network lost", "crashed", "signal"),
+        (BAD, "Invalid API key", "api_error", "authentication"),
+        (BAD, "it broke", "crashed", "exit_code"),
+        (KILLED, "network lost", "crashed", "signal"),
         (ExitRecord("wall_limit", signal=9), "", "limit", "wall"),
         (ExitRecord("process_limit", "processes limit of 9 reached", signal=9), "", "limit", "processes"),
         (ExitRecord("output_limit", "output limit of 9 MiB reached", signal=9), "", "limit", "output"),

@@ -14,10 +14,12 @@ from fakes.run_records import RECORD
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.network_requests import refused_in_setup
 from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.stream_times import note_written
 from septet.state import StateDir
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"
 SEPTET: Final = Path(sys.executable).with_name("septet")
+NOON: Final = 1_735_732_800
 EDITED: Final = {name: "edit_bypass" if name in {"claude", "codex"} else "edit" for name in CLIS}
 
 
@@ -82,10 +84,9 @@ def test_end_without_a_result_is_told_with_the_last_words_of_stderr(tmp_path: Pa
     ended_at = "2026-01-01T00:00:09.000Z"
     end = {"cause": "ended", "why": "cancelled", "signal": 15, "ended_at": ended_at}
     second.put("exit.json", json.dumps(end).encode())
-    answered, killed = entries(tmp_path)[-2:]
-    assert answered["time"] != ended_at
-    assert killed["time"] == ended_at
-    told = [(entry["run"], entry["kind"], entry["text"]) for entry in entries(tmp_path)]
+    found = entries(tmp_path)
+    assert [entry["time"] == ended_at for entry in found] == [False, False, True]
+    told = [(entry["run"], entry["kind"], entry["text"]) for entry in found]
     refused = "The agent's process ended: exited, exit code 2. error: unexpected argument, key ***"
     assert told == [
         ("5-implement_plan-1", "error", refused),
@@ -155,12 +156,15 @@ def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path)
     assert "refused  index.example:443  not in the list of hosts (a check)\n" in told
 
 
-def test_what_nobody_has_noted_has_the_time_of_the_streams_last_change(tmp_path: Path) -> None:
-    """Without noted times, every entry has the time of the stream's last change."""
-    run = run_of("claude", tmp_path)
-    run.stdout.write_bytes((RECORDINGS / "claude" / "edit_bypass.stdout").read_bytes())
+def test_entries_have_their_noted_times_and_others_that_of_the_streams_last_change(tmp_path: Path) -> None:
+    """A half-written note is skipped, and a disk without room for notes raises no error."""
+    run, printed = run_of("claude", tmp_path), (RECORDINGS / "claude" / "edit_bypass.stdout").read_bytes()
+    run.stdout.write_bytes(printed)
     run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')
-    os.utime(run.stdout, (0, 1_735_732_800))
-    assert {entry.time for entry in AgentLogs(StateDir(tmp_path), "wo-1").entries()} == {
-        "2025-01-01T12:00:00.000Z"
-    }
+    os.utime(run.stdout, (0, NOON + 60))
+    note_written(run, len(printed) // 2, NOON)
+    with (run.folder / "stdout.times").open("a", encoding="ascii") as notes:
+        notes.write("cut")
+    times = [entry.time for entry in AgentLogs(StateDir(tmp_path), "wo-1").entries()]
+    assert list(dict.fromkeys(times)) == ["2025-01-01T12:00:00.000Z", "2025-01-01T12:01:00.000Z"]
+    note_written(Run(tmp_path / "gone", None), 10, NOON)

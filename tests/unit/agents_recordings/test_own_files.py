@@ -18,16 +18,6 @@ def test_a_cli_has_its_own_folders_alone(name: str, tmp_path: Path) -> None:
     assert all(folder.is_dir() for folder in folders[:1])
 
 
-@pytest.mark.parametrize(
-    ("name", "variable", "folder"),
-    [("codex", "CODEX_HOME", "moved"), ("opencode", "XDG_DATA_HOME", "moved/opencode")],
-)
-def test_a_folder_that_was_moved_is_found_there(name: str, variable: str, folder: str, tmp_path: Path) -> None:
-    """The CLI's own variable names the moved folder."""
-    env = {"HOME": str(tmp_path / "home"), variable: str(tmp_path / "moved")}
-    assert own_folders(adapter_for(name), Machine(env))[0] == tmp_path / folder
-
-
 def test_what_a_cli_has_unpacked_is_named_where_it_is_there(tmp_path: Path) -> None:
     """The folder is named only after copilot has unpacked itself there."""
     host = Machine({"HOME": str(tmp_path)})

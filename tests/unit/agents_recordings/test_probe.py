@@ -11,7 +11,6 @@ from septet.agents.guest.description import World
 from septet.agents.guest.paths import NamedPath
 from septet.agents.sandbox.probe import Probe, probe
 from septet.agents.sandbox.sandbox import find_sandbox
-from septet.errors import AgentError, AgentMissingError
 
 NEEDING_LOGIN = sorted(name for name, adapter in ADAPTERS.items() if adapter.capabilities.needs_login)
 
@@ -65,27 +64,6 @@ def test_login_is_seen_by_variable_or_file(name: str, tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.touch()
     assert look(name, tmp_path, "true").login == facts.login_files[0]
-
-
-def test_root_outside_a_sandbox_is_told_with_the_remedy(tmp_path: Path) -> None:
-    """The probe reports that claude refuses root, and still reads the version."""
-    program = shell_program(tmp_path / "claude", "echo 2.1.329")
-    seen = probe(
-        adapter_for("claude"), Machine({"PATH": os.environ["PATH"]}, {"claude": program}, uid=0), tmp_path
-    )
-    assert isinstance(seen.obstacle, AgentError)
-    assert "SEPTET_SANDBOXED" in seen.obstacle.remedy
-    assert seen.in_range
-
-
-def test_program_that_is_nowhere_or_not_configured_is_an_error(tmp_path: Path) -> None:
-    """A missing program and a missing configuration raise an error; a program without versions does not."""
-    with pytest.raises(AgentMissingError):
-        probe(adapter_for("gemini"), Machine({"PATH": str(tmp_path)}), tmp_path)
-    with pytest.raises(AgentError, match="No program is configured"):
-        probe(adapter_for("command"), Machine({}), tmp_path)
-    seen = probe(adapter_for("command"), Machine({"SEPTET_COMMAND": "cat", "PATH": os.environ["PATH"]}), tmp_path)
-    assert (seen.tested, seen.version, seen.in_range) == ("", None, False)
 
 
 @pytest.mark.needs("bubblewrap")
