@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -12,18 +13,15 @@ from fakes.guest_paths import guest_paths
 from fakes.logins import HOUR, log_in, login
 from fakes.waiting import wait_until
 
-from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import World
-from septet.agents.guest.paths import NamedPath
-from septet.agents.runs.homes import Homes
-from septet.agents.runs.lease import Lease
-from septet.agents.runs.logins import Logins
+from septet.agents.guest.named_paths import NamedPath
+from septet.agents.homes.home import Homes
+from septet.agents.homes.logins import Logins
 from septet.agents.runs.records import RunKey
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.request import TurnRequest
-from septet.agents.turns.turn_runs import TurnResult
 from septet.errors import AgentCrashedError
 from septet.system.masking import MASK, mask
 
@@ -64,30 +62,24 @@ def own(lab: Lab) -> Lab:
 
 def turn_of(lab: Lab, order_id: str = "wo-1", resume_id: str | None = None, activity_id: str = "5") -> TurnRequest:
     """Return a request for a turn of claude, whose program is the lab's."""
-    host = replace(lab.runtime.host, programs={"claude": str(lab.program)})
-    turn = Turn("Work.\n", lab.worktree, resume_id=resume_id)
-    request = replace(lab.request(activity_id=activity_id, turn=turn), adapter=adapter_for("claude"))
+    runtime = replace(lab.runtime, host=replace(lab.runtime.host, programs={"claude": str(lab.program)}))
+    request = lab.request(turn=Turn("Work.\n", lab.worktree, resume_id=resume_id))
     key = RunKey(order_id, "run-1", activity_id)
-    return replace(request, key=key, order_id=order_id, runtime=replace(lab.runtime, host=host))
+    return replace(request, key=key, order_id=order_id, adapter=adapter_for("claude"), runtime=runtime)
 
 
-async def carried(lab: Lab, request: TurnRequest) -> TurnResult:
-    """Make one attempt."""
-
-    async def leave() -> None:
-        """Leave the worktree as it is."""
-
-    lease = Lease.take(lab.runtime.runs, request.key)
-    return await run_turn(request, lease=lease, on_progress=lab.progress.append, leave_work=leave)
+def sign_in(lab: Lab, valid_seconds: float = 8 * HOUR, account: str = "ann") -> Path:
+    """Give the user a login that the lab's agent refreshes, and return the user's file."""
+    (lab.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR, account)))
+    lab.agent(REFRESHES)
+    return log_in(lab.root / "user", "claude", login("claude", 1, valid_seconds, account))
 
 
 async def test_a_refreshed_login_is_the_users_when_the_turn_is_over(own: Lab) -> None:
     """The user's file gets the refreshed login, and the work order's home keeps no copy."""
-    users = log_in(own.root / "user", "claude", login("claude", 1))
-    (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    users = sign_in(own)
     own.let_go()
-    own.agent(REFRESHES)
-    assert (await carried(own, turn_of(own))).outcome.text == "done"
+    assert (await own.run_turn(turn_of(own))).outcome.text == "done"
     assert own.journal == ["start new", "has refresh-ann-2"]
     assert json.loads(users.read_bytes())["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"
     assert json.loads(users.read_bytes())["mcpOAuth"] == {"a-server": "key-of-a-server"}
@@ -97,17 +89,15 @@ async def test_a_refreshed_login_is_the_users_when_the_turn_is_over(own: Lab) ->
 
 async def test_a_login_that_an_agent_refreshed_without_a_worker_is_not_lost(own: Lab) -> None:
     """The next attempt writes the refreshed login back and leaves no copy in the work order's home."""
-    users = log_in(own.root / "user", "claude", login("claude", 1))
-    (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR)))
-    own.agent(REFRESHES)
+    users = sign_in(own)
     request = turn_of(own)
-    attempt = asyncio.ensure_future(carried(own, request))
+    attempt = asyncio.ensure_future(own.run_turn(request))
     run = await own.said("assistant")
     await dropped(attempt)
     own.let_go()
     await wait_until(lambda: run.exit() is not None)
     assert "refresh-ann-1" in users.read_text()
-    turn_result = await carried(own, request)
+    turn_result = await own.run_turn(request)
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "read")
     assert "refresh-ann-2" in users.read_text()
     assert not (own.root / "state/homes/wo-1/claude/.claude/.credentials.json").exists()
@@ -116,24 +106,20 @@ async def test_a_login_that_an_agent_refreshed_without_a_worker_is_not_lost(own:
 async def test_a_login_is_masked_also_where_no_sandbox_confines_its_agent(own: Lab) -> None:
     """The old and the refreshed login are masked, although the agent uses the user's own home."""
     account = f"ann-{uuid4()}"
-    log_in(own.root / "user", "claude", login("claude", 1, account=account))
-    (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR, account)))
+    sign_in(own, account=account)
     own.let_go()
-    own.agent(REFRESHES)
     own.runtime = replace(own.runtime, sandbox=Sandbox())
-    await carried(own, turn_of(own))
+    await own.run_turn(turn_of(own))
     assert own.journal == ["start new", f"has refresh-{account}-2"]
     assert mask(f"refresh-{account}-1 refresh-{account}-2") == f"{MASK} {MASK}"
 
 
 async def test_two_agents_do_not_refresh_a_login_at_once(own: Lab) -> None:
     """The second agent waits until the first has refreshed the login, and gets the refreshed login."""
-    log_in(own.root / "user", "claude", login("claude", 1, HOUR / 4))
-    (own.root / "refreshed.json").write_text(json.dumps(login("claude", 2, 9 * HOUR)))
-    own.agent(REFRESHES)
-    first = asyncio.ensure_future(carried(own, turn_of(own)))
+    sign_in(own, HOUR / 4)
+    first = asyncio.ensure_future(own.run_turn(turn_of(own)))
     await own.said("assistant")
-    second = asyncio.ensure_future(carried(own, turn_of(own, "wo-2")))
+    second = asyncio.ensure_future(own.run_turn(turn_of(own, "wo-2")))
     await asyncio.sleep(0.5)
     assert own.journal == ["start new"]
     own.let_go()
@@ -143,14 +129,12 @@ async def test_two_agents_do_not_refresh_a_login_at_once(own: Lab) -> None:
 
 async def test_an_attempt_does_not_wait_without_end_for_a_login_that_another_agent_refreshes(own: Lab) -> None:
     """The attempt fails, is retryable, and keeps the writer's lock free."""
-    log_in(own.root / "user", "claude", login("claude", 1, HOUR / 4))
-    (own.root / "refreshed.json").touch()
-    own.agent(REFRESHES)
-    first = asyncio.ensure_future(carried(own, turn_of(own)))
+    sign_in(own, HOUR / 4)
+    first = asyncio.ensure_future(own.run_turn(turn_of(own)))
     await own.said("assistant")
     own.runtime = replace(own.runtime, login_patience_seconds=0.3)
     with pytest.raises(AgentCrashedError, match="refreshes the login") as caught:
-        await carried(own, turn_of(own, "wo-2"))
+        await own.run_turn(turn_of(own, "wo-2"))
     assert (caught.value.retryable, own.journal) == (True, ["start new"])
     assert not own.runtime.runs.is_held("wo-2")
     first.cancel()
@@ -169,16 +153,13 @@ async def test_a_session_goes_on_over_the_upgrade_and_without_a_sandbox(own: Lab
             session_file.write("turn-%d\\n" % len(words))
         result(" ".join(words))
     """)
-    first = await carried(own, turn_of(own, resume_id=ID, activity_id="5"))
-    second = await carried(own, turn_of(own, resume_id=ID, activity_id="6"))
+    first = await own.run_turn(turn_of(own, resume_id=ID, activity_id="5"))
+    second = await own.run_turn(turn_of(own, resume_id=ID, activity_id="6"))
     assert path.read_text() == "begun\n"
     own.runtime = replace(own.runtime, sandbox=Sandbox())
-    third = await carried(own, turn_of(own, resume_id=ID, activity_id="7"))
-    assert [each.outcome.text for each in (first, second, third)] == [
-        "begun",
-        "begun turn-1",
-        "begun turn-1 turn-2",
-    ]
+    third = await own.run_turn(turn_of(own, resume_id=ID, activity_id="7"))
+    texts = [each.outcome.text for each in (first, second, third)]
+    assert texts == ["begun", "begun turn-1", "begun turn-1 turn-2"]
 
 
 async def test_what_the_settings_name_is_seen_in_the_home(own: Lab) -> None:
@@ -194,7 +175,7 @@ async def test_what_the_settings_name_is_seen_in_the_home(own: Lab) -> None:
         init()
         result(" ".join(seen))
     """)
-    assert (await carried(own, turn_of(own))).outcome.text == "own.md refused"
+    assert (await own.run_turn(turn_of(own))).outcome.text == "own.md refused"
 
 
 _COPILOT = """\
@@ -222,7 +203,7 @@ async def test_what_a_cli_makes_of_itself_is_made_once_for_all(own: Lab, made: s
     own.runtime = replace(own.runtime, host=replace(own.runtime.host, programs={"copilot": str(program)}))
     turns = [turn_of(own), turn_of(own, "wo-2")]
     requests = [replace(each, adapter=adapter_for("copilot"), runtime=own.runtime) for each in turns]
-    texts = [(await carried(own, each)).outcome.text or "" for each in requests]
+    texts = [(await own.run_turn(each)).outcome.text or "" for each in requests]
     (file,) = (own.root / "state/packages").glob(kept)
     assert file.read_text().strip().endswith("/workspace")
     assert texts[0] == texts[1]
@@ -236,8 +217,8 @@ async def test_a_process_that_waits_for_its_next_turn_keeps_its_login(own: Lab) 
     copy = own.root / "state/homes/wo-1/claude/.claude/.credentials.json"
     warm = turn_of(own)
     warm = replace(warm, turn=replace(warm.turn, warm=True))
-    await carried(own, warm)
+    await own.run_turn(warm)
     assert copy.exists()
     own.agent("init(); result('done')")
-    await carried(own, turn_of(own, activity_id="6"))
+    await own.run_turn(turn_of(own, activity_id="6"))
     assert not copy.exists()
