@@ -82,32 +82,6 @@ async def test_overload_that_passes_soon_is_waited_for(day: Day, begun: Begun) -
     assert step.output == "/bug"
 
 
-@pytest.mark.release
-@pytest.mark.parametrize(("cli", "times"), [("claude", 4), ("codex", 5)], indirect=["cli"])
-async def test_overload_that_lasts_is_waited_for_without_an_agent(day: Day, times: int, begun: Begun) -> None:
-    """Once the CLI has given up, the engine waits without an agent, and starts the CLI again."""
-    day.goes_wrong(Fault("classify_issue", 529 if day.cli == "claude" else 503, times=times))
-    async with begun(day) as orders:
-        await day.start(orders)
-        step = await day.done(orders, "classify_issue")
-        runs = day.runs_of("classify_issue")
-    assert step.output == "/bug"
-    assert [run.record.because for run in runs if run.record] == ["first", "waited"]
-
-
-async def test_refused_key_stops_at_once(day: Day, begun: Begun) -> None:
-    """A refused key fails the work order after one start, with a remedy."""
-    day.goes_wrong(Fault("classify_issue", 401, times=1000))
-    async with begun(day) as orders:
-        await day.start(orders)
-        task = await orders.wait(day.order_id)
-        runs = day.runs_of("classify_issue")
-    assert task.status == "failed"
-    assert task.error is not None
-    assert "log in with the agent's CLI" in task.error.remedy
-    assert len(runs) == 1
-
-
 async def test_agent_killed_in_a_tool_call_is_taken_up_again(day: Day, begun: Begun, tmp_path: Path) -> None:
     """After a SIGKILL no process of the agent lives, and its session or a new session ends the step."""
     mark = tmp_path / "in-the-tool"

@@ -37,23 +37,6 @@ async def carry_out_turn(lab: Lab, order_id: str, session_id: str | None = None,
     return turn_result
 
 
-async def test_runs_of_before_are_not_read_again(lab: Lab) -> None:
-    """Numbers and names of runs continue, even if the folders of earlier runs are damaged or gone."""
-    lab.agent(ANSWER)
-    runs = lab.runtime.runs
-    first = (await carry_out_turn(lab, "a")).run
-    assert runs.lately("wo-1") == runs.of("wo-1")
-    pass_on(runs, "wo-1")
-    (first.folder / "run.json").write_bytes(b"half wri")
-    assert runs.lately("wo-1") == []
-    second = (await carry_out_turn(lab, "b")).run
-    assert (second.record.serial if second.record else 0) == 2
-    assert [run.name for run in runs.lately("wo-1")] == [second.name]
-    assert {run.name for run in runs.of("wo-1")} == {first.name, second.name}
-    first.folder.rename(lab.root / "gone")
-    assert (await carry_out_turn(lab, "c")).run.name not in {first.name, second.name}
-
-
 async def test_a_lane_that_forgot_its_past_reads_it_again(lab: Lab) -> None:
     """A damaged sum is computed again from the folders of the runs."""
     lab.agent(ANSWER)

@@ -1,7 +1,6 @@
 """The answer ladder beyond its corpus: the order of its rungs, contracts of any kind, and its bounds."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,8 +12,6 @@ from septet.answers.plain import NotPlainError
 from septet.contracts.answers import (
     ClassifyIssueAnswer,
     CreatePullRequestAnswer,
-    PullRequestText,
-    PullRequestUrl,
 )
 from septet.errors import SeptetError
 
@@ -151,82 +148,11 @@ def test_the_better_rung_of_equal_answers_is_recorded() -> None:
     assert (answer.parsed_by, answer.warnings) == ("fence", ())
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ('{"title": "Greet", "body": ""}', PullRequestText(title="Greet", body="")),
-        ('{"url": "https://h/o/r/pull/1"}', PullRequestUrl(url="https://h/o/r/pull/1")),
-    ],
-)
-def test_a_union_is_answered_by_each_of_its_members(text: str, value: PullRequestText | PullRequestUrl) -> None:
-    """Each member of a union is an answer, also in a fence and in prose."""
-    contract: TypeAdapter[PullRequestText | PullRequestUrl] = TypeAdapter(CreatePullRequestAnswer)
-    for given in (text, f"```\n{text}\n```", f"Done: {text}.", json.dumps(text), f"[{text}]"):
-        assert read_answer(contract, given).value == value
-
-
 def test_two_forms_of_a_union_are_a_conflict() -> None:
     """An answer in both forms of a union is a conflict."""
     text = '{"title": "Greet", "body": ""} {"url": "https://h/o/r/pull/1"}'
     assert reasons(TypeAdapter(CreatePullRequestAnswer), text) == ("2 different values match. Answer with one.",)
     assert reasons(TypeAdapter(CreatePullRequestAnswer), '{"title": "Greet", "url": "https://h/o/r/pull/1"}')
-
-
-def test_a_list_is_answered_by_an_array_alone() -> None:
-    """A contract of a list takes an array of any length, and no bare object."""
-    contract = list[ClassifyIssueAnswer]
-    assert read_answer(contract, f"Two: [{BUG_JSON}, {BUG_JSON}]").value == [BUG, BUG]
-    assert read_answer(contract, f"[{BUG_JSON}]").value == [BUG]
-    assert read_answer(contract, f"```json\n[\n{BUG_JSON}\n]\n```").parsed_by == "fence"
-    assert reasons(contract, BUG_JSON)
-    assert reasons(contract, f"[{BUG_JSON}")
-    assert reasons(contract, f"[[{BUG_JSON}]]")
-
-
-def test_a_member_of_a_broken_object_is_no_answer() -> None:
-    """The reader takes no value out of a larger value that is broken."""
-    text = f'{{"approved": fals, "findings": [{BUG_JSON}]}}'
-    assert reasons(list[ClassifyIssueAnswer], text)[-1] == (
-        "The JSON in the middle of the text cannot be used: it is a part of a larger value that is broken."
-    )
-
-
-def test_an_empty_array_counts_only_where_it_stands_alone() -> None:
-    """`[]` is an answer as the whole text or in a fence of its own, but not in prose."""
-    contract = list[ClassifyIssueAnswer]
-    assert read_answer(contract, "[]") == Answer([], "json")
-    assert read_answer(contract, "Nothing:\n```json\n[ ]\n```") == Answer([], "fence")
-    assert reasons(contract, "I looked at args[] and gave up.") == ("The text holds no JSON object.",)
-    assert read_answer(contract, f"I looked at args[]: [{BUG_JSON}]").value == [BUG]
-
-
-def test_scalars_are_answers_as_the_whole_text() -> None:
-    """A scalar is an answer only as the whole text, and its type must match."""
-    assert read_answer(bool, "true") == Answer(value=True, parsed_by="json")
-    assert read_answer(str, '"true"') == Answer("true", "json")
-    assert read_answer(float, "2") == Answer(2.0, "json")
-    for contract, text in ((bool, '"true"'), (bool, "1"), (bool, "It is true"), (float, "NaN"), (float, "1e999")):
-        assert reasons(contract, text)
-    assert reasons(int, "9" * 5000)
-
-
-def test_unknown_keys_are_refused_whatever_the_contract_says() -> None:
-    """Unknown keys are refused, even if the contract would ignore them."""
-
-    @dataclass
-    class Loose:
-        name: str
-
-    assert read_answer(Loose, '{"name": "x"}').value == Loose("x")
-    assert reasons(Loose, '{"name": "x", "other": 1}')
-    assert reasons(Loose, '{"name": 1}')
-
-
-def test_true_and_one_are_two_answers() -> None:
-    """`true` and `1` are different answers, although Python calls them equal."""
-    assert reasons(dict[str, bool | int], '{"a": true} {"a": 1}') == (
-        "2 different values match. Answer with one.",
-    )
 
 
 def test_depth_is_bounded() -> None:
