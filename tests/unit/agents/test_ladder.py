@@ -1,18 +1,16 @@
 import asyncio
-import contextlib
 import os
 import re
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
 from operator import not_
-from pathlib import Path
 
 import psutil
 import pytest
+from fakes import attempting
 from fakes.agent_lab import Lab, agent_of, carriers, dropped, end_of, mark_of, supervisor_of
 from fakes.waiting import wait_until
 
@@ -35,28 +33,6 @@ from septet.errors import (
 
 pytestmark = pytest.mark.law
 
-ATTEMPTING = Path(__file__).parents[2] / "fakes" / "attempting.py"
-
-
-@contextlib.asynccontextmanager
-async def worker_that_follows(lab: Lab) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Start a worker's process that follows the lab's agent."""
-    worker = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-P", str(ATTEMPTING), str(lab.root), str(lab.program), "run-1", "5"),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        process_group=0,
-    )
-    try:
-        assert worker.stdout is not None
-        assert (await worker.stdout.readline()).startswith(b"living ")
-        yield worker
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            worker.kill()
-        await worker.communicate()
-
 
 @pytest.mark.parametrize("signals", [[signal.SIGKILL], [signal.SIGHUP, signal.SIGINT, signal.SIGTERM]])
 async def test_an_agent_survives_its_worker_and_is_adopted_from_a_new_process(
@@ -64,26 +40,19 @@ async def test_an_agent_survives_its_worker_and_is_adopted_from_a_new_process(
 ) -> None:
     """SIGKILL of the worker and signals to its group leave the agent alive; a new process adopts the agent."""
     lab.agent("init(); wait_for('../go'); result('done')")
-    async with worker_that_follows(lab) as worker:
-        for number in signals:
-            os.killpg(worker.pid, number)
-        await worker.wait()
+    argv = (sys.executable, "-P", attempting.__file__, str(lab.root), str(lab.program), "run-1", "5")
+    worker = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE, process_group=0)
+    assert worker.stdout is not None
+    assert (await worker.stdout.readline()).startswith(b"living ")
+    for number in signals:
+        os.killpg(worker.pid, number)
+    await worker.communicate()
     attempt = asyncio.ensure_future(lab.run_turn())
     await wait_until(lambda: [each for each in lab.progress if each.epoch == 2])
     lab.let_go()
     turn_result = await attempt
     assert (turn_result.outcome.text, turn_result.recovered_by) == ("done", "adopt")
     assert lab.journal == ["start new"]
-
-
-async def test_progress_is_told_as_the_stream_grows(lab: Lab) -> None:
-    """The worker reports session, last event, turns and tokens while the agent works."""
-    lab.agent("init(); turn('m1'); turn('m2'); wait_for('../go'); result('done')")
-    attempt = asyncio.ensure_future(lab.run_turn())
-    seen = (await wait_until(lambda: [each for each in lab.progress if each.turns == 2]))[0]
-    lab.let_go()
-    turn_result = await attempt
-    assert (seen.last_event, seen.tokens, seen.session_id) == ("assistant", 14, turn_result.outcome.session_id)
 
 
 async def test_an_agent_that_finished_while_nobody_looked_is_read(lab: Lab) -> None:

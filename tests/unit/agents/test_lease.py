@@ -1,8 +1,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -182,33 +180,3 @@ def test_an_attempt_that_is_made_again_and_again_keeps_one_line(runs: Runs) -> N
     with pytest.raises(SupersededError, match="too late"):
         take(runs, number=29, at=29.0)
     assert take(runs, activity_id="6").epoch == 32
-
-
-_TAKES = """
-import sys
-from pathlib import Path
-from septet.agents.runs.folders import Runs
-from septet.agents.runs.records import RunKey
-from septet.agents.runs.lease import Lease
-for number in map(int, sys.stdin):
-    Lease.take(Runs(Path(sys.argv[1])), RunKey("wo-1", "run-1", "5"), number=number)
-    print("taken", flush=True)
-"""
-
-
-def test_workers_that_take_turns_at_an_activity_keep_a_line_each(runs: Runs) -> None:
-    """Each worker's attempts keep a line, because one of the workers may be stopped while it holds the lock."""
-    argv = [sys.executable, "-c", _TAKES, str(runs.root)]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as other:
-        assert other.stdin is not None
-        assert other.stdout is not None
-        for number in (2, 4, 6):
-            ours = take(runs, number=number - 1)
-            ours.check()
-            other.stdin.write(f"{number}\n")
-            assert other.stdout.readline() == "taken\n"
-            with pytest.raises(SupersededError):
-                ours.check()
-        other.stdin.close()
-    assert [(line["number"], line["epoch"]) for line in written(runs)] == [(5, 5), (6, 6)]
-    assert [line["worker"][0] for line in written(runs)] == [os.getpid(), other.pid]

@@ -31,17 +31,6 @@ def in_second_turn() -> TurnStream:
     return stream
 
 
-def test_a_turn_is_asked_for_by_one_line() -> None:
-    """The line is a user's message with the whole prompt and the mark."""
-    line = TurnStream().begin_turn("Zwei\nZeilen “hier”.".encode(), FIRST)
-    assert line.count(b"\n") == 1
-    assert json.loads(line) == {
-        "type": "user",
-        "message": {"role": "user", "content": "Zwei\nZeilen “hier”."},
-        "uuid": FIRST,
-    }
-
-
 @pytest.mark.parametrize("size", [1, 7, 1000])
 def test_the_result_ends_the_turn_however_the_bytes_are_cut(size: int) -> None:
     """The output is kept byte by byte, and the turn is over with its result, not before."""

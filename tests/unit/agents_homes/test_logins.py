@@ -195,16 +195,6 @@ def test_a_worker_that_is_killed_as_it_writes_a_login_back_loses_none(
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == []
 
 
-def test_a_login_that_an_earlier_release_wrote_back_as_it_was_killed_is_known(tmp_path: Path) -> None:
-    """The user's file already holds the copy's login: the next refresh is still written back."""
-    users, home = lent(tmp_path)
-    users.write_text(json.dumps(refresh(home)))
-    home.logins.take_back(home.root, is_over=False)
-    refresh(home, 3)
-    home.logins.take_back(home.root, is_over=True)
-    assert read(users)["claudeAiOauth"]["refreshToken"] == "refresh-ann-3"
-
-
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_login_that_would_expire_in_a_run_is_refreshed_by_one_agent_alone(agent: str, tmp_path: Path) -> None:
     """The login is lent as expired, so that the first CLI refreshes it; other agents wait for the refresh."""
