@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import psutil
 import pytest
 from fakes.agent_programs import agent_program
-from fakes.scripted_program import write_scripted_program
 from fakes.waiting import wait_until
 from fakes.warm_programs import warm_program
 
@@ -36,8 +35,6 @@ class Lab:
     program: Path = Path()
     progress: list[TurnProgress] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
-    objects: Path | None = None
-    """The mirror's objects that the worktree borrows."""
 
     def agent(self, body: str) -> None:
         """Write the agent's program."""
@@ -46,10 +43,6 @@ class Lab:
     def warm_agent(self, body: str) -> None:
         """Write the program of an agent whose process serves many turns."""
         self._use(warm_program(self.root / "agent", body))
-
-    def scripted_agent(self) -> None:
-        """Use the tests' scripted agent."""
-        self._use(str(write_scripted_program(self.root / "agent")))
 
     def _use(self, program: str) -> None:
         self.program = Path(program)
@@ -78,7 +71,6 @@ class Lab:
             turn=turn or Turn(prompt="Work.\n", worktree=self.worktree),
             limits=limits or Timeouts(),
             runtime=self.runtime,
-            objects=self.objects,
         )
 
     async def run_turn(self, request: TurnRequest | None = None) -> TurnResult:

@@ -42,11 +42,6 @@ def test_inside_a_pipeline_the_solution_is_asked_for() -> None:
     assert '"commit_hash": <string> or <null>' in executed
 
 
-def test_a_prompt_without_reasons_still_says_what_was_wrong() -> None:
-    """Without a reason the prompt says that there was no JSON object."""
-    assert "- It held no JSON object.\n" in finalizer_prompt(Step.CREATE_COMMIT, [], 1)
-
-
 @pytest.mark.parametrize("step", Step)
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_a_prompt_sent_back_is_no_answer(step: Step, attempt: int) -> None:
