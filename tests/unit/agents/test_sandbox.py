@@ -1,6 +1,5 @@
 """Agents in their sandbox; without a sandbox the tests check what holds on that machine."""
 
-import asyncio
 import os
 import shutil
 import signal
@@ -10,9 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes.agent_lab import Lab, agent_of, carriers, dropped, mark_of, naming, supervisor_of
+from fakes.agent_lab import Lab, agent_of, carriers, mark_of, naming, supervisor_of
 from fakes.bundled_bubblewrap import copy_bundled
-from fakes.waiting import wait_until
 
 from septet.agents.guest.description import GuestFiles
 from septet.agents.runs.folders import Run
@@ -118,18 +116,6 @@ async def test_a_sandbox_that_fails_says_why(lab: Lab) -> None:
     with pytest.raises(AgentMissingError, match="No permissions"):
         await lab.run_turn()
     assert lab.journal == []
-
-
-async def test_an_agent_in_a_sandbox_is_adopted(confined: Lab) -> None:
-    """The attempt after a cancelled one adopts the living agent."""
-    confined.agent("init(); turn('m1'); wait_for('../go'); result('done')")
-    attempt, _ = await confined.begun("assistant")
-    await dropped(attempt)
-    attempt = asyncio.ensure_future(confined.run_turn())
-    await wait_until(lambda: [each for each in confined.progress if each.epoch == 2])
-    confined.let_go()
-    turn_result = await attempt
-    assert (turn_result.outcome.text, turn_result.recovered_by, turn_result.agent_starts) == ("done", "adopt", 1)
 
 
 def write_bwrap(folder: Path, body: str) -> Path:

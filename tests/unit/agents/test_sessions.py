@@ -18,35 +18,26 @@ def host(home: Path) -> Machine:
     return Machine({"HOME": str(home)})
 
 
-def test_a_session_of_claude_is_found_on_the_other_host(tmp_path: Path) -> None:
-    """The transcript comes to the same place below the other home, readable by its user alone."""
-    transcript = tmp_path / "one" / ".claude" / "projects" / "-work-wo-1" / f"{ID}.jsonl"
-    transcript.parent.mkdir(parents=True)
-    transcript.write_text('{"type":"user"}\n')
-    (transcript.parent / "another.jsonl").write_text("not asked for")
-    packed = pack_session(CLAUDE, ID, host(tmp_path / "one"))
+def move(one: Path, other: Path) -> None:
+    """Move the session from one host to another."""
+    packed = pack_session(CLAUDE, ID, host(one))
     assert packed is not None
-    unpack_session(CLAUDE, packed, host(tmp_path / "two"))
-    there = tmp_path / "two" / ".claude" / "projects" / "-work-wo-1"
-    assert [path.name for path in there.iterdir()] == [f"{ID}.jsonl"]
-    assert (there / f"{ID}.jsonl").read_text() == '{"type":"user"}\n'
-    assert (there / f"{ID}.jsonl").stat().st_mode & 0o777 == 0o600
+    unpack_session(CLAUDE, packed, host(other))
 
 
-def test_a_session_that_comes_back_to_a_host_is_as_it_was_left_elsewhere(tmp_path: Path) -> None:
-    """A session that returns to a host replaces the host's older copy."""
-    at_home = tmp_path / "one" / ".claude" / "projects" / "-work-wo-1" / f"{ID}.jsonl"
-    at_home.parent.mkdir(parents=True)
-    at_home.write_text("first turn\n")
-    packed = pack_session(CLAUDE, ID, host(tmp_path / "one"))
-    assert packed is not None
-    unpack_session(CLAUDE, packed, host(tmp_path / "two"))
-    elsewhere = tmp_path / "two" / ".claude" / "projects" / "-work-wo-1" / f"{ID}.jsonl"
-    elsewhere.write_text("first turn\nsecond turn\n")
-    back = pack_session(CLAUDE, ID, host(tmp_path / "two"))
-    assert back is not None
-    unpack_session(CLAUDE, back, host(tmp_path / "one"))
-    assert at_home.read_text() == "first turn\nsecond turn\n"
+def test_a_session_of_claude_moves_to_another_host_and_back(tmp_path: Path) -> None:
+    """The transcript comes to the same place, readable by its user alone, and replaces an older copy."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    here, there = (root / ".claude" / "projects" / "-work-wo-1" / f"{ID}.jsonl" for root in (one, two))
+    here.parent.mkdir(parents=True)
+    here.write_text("first turn\n")
+    (here.parent / "another.jsonl").write_text("not asked for")
+    move(one, two)
+    assert list(there.parent.iterdir()) == [there]
+    assert (there.read_text(), there.stat().st_mode & 0o777) == ("first turn\n", 0o600)
+    there.write_text("first turn\nsecond turn\n")
+    move(two, one)
+    assert here.read_text() == "first turn\nsecond turn\n"
 
 
 @pytest.mark.parametrize("session_id", ["*", "../../secret", "", "a/b"])

@@ -1,6 +1,5 @@
 """A host on which supervisors do not start."""
 
-import asyncio
 from dataclasses import replace
 
 import psutil
@@ -41,19 +40,6 @@ async def test_a_start_that_finds_no_supervisor_leaves_no_run(lab: Lab) -> None:
         with pytest.raises(FileNotFoundError):
             await lab.run_turn()
     assert lab.runtime.runs.of("wo-1") == []
-
-
-async def test_an_agent_gets_the_supervisor_that_waits(lab: Lab) -> None:
-    """The waiting supervisor takes the next agent, even while the fork server is stopped."""
-    lab.agent("init(); result('done')")
-    fork_server, _ = _prepared(lab)
-    fork_server.suspend()
-    try:
-        async with asyncio.timeout(60):
-            assert (await lab.run_turn()).outcome.text == "done"
-    finally:
-        fork_server.resume()
-    await wait_until(fork_server.children)
 
 
 async def test_a_supervisor_that_was_killed_while_it_waited_costs_no_start(lab: Lab) -> None:

@@ -49,28 +49,33 @@ def test_codex_gets_its_provider_and_no_server_of_others(tmp_path: Path) -> None
     }
 
 
-def test_gemini_gets_its_way_of_login_alone(tmp_path: Path) -> None:
-    """A file with comments and trailing commas is read as gemini reads it."""
-    content = (
-        '{ // mine\n "security": {"auth": {"selectedType": "oauth-personal"}, "folderTrust": {"enabled": true,},},'
-        '\n /* keys */ "mcpServers": {"bank": {"url": "http://bank", "headers": {"key": "secret"}}}, "hooks": {}, }'
-    )
-    reduced = prepared(tmp_path, "gemini", ".gemini/settings.json", content)
-    assert json.loads(reduced or b"") == {"security": {"auth": {"selectedType": "oauth-personal"}}}
+GEMINI = """\
+{ // mine
+ "security": {"auth": {"selectedType": "oauth-personal"}, "folderTrust": {"enabled": true,},},
+ /* keys */ "mcpServers": {"bank": {"url": "http://bank", "headers": {"key": "secret"}}}, "hooks": {}, }
+"""
+OPENCODE = '{"model": "a/b", "provider": {"a": {}}, "mcp": {"x": {}}, "plugin": ["evil"], "formatter": {}}'
+COPILOT = '// managed\n{"logged_in_users": [{"login": "ann"}], "copilot_tokens": {}, "trusted_folders": ["/"]}'
 
 
-def test_opencode_gets_its_models_and_no_plug_ins(tmp_path: Path) -> None:
-    """Providers, which hold the login, and the model come over; plug-ins and servers do not."""
-    content = '{"model": "a/b", "provider": {"a": {}}, "mcp": {"x": {}}, "plugin": ["evil"], "formatter": {}}'
-    reduced = prepared(tmp_path, "opencode", ".config/opencode/opencode.json", content)
-    assert json.loads(reduced or b"") == {"model": "a/b", "provider": {"a": {}}}
-
-
-def test_copilot_gets_its_login_and_no_trusted_folders(tmp_path: Path) -> None:
-    """Login and settings lie in one file that begins with a comment; only the login comes over."""
-    content = '// managed\n{"logged_in_users": [{"login": "ann"}], "copilot_tokens": {"ann": "t"}, "trusted_folders": ["/"]}'
-    reduced = prepared(tmp_path, "copilot", ".copilot/config.json", content)
-    assert json.loads(reduced or b"") == {"logged_in_users": [{"login": "ann"}], "copilot_tokens": {"ann": "t"}}
+@pytest.mark.parametrize(
+    ("agent", "name", "content", "kept"),
+    [
+        ("gemini", ".gemini/settings.json", GEMINI, {"security": {"auth": {"selectedType": "oauth-personal"}}}),
+        ("opencode", ".config/opencode/opencode.json", OPENCODE, {"model": "a/b", "provider": {"a": {}}}),
+        (
+            "copilot",
+            ".copilot/config.json",
+            COPILOT,
+            {"logged_in_users": [{"login": "ann"}], "copilot_tokens": {}},
+        ),
+    ],
+)
+def test_a_guest_gets_login_and_model_alone(
+    agent: str, name: str, content: str, kept: dict[str, object], tmp_path: Path
+) -> None:
+    """A file with comments and trailing commas is read as its CLI reads it; servers and plug-ins do not come over."""
+    assert json.loads(prepared(tmp_path, agent, name, content) or b"") == kept
 
 
 @pytest.mark.parametrize(

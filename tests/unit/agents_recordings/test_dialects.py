@@ -107,11 +107,6 @@ def test_codex_answer_is_of_the_last_turn_that_is_completed() -> None:
     assert outcome_of("codex", *events).text == "Done."
 
 
-def test_codex_turn_that_failed_without_an_error_is_an_api_error_all_the_same() -> None:
-    """A failed turn without words is an unknown error."""
-    assert outcome_of("codex", {"type": "turn.failed"}, end=BAD).kind == "unknown"
-
-
 def test_run_that_answers_again_is_no_longer_trying() -> None:
     """A limit after a successful request is a limit, and no error of the API."""
     trying = {"type": "error", "message": "Reconnecting... 1/2 (stream disconnected)"}

@@ -66,10 +66,7 @@ def test_a_refusal_that_claude_got_over_is_none(events: list[dict[str, Any]]) ->
     assert outcome_of("claude", *events).ended == "ok"
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [("billing_error", "billing"), ("server_error", "server_error")],
-)
+@pytest.mark.parametrize(("error", "kind"), [("billing_error", "billing"), ("server_error", "server_error")])
 def test_claude_s_own_word_for_an_error_counts_where_its_sentence_is_new(error: str, kind: str) -> None:
     """The error's kind in the message decides, because each release has new sentences."""
     message = {"model": "<synthetic>", "content": [], "stop_reason": "stop_sequence"}

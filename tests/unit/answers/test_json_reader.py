@@ -137,15 +137,3 @@ def test_what_breaks_says_where_and_why(text: str, at: int, cause: str) -> None:
     assert (reading.value, reading.end) == (None, at)
     near = f"it is broken {at} characters on, near {text[at : at + 24]!r}"
     assert reading.faults == (f"{near}: {cause}" if cause else near,)
-
-
-@pytest.mark.parametrize("text", ["[", "[1,", '{"a":', '{"a": 1 // x', "[[1]"])
-def test_what_is_cut_off_is_called_so(text: str) -> None:
-    """A text that ends inside a value is reported as cut off."""
-    assert read_json(text) == Reading(None, len(text), read_json(text).mends, ("it is cut off",))
-
-
-def test_a_value_is_read_from_the_midst_of_a_text() -> None:
-    """The reader begins at the given place and stops after the value."""
-    text = 'x {"a": [1]} y'
-    assert read_json(text, 2) == Reading({"a": [1]}, 12)

@@ -40,21 +40,6 @@ def put(agent: ScriptedAgent, path: str, content: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize(
-    ("title", "body", "expected"),
-    [
-        ("Crash on empty input", "", "/bug"),
-        ("Add a --json switch", "So that scripts can read it.", "/feature"),
-        ("Rename the package and tidy the docs", "", "/chore"),
-    ],
-)
-def test_an_issue_is_classified_by_its_words(agent: ScriptedAgent, title: str, body: str, expected: str) -> None:
-    """The words of an issue decide its class, and no file changes."""
-    ran = ask(agent, Step.CLASSIFY_ISSUE, {"title": title, "body": body, "labels": []})
-    assert ran.answer == {"issue_class": expected}
-    assert list(agent.folder.iterdir()) == []
-
-
 def test_a_plan_is_a_file_that_names_what_the_issue_speaks_of(agent: ScriptedAgent) -> None:
     """The plan quotes the issue, names existing files, and lists the changes."""
     put(agent, "src/a.py", "x < 3\n")
