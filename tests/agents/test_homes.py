@@ -1,14 +1,13 @@
 """Real CLIs in the work order's home: their sessions move into it, and out of it again."""
 
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from fakes.agent_desk import Desk, desk_of
+from fakes.listening import QuietHandler, listening
 from fakes.logins import HOUR, log_in, login
 from fakes.model_stub import Part
 
@@ -42,28 +41,19 @@ def test_a_session_goes_on_over_the_upgrade_and_back(desk: Desk) -> None:
     assert [each.agent_starts for each in results] == [1] * len(results)
 
 
-class Issuer(BaseHTTPRequestHandler):
+REFRESHES: list[bytes] = []
+
+
+class Issuer(QuietHandler):
     """Gives codex new tokens for the first refresh token, and refuses all other requests."""
 
-    def do_POST(self) -> None:
+    def handle_any(self) -> None:
         """Answer a refresh; refuse other requests."""
         asked = self.rfile.read(int(self.headers.get("content-length") or 0))
         is_refresh = self.path == "/oauth/token" and b'"refresh-ann-1"' in asked
-        answer = json.dumps(login("codex", 2, 9 * HOUR)["tokens"] if is_refresh else {}).encode()
-        self.send_response(200 if is_refresh else 400)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
         REFRESHES.extend([asked] * is_refresh)
-
-    do_GET = do_POST  # noqa: N815 -- the name that the server calls
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing."""
-
-
-REFRESHES: list[bytes] = []
+        tokens = json.dumps(login("codex", 2, 9 * HOUR)["tokens"] if is_refresh else {}).encode()
+        self.answer(200 if is_refresh else 400, {"Content-Type": "application/json"}, tokens)
 
 
 @pytest.mark.parametrize("cli", ["codex"], indirect=True)
@@ -71,16 +61,13 @@ def test_a_login_that_is_due_is_refreshed_by_the_cli_at_its_start_and_comes_back
     """Codex refreshes its due login at its start, and the user's file has the new tokens though the turn fails."""
     home = Path(desk.runtime.host.env["HOME"])
     users = log_in(home, "codex", {**login("codex", 1, HOUR / 10), "auth_mode": "chatgpt"})
-    with ThreadingHTTPServer(("127.0.0.1", 0), Issuer) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
+    with listening(Issuer) as address:
         (home / ".codex/config.toml").write_text(f'chatgpt_base_url = "{address}/backend-api"\n')
         env = {key: value for key, value in desk.runtime.host.env.items() if key != "CODEX_API_KEY"}
         env["CODEX_REFRESH_TOKEN_URL_OVERRIDE"] = f"{address}/oauth/token"
         desk.runtime = replace(desk.runtime, host=replace(desk.runtime.host, env=env))
         with pytest.raises(SeptetError):
             desk.run_turn(None)
-        server.shutdown()
     assert len(REFRESHES) == 1
     tokens = json.loads(users.read_bytes())["tokens"]
     assert (tokens["refresh_token"], tokens["account_id"]) == ("refresh-ann-2", "ann")

@@ -3,7 +3,6 @@
 import pytest
 
 from activities.host.repository_commands import why_failed
-from septet.agents.outcomes.endings import RESOURCES
 from septet.agents.outcomes.outcome import Cause, ExitRecord
 from septet.agents.sandbox.guest_run import GuestEnd
 from septet.errors import AgentCrashedError
@@ -12,20 +11,6 @@ from septet.errors import AgentCrashedError
 def told(cause: Cause, why: str = "", *, code: int | None = 0, signal: int | None = None, output: str = "") -> str:
     """Return the message about a check that ended so."""
     return why_failed(GuestEnd(ExitRecord(cause, why, code, signal), output), "Check `make`", "60 s")
-
-
-@pytest.mark.parametrize(("cause", "setting"), [(cause, setting) for cause, (_, setting) in RESOURCES.items()])
-def test_a_limit_is_told_with_the_setting_that_moves_it(cause: Cause, setting: str) -> None:
-    """The message about a reached limit names the setting of the worker that sets the limit."""
-    assert told(cause, "limit of 3 reached", code=None, signal=9) == (
-        f"Check `make` used too much: limit of 3 reached. {setting} of the worker sets the limit."
-    )
-
-
-@pytest.mark.parametrize("cause", ["wall_limit", "idle_limit"])
-def test_silence_for_all_its_time_is_time(cause: Cause) -> None:
-    """For a command, the idle limit and the wall limit are one time limit."""
-    assert told(cause, code=None, signal=15) == "Check `make` took longer than 60 s."
 
 
 @pytest.mark.parametrize(
