@@ -13,8 +13,7 @@ from fakes.model_stub import Fault
 
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.clis.registry import adapter_for
-from septet.agents.outcomes.endings import AFTER_RESULT
-from septet.agents.runs.logs import network_lines
+from septet.agents.runs.network import network_lines
 from septet.contracts.names import SandboxChoice
 from septet.git.engine.engine import Git
 
@@ -102,38 +101,6 @@ async def test_agent_killed_in_a_tool_call_is_taken_up_again(day: Day, begun: Be
         assert (second.because, second.resumed_from) == ("crashed", step.session_id)
     else:
         assert second.because == "rerun"
-
-
-@pytest.mark.release
-async def test_model_that_hangs_costs_no_session(day: Day, begun: Begun) -> None:
-    """A stream that stays silent ends at the idle limit, and the resumed session ends the step."""
-    day.hangs("build_plan", results=1)
-    async with begun(day) as orders:
-        await day.start(orders)
-        step = await day.done(orders, "build_plan")
-        first, second = day.runs_of("build_plan")
-    end = first.exit()
-    assert end is not None
-    assert end.cause == "idle_limit"
-    assert second.record is not None
-    assert (second.record.because, second.record.resumed_from) == ("limit", step.session_id)
-
-
-@pytest.mark.parametrize("cli", ["claude", "gemini"], indirect=True)
-async def test_cli_that_goes_on_after_its_result_is_ended(day: Day, begun: Begun, tmp_path: Path) -> None:
-    """The result counts, and after a grace period the CLI and its child are stopped."""
-    mark, day.home = tmp_path / "at-its-end", tmp_path / "home"
-    day.home.mkdir()
-    day.at_its_end = f"touch {mark}; exec tail -f {mark}"
-    async with begun(day) as orders:
-        await day.start(orders)
-        step = await day.done(orders, "classify_issue")
-        run = day.runs_of("classify_issue")[0]
-    assert (step.output, step.recovered_by, mark.exists()) == ("/bug", None, True)
-    end = run.exit()
-    assert end is not None
-    assert (end.cause, end.why) == ("ended", AFTER_RESULT)
-    assert carriers(mark_of(run)) == naming(mark) == []
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ async def serving_day(day: Day) -> AsyncIterator[WorkOrders]:
             sandbox=day.sandbox,
             sandboxed=day.sandboxed,
             read_outgoing=day.read_outgoing,
-            guest_paths=(*guest_paths(day.root), *day.named_settings),
+            guest_paths=guest_paths(day.root),
             environ=day.environment(address),
             log_level="error",
         )

@@ -2,9 +2,8 @@
 
 import json
 import os
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,13 +23,7 @@ PLAN: Final = "specs/issue-1-plan.md"
 BRANCH: Final = "septet/bug-1-discount-from-ten"
 _KEY: Final = "made-up"
 MODELS: Final = {"gemini": "gemini-2.5-pro", "codex": "gpt-6.1-sol"}
-_SOON_SECONDS: Final = {"claude": 25.0, "codex": 20.0, "copilot": 20.0, "gemini": 20.0, "opencode": 45.0}
-"""Seconds longer than the silence of each CLI's start on a busy machine."""
-_IDLE_SECONDS: Final = 150.0
-"""Seconds longer than anything but a hang."""
 _PATIENCE_SECONDS: Final = 240.0
-_SETTINGS: Final = {"claude": ".claude/settings.json", "gemini": ".gemini/settings.json"}
-"""The settings below the home in which these CLIs look for hooks."""
 _CODEX: Final = """\
 model_provider = "stub"
 model = "gpt-6.1-sol"
@@ -60,16 +53,12 @@ class Day:
     sandbox: SandboxChoice = "bwrap"
     sandboxed: bool = True
     """The value of `SEPTET_SANDBOXED`: with it, CLIs switch their own sandboxes off."""
-    idle_seconds: float = _IDLE_SECONDS
     sessions: Sessions | None = None
     read_outgoing: bool = False
     """Whether another agent reads outgoing work before the push."""
-    at_its_end: str = ""
-    """A shell command that the CLI runs after its result by the user's hook; only some CLIs can."""
     second_key: str = ""
     """The key of a further login `second`; empty without such a login."""
     _seen: tuple[Sample, Runs] | None = None
-    began: float = field(default_factory=time.monotonic)
 
     def goes_wrong(self, fault: Fault) -> None:
         """Add a fault of the model."""
@@ -79,28 +68,13 @@ class Day:
         """Let the model run these commands in a step before it answers."""
         self.model.parts[step] = Part(self.model.parts[step].answer, commands)
 
-    def hangs(self, step: str, *, results: int) -> None:
-        """Let the model's stream open and then stay silent in a step, with a short idle limit."""
-        self.goes_wrong(Fault(step, "hang", results=results))
-        self.idle_seconds = self.soon_seconds
-
     def reaches_its_limit(self, second_key: str) -> None:
         """Let the first login be at its usage limit, and add a second login with this key."""
         self.model.limited_key, self.second_key = _KEY, second_key
 
-    @property
-    def soon_seconds(self) -> float:
-        """Return the seconds that exceed the silence of the CLI's start on a busy machine."""
-        return _SOON_SECONDS[self.cli]
-
     def opened(self, sample: Sample, runs: Runs) -> None:
         """Record the repository and the runs of the day."""
         self._seen = sample, runs
-
-    @property
-    def named_settings(self) -> tuple[str, ...]:
-        """Return the user's settings of the CLI if its hook needs them in the sandbox."""
-        return (str(self.home / _SETTINGS[self.cli]),) if self.at_its_end else ()
 
     @property
     def sample(self) -> Sample:
@@ -121,7 +95,7 @@ class Day:
 
     async def start(self, orders: WorkOrders, **choices: Any) -> None:
         """Start the work order with these choices."""
-        timeouts = Timeouts(wall_seconds=300, idle_seconds=self.idle_seconds, turns=50)
+        timeouts = Timeouts(wall_seconds=300, idle_seconds=150.0, turns=50)
         order = WorkOrderInput(
             repository=str(self.sample.origin),
             issue=self.sample.issue,
@@ -131,7 +105,6 @@ class Day:
             sessions=self.sessions,
             **choices,
         )
-        self.began = time.monotonic()
         await orders.start(order, self.order_id)
 
     async def done(self, orders: WorkOrders, step: str) -> TaskStep:
@@ -172,23 +145,12 @@ class Day:
             lines = [f"{name}={value.replace(_KEY, self.second_key)}\n" for name, value in variables.items()]
             login.write_text("".join(lines), encoding="utf-8")
             env[f"SEPTET_{self.cli.upper()}_LOGINS"] = f"second={login}"
-        if self.at_its_end:
-            _hook(self.home / _SETTINGS[self.cli], self.at_its_end)
         return env
 
 
 def day_of(cli: str, programs: Mapping[str, str], home: Path, root: Path) -> Day:
     """Return a day without faults."""
     return Day(cli, root, home, programs, Model(_parts()))
-
-
-def _hook(settings: Path, command: str) -> None:
-    """Let the CLI run a command at a session's end, however long the command takes."""
-    said = json.loads(settings.read_text(encoding="utf-8")) if settings.exists() else {}
-    hook = {"type": "command", "command": command, "timeout": 600_000}
-    settings.parent.mkdir(exist_ok=True)
-    hooks = {"SessionEnd": [{"matcher": "*", "hooks": [hook]}]}
-    settings.write_text(json.dumps({**said, "hooks": hooks}), encoding="utf-8")
 
 
 def _parts() -> dict[str, Part]:

@@ -211,15 +211,6 @@ def test_a_login_that_would_expire_in_a_run_is_refreshed_by_one_agent_alone(agen
     assert "refresh-ann-2" in copy_in(second).read_text()
 
 
-def test_many_agents_share_a_login_that_is_valid_for_long(tmp_path: Path) -> None:
-    """A login that outlasts the runs is lent to all agents at once."""
-    log_in(tmp_path / "user", "claude", login("claude", 1))
-    homes = [home_of(tmp_path, "claude", f"wo-{number}") for number in range(4)]
-    for home in homes:
-        home.prepare(None, HOUR)
-    assert len({copy_in(home).read_bytes() for home in homes}) == 1
-
-
 @pytest.mark.parametrize("seconds", [-61.0, 3600.0])
 def test_an_agent_that_does_not_refresh_holds_nobody_up_for_long(seconds: float, tmp_path: Path) -> None:
     """Other agents start after a minute, and at once if the clock was set back."""
