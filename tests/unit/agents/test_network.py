@@ -24,6 +24,7 @@ from septet.agents.proxy.network_rules import (
     split_host,
     upstream_for,
 )
+from septet.agents.proxy.way_out import WayOut
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.supervisor.recorder import NAME
 
@@ -327,3 +328,13 @@ def test_a_private_address_is_refused_by_a_workers_proxy_too(name: str) -> None:
     network = Network({"port": 1, "hosts": [[name, 443]], "proxies": {"https_proxy": "http://127.0.0.1:1"}})
     with pytest.raises(NetworkRefusalError):
         network.connect(name, 443)
+
+
+def test_a_proxy_that_cannot_be_replaced_keeps_no_supervisor_from_its_record() -> None:
+    """A supervisor whose proxy cannot be replaced does not wait for the proxy's log or end."""
+    way_out = WayOut({"port": 3128})
+    assert not way_out.replace()
+    way_out.await_log()
+    way_out.send_log(os.open(os.devnull, os.O_RDONLY))
+    way_out.end()
+    way_out.control_of_proxy.close()
