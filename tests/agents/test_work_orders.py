@@ -72,15 +72,6 @@ async def test_answer_that_is_prose_is_mended_by_the_finalizer(day: Day, begun: 
     assert [run.record.resumed_from for run in finalizers if run.record] == [step.session_id]
 
 
-async def test_overload_that_passes_soon_is_waited_for(day: Day, begun: Begun) -> None:
-    """After a short overload the step is done, by the CLI's own retries or by another start."""
-    day.goes_wrong(Fault("classify_issue", 529 if day.cli == "claude" else 503, times=1))
-    async with begun(day) as orders:
-        await day.start(orders)
-        step = await day.done(orders, "classify_issue")
-    assert step.output == "/bug"
-
-
 async def test_agent_killed_in_a_tool_call_is_taken_up_again(day: Day, begun: Begun, tmp_path: Path) -> None:
     """After a SIGKILL no process of the agent lives, and its session or a new session ends the step."""
     mark = tmp_path / "in-the-tool"

@@ -334,14 +334,6 @@ async def test_a_program_that_is_missing_is_named(lab: Lab) -> None:
     assert lab.runtime.runs.of("wo-1") == []
 
 
-async def test_a_program_that_the_system_cannot_start_is_told(lab: Lab) -> None:
-    """The error about a file that the system cannot execute names the system's error."""
-    lab.agent("")
-    lab.program.write_text("no program\n", encoding="utf-8")
-    with pytest.raises(AgentMissingError, match="ENOEXEC"):
-        await lab.run_turn()
-
-
 async def test_a_follow_up_turn_is_asked_whole_when_it_is_resumed(lab: Lab) -> None:
     """The resumed turn gets its whole prompt again, besides the note on what happened."""
     lab.agent("""

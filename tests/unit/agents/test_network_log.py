@@ -33,6 +33,8 @@ def test_refusals_push_out_nothing_that_was_let_through(
     """Many refusals leave room for the allowed connections, and each refusal counts in the end."""
     for number in range(20_000):
         log.note(AskedHost(f"{number % names}.{'n' * 200}.example", 443, WHY, request_of))
+    before = sum(line.count for line in network_lines(Run(tmp_path, None)))
+    assert before > 10_000, "a killed proxy loses few"
     asked = AskedHost("api.example", 443)
     assert log.begin(asked)
     assert list(network_lines(Run(tmp_path, None)))[-1].host == "api.example", "from its beginning"
@@ -53,13 +55,6 @@ def test_a_host_that_never_answers_is_counted_too(log: NetworkLog, tmp_path: Pat
     log.flush()
     assert sum(line.count for line in network_lines(Run(tmp_path, None)) if line.allowed) == 20_000
     assert (tmp_path / NETWORK_LOG).stat().st_size < 2 * REFUSED_BYTES
-
-
-def test_counts_are_there_before_the_end(log: NetworkLog, tmp_path: Path) -> None:
-    """More than half of the requests are in the log before the proxy ends, so a killed proxy loses few."""
-    for _ in range(10_000):
-        log.note(AskedHost("evil.example", 443, WHY))
-    assert sum(line.count for line in network_lines(Run(tmp_path, None))) > 5_000
 
 
 def test_nothing_is_let_through_that_the_log_has_no_room_for(log: NetworkLog, tmp_path: Path) -> None:

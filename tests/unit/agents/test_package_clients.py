@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -41,20 +42,17 @@ _CLIENTS = {
 """The command that installs the package, and the command that prints its words, by name."""
 
 
+@dataclass(frozen=True)
 class Desk:
-    """A workspace in a network of its own; the settings name the hosts that its guests may reach."""
+    """A workspace in a network of its own; the settings name the host that its guests may reach."""
 
-    def __init__(self, root: Path, python: str) -> None:
-        """Make a workspace without any package."""
-        self.root = root
-        self.workspace = root / "workspace"
-        self.workspace.mkdir()
-        self.supervisors = Supervisors(python=python)
+    root: Path
+    supervisors: Supervisors
 
-    def run(self, argv: tuple[str, ...], *hosts: str) -> GuestEnd:
-        """Run a program as a repository's check, with these hosts in the worker's settings."""
-        named = parse_named_paths(guest_paths(), self.root)
-        world = World(self.root / "home", named, way_out=parse_way_out(hosts, "proxy", {}))
+    def run(self, argv: tuple[str, ...]) -> GuestEnd:
+        """Run a program as a repository's check."""
+        way_out = parse_way_out((f"{_NAME}:443",), "proxy", {})
+        world = World(self.root / "home", parse_named_paths(guest_paths(), self.root), way_out=way_out)
         sandbox = find_sandbox("bwrap", {"PATH": os.environ["PATH"]}, world)
         writer_lock = open_lock(self.root / "writer")
         try:
@@ -62,7 +60,7 @@ class Desk:
             folder = self.root / "records"
             runner = GuestRunner(Runs(self.root), self.supervisors, sandbox, folder, None, writer_lock)
             env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.root / "home")}
-            return runner.run(GuestCommand(argv, env, self.workspace, 120.0))
+            return runner.run(GuestCommand(argv, env, self.root / "workspace", 120.0))
         finally:
             os.close(writer_lock)
 
@@ -78,15 +76,16 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """A host beside an internet with a package index and an npm registry."""
     root = tmp_path_factory.mktemp("desk")
     with two_networks(root, {_NAME: OTHER}) as networks:
-        made = Desk(root, networks.python(root, sys.executable))
-        _certify(made.workspace)
-        write_packages(made.workspace)
-        program = (sys.executable, package_registry.__file__, OTHER, "443", str(made.workspace))
+        workspace, supervisors = root / "workspace", Supervisors(python=networks.python(root, sys.executable))
+        workspace.mkdir()
+        _certify(workspace)
+        write_packages(workspace)
+        program = (sys.executable, package_registry.__file__, OTHER, "443", str(workspace))
         registry = subprocess.Popen(networks.outside_command(*program), stdout=subprocess.PIPE)
         assert registry.stdout is not None
         assert registry.stdout.readline() == b"ready\n"
-        yield made
-        made.supervisors.close()
+        yield Desk(root, supervisors)
+        supervisors.close()
         registry.kill()
         registry.communicate()
 
@@ -95,7 +94,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 def test_a_package_client_installs_from_a_host_that_the_settings_name(desk: Desk, client: str) -> None:
     """The client installs over https by the proxy, which logs the connection; the next guest uses the package."""
     install, use = _CLIENTS[client]
-    end = desk.run(install, f"{_NAME}:443")
+    end = desk.run(install)
     assert (end.record.cause, end.code) == ("exited", 0), end.output
     assert desk.hosts() == {f"{_NAME}:443"}
     assert desk.run(use).output.strip() == f"from {client}"

@@ -20,15 +20,11 @@ CALL = StepCall(step=Step.IMPLEMENT_PLAN, workspace=WORKSPACE)
 
 def test_the_hosts_that_a_run_was_refused_are_counted(tmp_path: Path) -> None:
     """Each host that the proxy refused counts once for a run; allowed hosts do not count."""
-    lines = [
-        {"host": "evil.example", "port": 443, "allowed": False},
-        {"host": "evil.example", "port": 443, "allowed": False},
-        {"host": "other.example", "port": 80, "allowed": False},
-        {"host": "api.example", "port": 443, "allowed": True},
-    ]
-    (tmp_path / NETWORK_LOG).write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    run = Run(refuse(tmp_path / "1", "evil.example", "evil.example", "other.example"), None)
+    with (run.folder / NETWORK_LOG).open("a", encoding="utf-8") as log:
+        log.write('\n{"host": "api.example", "port": 443, "allowed": true}')
     with taken_values(PROXY_REFUSALS) as taken:
-        with recording_refusals(CALL, Run(tmp_path, None)), recording_refusals(CALL, Run(tmp_path / "none", None)):
+        with recording_refusals(CALL, run), recording_refusals(CALL, Run(tmp_path / "none", None)):
             assert taken == [], "checks of its work are to run"
     assert taken == [(2, {"step": "implement_plan", "agent": "claude"})]
 

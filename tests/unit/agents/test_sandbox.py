@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes.agent_lab import Lab, agent_of, carriers, mark_of, naming, supervisor_of
+from fakes.agent_lab import Lab, agent_of, carriers, end_of, mark_of, naming, supervisor_of
 from fakes.bundled_bubblewrap import copy_bundled
 
 from septet.agents.guest.description import GuestFiles
@@ -89,8 +89,7 @@ async def test_exit_codes_and_signals_are_known(
     """The record holds the end of the agent itself, not of its sandbox."""
     confined.agent(f"init(); {end} if not resumed else result('done')")
     assert (await confined.run_turn()).recovered_by == "resume"
-    record = confined.runtime.runs.of("wo-1")[0].exit()
-    assert record is not None
+    record = end_of(confined.runtime.runs.of("wo-1")[0])
     assert (record.cause, record.exit_code, record.signal) == ("exited", code, number)
 
 

@@ -228,14 +228,6 @@ def test_opencode_errors_are_understood_by_name_or_status(error: dict[str, Any],
     assert (outcome.ended, outcome.kind) == (ended, kind)
 
 
-@pytest.mark.parametrize(("given", "seconds"), [("7", 7.0), ("9" * 400, 60.0)], ids=["7", "too long"])
-def test_opencode_says_when_a_limit_ends(given: str, seconds: float) -> None:
-    """A `retry-after` header counts if it is a number of seconds."""
-    error = failed("APIError", message="slow", statusCode=429, responseHeaders={"retry-after": given})
-    outcome = outcome_of("opencode", error, end=BAD)
-    assert (outcome.retryable, outcome.retry_after_seconds) == (True, seconds)
-
-
 def test_opencode_keeps_nothing_of_headers_and_body() -> None:
     """Only the message of an error event is kept, because headers and body may hold secrets."""
     secret = {"responseHeaders": {"set-cookie": "s3cret"}, "responseBody": "s3cret"}

@@ -13,7 +13,6 @@ from septet.contracts.answers import (
     ClassifyIssueAnswer,
     CreatePullRequestAnswer,
 )
-from septet.errors import SeptetError
 
 BUG = ClassifyIssueAnswer(issue_class="/bug")
 BUG_JSON = '{"issue_class": "/bug"}'
@@ -109,14 +108,6 @@ def test_reasons_are_bounded_and_printable() -> None:
     assert reason.isprintable()
     (reason,) = reasons(ClassifyIssueAnswer, json.dumps({str(number): 0 for number in range(500)}))
     assert reason == "The JSON cannot be used: it breaks the schema in 501 places."
-
-
-def test_the_error_is_one_of_ours() -> None:
-    """The error is one of the project's, not retryable, and its text holds each reason once."""
-    error = AnswerError(["one.", "two.", "one."])
-    assert isinstance(error, SeptetError)
-    assert not error.retryable
-    assert str(error) == "The answer could not be read. one. two."
 
 
 def test_of_a_long_text_the_end_is_read() -> None:

@@ -42,13 +42,6 @@ def test_each_message_is_a_turn_of_one_session(agent: ScriptedAgent) -> None:
     assert second["total_cost_usd"] == sum(own)
 
 
-def test_what_is_no_users_message_is_passed_over(agent: ScriptedAgent) -> None:
-    """Only the user's messages are turns, and the agent echoes them only with the flag."""
-    ran = agent.run('{"type":"control_request"}\n' + message(CLASSIFY), "--input-format", "stream-json")
-    assert len(results(ran.events)) == 1
-    assert [event for event in ran.events if event.get("isReplay")] == []
-
-
 @pytest.mark.parametrize(("line", "words"), [("no JSON\n", "Error parsing"), ("[]\n", "to be an object")])
 def test_a_line_that_is_no_message_ends_it(agent: ScriptedAgent, line: str, words: str) -> None:
     """A line that is no message ends the agent with exit code 1, after the results of earlier turns."""

@@ -2,12 +2,9 @@
 
 import json
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fakes.scripted_agent import ScriptedAgent
-
-from septet.agents.scripted.sessions import Memory
 
 CLASSIFY = '# classify_issue\n\n<issue>\n{"title": "Add a switch"}\n</issue>\n'
 SCHEMA = json.dumps(
@@ -51,13 +48,3 @@ def test_the_finalizer_gets_the_json_without_touching_a_file(agent: ScriptedAgen
     assert ran.events[0]["tools"] == ["StructuredOutput"]
     assert ran.result["structured_output"]["plan_path"] == "specs/wo-7-planner-mend-it.md"
     assert plan.read_text() == "touched"
-
-
-def test_starts_are_counted_across_threads_and_folders(agent: ScriptedAgent) -> None:
-    """Starts in a folder get different numbers across threads, and each folder counts by itself."""
-    memory = Memory(agent.home / "m")
-    with ThreadPoolExecutor(8) as pool:
-        numbers = list(pool.map(lambda _number: memory.count("/a", "implement_plan"), range(64)))
-    assert sorted(numbers) == list(range(1, 65))
-    assert memory.count("/b", "implement_plan") == 1
-    assert (memory.count_events("/a", "implement_plan"), memory.count_events("/c", "implement_plan")) == (64, 0)
