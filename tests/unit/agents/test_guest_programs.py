@@ -90,15 +90,6 @@ def test_a_program_that_is_a_part_of_something_is_shown_with_it(desk: Desk) -> N
     assert "its own words" in desk.run("tool", sandbox=desk.with_setting(remedy))
 
 
-@pytest.mark.needs("bubblewrap")
-def test_what_the_worker_has_named_stays_named(desk: Desk) -> None:
-    """The remedy's setting keeps the paths of the worker's setting, so that a user can copy it as it is."""
-    named = parse_named_paths(("~/cache:rw", "/opt"), desk.home)
-    sandbox = replace(desk.sandbox, world=World(desk.home, named))
-    ((_, remedy),) = desk.missing("mytool", sandbox=sandbox)
-    assert f'SEPTET_GUEST_PATHS="{desk.home}/cache:rw,/opt,~/bin/mytool"' in remedy
-
-
 def test_a_program_that_is_nowhere_is_told_without_a_setting(desk: Desk) -> None:
     """With or without a sandbox, the message about a program that does not exist names no setting."""
     for sandbox in (desk.sandbox, Sandbox()):

@@ -48,13 +48,6 @@ def test_a_moment_in_milliseconds_is_understood_as_such() -> None:
     assert limited(None, f"usage limit reached|{int(moment)}", None).retry_after_seconds == seconds
 
 
-@pytest.mark.parametrize("resets_in", [33 * 24 * HOUR, float("inf")])
-def test_a_moment_that_is_too_far_away_is_not_believed(resets_in: float) -> None:
-    """A time of reset more than a month away is ignored, and the wait is the usual minute."""
-    outcome = limited(429, "usage limit reached|9999999999", resets_in)
-    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)
-
-
 def test_a_busy_model_is_not_waited_for_until_a_usage_limit_ends() -> None:
     """The end of an earlier usage limit does not lengthen the wait for a busy model."""
     outcome = limited(529, "Overloaded", 14_400.0)

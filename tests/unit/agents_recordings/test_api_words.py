@@ -54,7 +54,6 @@ LIMITS: Final[tuple[tuple[str, str, float | None], ...]] = (
     ("gemini, issue 22107", "You have exhausted your capacity on this model. Your quota will reset after 0s..", 0.0),
     ("gemini", "You have exhausted your daily quota on this model.", 20 * HOUR),  # midnight in California
     ("gemini", "RESOURCE_EXHAUSTED: rate limit\nSuggested retry after 34.5s.", 34.5),
-    ("gemini, Antigravity's", "Individual quota reached. Please enable overages. Resets in 3h5m12s.", 11112.0),
     ("gemini, Google's API", "Quota exceeded for metric: x_free_tier_requests, limit: 20\nPlease retry in 900ms", 0.9),
     ("copilot, issue 2144", "Sorry, you've hit a rate limit that restricts … Please try again in 2 hours.", 2 * HOUR),
     ("copilot, issue 2754", "you've hit a rate limit … Please try again in 15 hours 23 minutes.", 15 * HOUR + 1380.0),
@@ -75,7 +74,6 @@ LIMITS: Final[tuple[tuple[str, str, float | None], ...]] = (
 MONEY: Final = (
     ("claude", "Credit balance is too low"),
     ("claude", "You've hit your monthly spend limit · raise it at https://claude.ai/settings/usage"),
-    ("claude", "You've hit your org's monthly spend limit · ask your admin for a higher limit"),
     ("claude", "You're out of usage credits. Switch to another model to continue."),
     ("claude", "Your seat type doesn't include usage credits"),
     ("claude", "Your usage allocation has been disabled by your admin"),
@@ -104,7 +102,6 @@ REFUSALS: Final = (
     ("claude, Anthropic's API", "API Error: 400 Output blocked by content filtering policy"),
     ("codex", "This request has been flagged for possible cybersecurity risk."),
     ("codex", "This request was blocked due to a misalignment policy violation."),
-    ("codex", "The input was rejected by the content policy."),
     ("codex", "Invalid prompt: we've limited access to this content for safety reasons."),
     ("codex", "stream disconnected before completion: Incomplete response returned, reason: content_filter"),
     ("codex, OpenAI", "Invalid prompt: your prompt was flagged as potentially violating our usage policy."),
@@ -119,7 +116,6 @@ REFUSALS: Final = (
 
 OTHERS: Final = (
     (None, "prompt is too long: 215197 tokens > 200000 maximum", "context_length"),
-    (None, "ValidationException: Input is too long for requested model.", "context_length"),
     (None, "Your request exceeded model token limit: 262144 (requested: 300000)", "context_length"),
     (None, "invalid params, context window exceeds limit", "context_length"),
     (None, "Codex ran out of room in the model's context window. Start a new thread.", "context_length"),

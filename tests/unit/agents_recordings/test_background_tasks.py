@@ -54,14 +54,12 @@ def read(events: Events, end: ExitRecord = EXITED) -> tuple[StreamProgress, Outc
 @pytest.mark.parametrize(
     ("events", "waits_for"),
     [
-        ([result("x")], ""),
         ([started("b"), result("x")], "commands"),
         ([started("a"), result("x")], "tasks"),
         ([started("b"), started("a"), result("x"), *over("a")], "commands"),
         ([started("a", is_backgrounded=False), result("x")], ""),
         ([started("a", ambient=True), result("x")], ""),
         ([started("a", is_backgrounded=None), result("x")], "tasks"),
-        ([started("b"), result("x"), *over("b"), result("y")], ""),
         ([started("b"), result("x"), *over("b", "killed")], ""),
         ([started("b"), started("a"), result("x"), listed(started("b"))], "commands"),
         ([listed(started("a")), result("x"), listed()], "tasks"),
@@ -82,12 +80,10 @@ def test_what_is_waited_for_after_a_result_follows_from_the_tasks_that_are_open(
     ("events", "end", "text"),
     [
         ([started("a"), result("x"), *over("a"), result("y")], EXITED, "y"),
-        ([started("a"), result("x"), result("y")], EXITED, None),
         ([started("a"), result("x"), *over("a", "killed"), listed()], ENDED, None),
         ([started("a"), result("x"), listed(), *over("a", "killed")], EXITED, None),
         ([started("b"), result("x"), *over("b", "killed")], EXITED, None),
         ([started("b"), result("x"), *over("b", "killed"), listed()], ENDED, "x"),
-        ([started("b"), result("x")], EXITED, "x"),
         ([started("a"), result("x"), *over("a")], EXITED, "x"),
         ([result("x"), EMPTY_ERROR], BAD, "x"),
         ([result("x"), result("", is_error=True)], BAD, None),

@@ -85,12 +85,6 @@ def test_codex_tools_that_its_sandbox_rejected_are_denials() -> None:
     assert outcome_of("codex", said, COMPLETED, stderr=words).denials == ("exec_command",)
 
 
-def test_codex_answer_is_of_the_last_turn_that_is_completed() -> None:
-    """Text of an unfinished later turn is no answer."""
-    events = [item("agent_message", 1, text="Done."), COMPLETED, item("agent_message", 2, text="And now I")]
-    assert outcome_of("codex", *events).text == "Done."
-
-
 def test_run_that_answers_again_is_no_longer_trying() -> None:
     """A limit after a successful request is a limit, and no error of the API."""
     trying = {"type": "error", "message": "Reconnecting... 1/2 (stream disconnected)"}

@@ -17,9 +17,7 @@ ANSWER = {"success": True, "summary": "x", "key_changes_made": [], "key_learning
     [
         f"I will now run the tests.\n\ncourt\n{INVOKE}",
         f"<function_calls>\n{INVOKE}\n</function_calls>",
-        '<invoke name="Bash">\n<parameter name="command">make',
         f"<tool_call>\n{CALL}\n</tool_call>\n",
-        f"On it.\n<tool_call>{CALL}",
         f"[TOOL_CALLS][{CALL}]",
         "<function=bash>\n<parameter=command>\nmake test\n</parameter>\n</function>\n</tool_call>",
         f"<|tool_call_begin|>functions.bash:0<|tool_call_argument_begin|>{CALL}<|tool_call_end|>",
@@ -41,14 +39,12 @@ def test_a_text_that_ends_in_a_call_is_noticed(text: str) -> None:
     "text",
     [
         "",
-        "All done.",
         json.dumps(ANSWER | {"summary": f"The parser drops\n{INVOKE}"}),
         json.dumps(ANSWER | {"summary": f"The parser drops\n{INVOKE}"}).replace("\\n", "\n"),
         f"The parser drops this:\n\n```xml\n{INVOKE}\n```",
         f"The parser drops this:\n\n{INVOKE}\n\nAll tests pass.",
         f"{INVOKE}\n\n{json.dumps(ANSWER)}\nThat was all.",
         "fix: handle <invoke> in prose",
-        '{"title": "add adds", "body": "x"}',
         '{"name": "x", "arguments": {}, "success": true}',
     ],
 )

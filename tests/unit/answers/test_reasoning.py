@@ -24,8 +24,6 @@ HARMONY = (
 
 READ = [
     ("think", f"<think>\n{DRAFT}\n</think>\n\n{JSON}"),
-    ("think on one line", f"<think>{DRAFT}</think>{JSON}"),
-    ("an empty think", f"<think>\n\n</think>\n\n{JSON}"),
     ("only the closing mark", f"The user wants JSON: {DRAFT}\n</think>\n\n{JSON}"),
     ("only the closing mark, in a line", f"So it is done: {DRAFT}.</think> {JSON}"),
     ("two thoughts", f"<think>a</think>\nOn it.\n<think>{DRAFT}</think>\n{JSON}"),
@@ -38,12 +36,10 @@ READ = [
     ("a scratchpad", f"<REASONING_SCRATCHPAD>\n{DRAFT}\n</REASONING_SCRATCHPAD>\n{JSON}"),
     ("inner prefix", f"<|inner_prefix|>{DRAFT}<|inner_suffix|>{JSON}"),
     ("gemma", f"<|channel>thought\nA draft: {DRAFT}\n<channel|>{JSON}<turn|>"),
-    ("gemma without its name", f"<|channel>\nA draft: {DRAFT}\n<channel|>\n{JSON}"),
     ("gemma without its opening mark", f"A draft: {DRAFT}\n<channel|>{JSON}"),
     ("harmony", HARMONY),
     ("harmony without its tokens", f"analysisWe draft {DRAFT} and thenassistantfinal{JSON}"),
     ("a thought that breaks JSON", f'<think>{{"success": tr\n</think>\n{JSON}'),
-    ("a thought with quotes", f"<think>It's \"{{\" and 'so'</think>\n{JSON}"),
     ("a thought after the answer that is cut off", f"{JSON}\n<think>\nIs it {DRAFT}?"),
     ("prose that speaks of the mark", f"The `</think>` is dropped now.\n\n{JSON}\nNo `<think>` is left."),
     ("prose that names the mark", f"I handle <think> in the parser.\n\n{JSON}"),
@@ -128,10 +124,8 @@ def test_a_long_text_of_marks_is_read_in_linear_time(unit: str) -> None:
     [
         "fix: greet<|im_end|>",
         "fix: greet</s>",
-        "fix: greet<|END_OF_TURN_TOKEN|>\n",
         "<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>fix: greet<|END_RESPONSE|>",
         "<think>hm</think><|begin_of_box|>fix: greet<|end_of_box|>",
-        "<think>hm</think>\n<answer>\nfix: greet\n</answer>",
         "<|start_header_id|>assistant<|end_header_id|>\n\nfix: greet<|eot_id|>",
         "<|channel>thought\nfix: wrong<channel|>fix: greet<turn|><eos>",
     ],
