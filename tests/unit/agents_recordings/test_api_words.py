@@ -54,6 +54,7 @@ LIMITS: Final[tuple[tuple[str, str, float | None], ...]] = (
     ("gemini, issue 22107", "You have exhausted your capacity on this model. Your quota will reset after 0s..", 0.0),
     ("gemini", "You have exhausted your daily quota on this model.", 20 * HOUR),  # midnight in California
     ("gemini", "RESOURCE_EXHAUSTED: rate limit\nSuggested retry after 34.5s.", 34.5),
+    ("gemini, Antigravity's", "Individual quota reached. Please enable overages. Resets in 3h5m12s.", 11112.0),
     ("gemini, Google's API", "Quota exceeded for metric: x_free_tier_requests, limit: 20\nPlease retry in 900ms", 0.9),
     ("copilot, issue 2144", "Sorry, you've hit a rate limit that restricts … Please try again in 2 hours.", 2 * HOUR),
     ("copilot, issue 2754", "you've hit a rate limit … Please try again in 15 hours 23 minutes.", 15 * HOUR + 1380.0),
