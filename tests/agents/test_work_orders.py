@@ -13,7 +13,7 @@ from fakes.model_stub import Fault
 
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.clis.registry import adapter_for
-from septet.agents.runs.network import network_lines
+from septet.agents.runs.logs import network_lines
 from septet.contracts.names import SandboxChoice
 from septet.git.engine.engine import Git
 

@@ -14,11 +14,11 @@ from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import World
-from septet.agents.guest.named_paths import NamedPath
-from septet.agents.homes.home import Homes
-from septet.agents.homes.logins import Logins
+from septet.agents.guest.paths import NamedPath
 from septet.agents.runs.folders import Runs
+from septet.agents.runs.homes import Homes
 from septet.agents.runs.lease import Lease
+from septet.agents.runs.logins import Logins
 from septet.agents.runs.records import RunKey
 from septet.agents.sandbox.sandbox import find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors

@@ -16,10 +16,9 @@ from fakes.runners import Runner
 
 from septet.agents.clis.adapter import Machine
 from septet.agents.guest.description import World
-from septet.agents.guest.named_paths import NamedPath
+from septet.agents.guest.paths import NamedPath
 from septet.agents.runs.folders import Runs
-from septet.agents.sandbox.attachment import end_agent
-from septet.agents.sandbox.runner_connection import RUNNER_LOCK
+from septet.agents.sandbox.connections import RUNNER_LOCK, end_agent
 from septet.agents.sandbox.sandbox import find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace

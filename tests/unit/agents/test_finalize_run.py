@@ -11,9 +11,9 @@ from fakes.agent_lab import end_of
 from fakes.run_records import RECORD
 
 from septet.agents.outcomes.outcome import ExitRecord
-from septet.agents.processes.exit_file import write_record
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.turns.finalize_run import finalize_run
+from septet.agents.supervisor.recorder import write_record
+from septet.agents.turns.end_of_turn import finalize_run
 from septet.errors import WorkspaceBusyError
 
 pytestmark = pytest.mark.law

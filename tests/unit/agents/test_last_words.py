@@ -15,7 +15,7 @@ from fakes.run_records import RECORD
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run
-from septet.agents.turns.failures import failure_of
+from septet.agents.turns.end_of_turn import failure_of
 from septet.agents.turns.next_move import GiveUp, Start, next_move
 from septet.errors import AgentError
 

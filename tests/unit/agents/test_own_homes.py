@@ -16,9 +16,9 @@ from fakes.waiting import wait_until
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.guest.description import World
-from septet.agents.guest.named_paths import NamedPath
-from septet.agents.homes.home import Homes
-from septet.agents.homes.logins import Logins
+from septet.agents.guest.paths import NamedPath
+from septet.agents.runs.homes import Homes
+from septet.agents.runs.logins import Logins
 from septet.agents.runs.records import RunKey
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.turns.request import TurnRequest

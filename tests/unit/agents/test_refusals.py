@@ -9,7 +9,7 @@ from fakes.taken_values import taken_values
 
 from septet.agents.proxy.network_log import NETWORK_LOG
 from septet.agents.runs.folders import Run
-from septet.agents.runs.network import record_refusals, recording_refusals, refusal_note
+from septet.agents.runs.logs import record_refusals, recording_refusals, refusal_note
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall
 from septet.errors import ForgeError

@@ -10,8 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from septet.agents.processes.memory import most_memory_bytes
-from septet.agents.processes.open_files import OpenFiles
+from septet.agents.processes.memory import OpenFiles, most_memory_bytes
 from septet.agents.processes.order import Limits, Order
 from septet.agents.processes.resource_limits import ResourceWatch, tree_below, use_more_memory
 

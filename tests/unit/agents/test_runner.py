@@ -19,7 +19,7 @@ from fakes.runners import ENDS_SECONDS, Runner, copy_packages
 from fakes.waiting import wait_until
 
 from septet.agents.outcomes.endings import RESTARTED
-from septet.agents.sandbox.runner_connection import await_sweep
+from septet.agents.sandbox.connections import await_sweep
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.supervisor.recorder import is_recorder
 from septet.agents.turns.warm import warm_orders

@@ -7,7 +7,7 @@ import pytest
 from fakes.run_records import RECORD
 
 from activities.turns.results import warnings_of
-from septet.agents.clis.model_names import names_another_model
+from septet.agents.clis.models import names_another_model
 from septet.agents.outcomes.outcome import Outcome
 from septet.agents.runs.folders import Run
 from septet.agents.turns.turn_runs import TurnResult

@@ -19,7 +19,7 @@ from fakes.waiting import wait_until
 
 from septet.agents.clis.adapter import Adapter, Turn
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.sandbox.attachment import end_agent
+from septet.agents.sandbox.connections import end_agent
 from septet.agents.supervisor.warm_process import REQUEST_SECONDS
 from septet.agents.turns.end_of_turn import end_all
 from septet.agents.turns.turn_runs import TurnResult

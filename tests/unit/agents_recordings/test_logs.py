@@ -14,7 +14,7 @@ from fakes.run_records import RECORD
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.network_requests import refused_in_setup
 from septet.agents.runs.folders import Run, Runs
-from septet.agents.runs.stream_times import note_written
+from septet.agents.runs.logs import note_written
 from septet.state import StateDir
 
 RECORDINGS: Final = Path(__file__).parents[2] / "data" / "recordings"
