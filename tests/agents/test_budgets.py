@@ -16,7 +16,7 @@ from septet.agents.runs.usage import spent_in
 from septet.contracts.amounts import Spending
 from septet.contracts.budget import LimitCall
 from septet.contracts.names import Status, Step
-from septet.contracts.run_limits import StepSettings
+from septet.contracts.order import StepSettings
 
 pytestmark = pytest.mark.timeout(600)
 

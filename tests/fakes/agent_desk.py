@@ -26,7 +26,7 @@ from septet.agents.turns.request import AgentRuntime, TurnRequest
 from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm
 from septet.contracts.names import SandboxChoice
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 from septet.git.engine.engine import Git
 from septet.settings import Settings
 

@@ -20,7 +20,7 @@ from septet.agents.runs.lease import Lease
 from septet.agents.sandbox.connections import end_agent
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.turn_runs import TurnResult
-from septet.contracts.run_limits import Timeouts
+from septet.contracts.order import Timeouts
 from septet.errors import (
     AgentApiError,
     AgentApiUnavailableError,
