@@ -72,6 +72,23 @@ def test_a_queue_that_nobody_serves_is_told_and_a_cancel_is_only_asked_for(host:
         assert host.septet.closed("wo-unserved")["status"] == "cancelled"
 
 
+def test_a_current_build_without_a_worker_is_told(host: Host, origin: Origin) -> None:
+    """A build whose last worker has stopped is not promoted; `show` reports it at once, and another build is promoted."""
+    with host.worker(SEPTET_BUILD_ID="one", **SOON):
+        with host.septet.beside("worker", SEPTET_BUILD_ID="two", **SOON) as two:
+            assert host.septet("promote", "two", "--json").json["before"] == "one"
+            two.end()
+            stopped = host.septet("promote", "two", "--within", "3", "--json")
+            assert (stopped.code, stopped.json["error"]["type"]) == (3, "NotFound")
+            assert stopped.json["error"]["remedy"].endswith("Builds with workers: one.")
+        order = host.start(origin, "wo-two")
+        nobody = "Nobody works: the current build two has no worker. Builds with workers: one."
+        assert told_soon(host, order) == f"{nobody} Choose one: septet promote BUILD"
+        assert check(host, "workers")["message"].startswith("The current build two has no worker")
+        assert host.septet("promote", "one", "--json").json["before"] == "two"
+        assert host.septet.closed(order)["status"] == "completed"
+
+
 def test_all_workers_down_is_told_to_another_host(host: Host, origin: Origin, tmp_path: Path) -> None:
     """A worker reports its own end; a killed worker counts as gone after two missing heartbeats."""
     other = replace(host, septet=replace(host.septet, root=tmp_path / "other"))

@@ -130,6 +130,7 @@ def serving_tls(
     upstream: str = "",
     clients_of: Authority | None = None,
     key: str | None = None,
+    silent: bool = False,
 ) -> Iterator[Front]:
     """Serve during the block.
 
@@ -138,6 +139,7 @@ def serving_tls(
         upstream: The Temporal server behind it, as host:port; empty if no call may pass.
         clients_of: The authority that must have signed a client's certificate; `None` admits all.
         key: The key that a client must send; `None` admits all.
+        silent: Close each connection after the client's first bytes, without an answer.
     """
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(*server)
@@ -151,7 +153,10 @@ def serving_tls(
             with tls.wrap_socket(self.request, server_side=True, do_handshake_on_connect=False) as client:
                 try:
                     client.do_handshake()
-                    _serve(front, client, upstream, key)
+                    if silent:
+                        client.recv(_READ_BYTES)
+                    else:
+                        _serve(front, client, upstream, key)
                 except ssl.SSLError:
                     _wait_for_end(client)
                 except ConnectionError:
