@@ -101,16 +101,12 @@ class PullRequestSettings(StrictWire):
 
 @dataclass(frozen=True, slots=True)
 class RepositorySettings:
-    """A repository's settings for its work orders, which can only restrict the worker's settings."""
+    """A repository's settings for its work orders, which can only restrict the worker's; see docs/commands.md."""
 
     agent: str | None = None
-    """The agent for work orders that name no agent."""
     fallback_agent: str | None = None
-    """The agent that takes over at a usage limit, for work orders that name no fallback agent."""
     model: str | None = None
-    """The model for work orders that name no model, in steps without a model in `steps`."""
     sessions: Sessions | None = None
-    """The use of sessions by the steps, for work orders that make no choice."""
     limits: SomeLimits = field(default_factory=SomeLimits)
     steps: Mapping[str, StepSettings] = field(default_factory=dict)
     setup: tuple[tuple[str, ...], ...] = ()
@@ -121,25 +117,18 @@ class RepositorySettings:
     """The checks, each a program with arguments, which run in order before a commit."""
     check_seconds: float = CHECK_SECONDS
     on_failing_base: OnFailingBase = "tell"
-    """The treatment of a work order if a check already fails on its base commit."""
     branch_prefix: str | None = None
     """The prefix of the branches of work orders; `None` for the worker's setting."""
     allow_findings: tuple[AllowedFinding, ...] = ()
-    """The allowed findings of the scanner for keys in new lines."""
     protected: tuple[str, ...] | None = None
     """The protected paths, whose changes wait for a person; `None` for the worker's choice."""
     on_protected: OnProtected | None = None
     """The treatment of changes of protected paths; `None` for the worker's choice."""
     read_outgoing: bool = False
-    """Whether a second agent reads the outgoing changes, even if the worker does not request a reader."""
     assisted_by: bool = True
-    """Whether the engine's commits name the agent in a trailer."""
     sign_off: bool = False
-    """Whether all commits end with the committer's `Signed-off-by`."""
     progress_comment: bool = False
-    """Whether one comment on the issue reports the progress."""
     stage_labels: bool = False
-    """Whether a label on the issue shows its stage."""
     pull_request: PullRequestSettings = field(default_factory=PullRequestSettings)
     budget: str | None = None
 

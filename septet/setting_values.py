@@ -76,15 +76,12 @@ def _check_address(url: str) -> str:
     return url
 
 
-def _check_secret_address(url: SecretStr) -> SecretStr:
-    _check_address(url.get_secret_value())
-    return url
-
-
 Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_at_commas)]
 Hosts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(lambda hosts: split_at_commas(in_lower_case(hosts)))]
 Forks = Annotated[Mapping[str, str], NoDecode, BeforeValidator(_split_forks)]
 TeamRepositories = Annotated[Mapping[str, str], NoDecode, BeforeValidator(_split_teams("REPOSITORY"))]
 TeamAgents = Annotated[Mapping[str, str], NoDecode, BeforeValidator(_split_teams("AGENT"))]
 WebAddress = Annotated[str, AfterValidator(_check_address)]
-SecretWebAddress = Annotated[SecretStr, AfterValidator(_check_secret_address)]
+SecretWebAddress = Annotated[
+    SecretStr, AfterValidator(lambda url: SecretStr(_check_address(url.get_secret_value())))
+]

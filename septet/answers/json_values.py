@@ -45,7 +45,6 @@ class JsonCandidate:
     value: JsonValue
     rung: Rung
     mends: tuple[str, ...] = ()
-    """The mended slips of syntax."""
     faults: tuple[str, ...] = ()
     """The reasons why the candidate is no answer, whatever its value; empty for a possible answer."""
 

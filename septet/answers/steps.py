@@ -97,14 +97,11 @@ def read_step_answer(
     """Read a step's answer from its agent's last text; raises `AnswerError`."""
     form = _form_of(name, in_pipeline=in_pipeline)
     answer = read_answer(form.contract, text, structured=structured, plain=form.plain)
-    if (
-        form.only_alone
-        and answer.parsed_by != "structured"
-        and not is_alone(answer_part(without_turn_end(text or "")))
-    ):
-        raise AnswerError(
-            ["There are words around the JSON, and it may be a quotation: write nothing but the JSON."]
-        )
+    if not form.only_alone or answer.parsed_by == "structured":
+        return answer
+    if not is_alone(answer_part(without_turn_end(text or ""))):
+        reason = "There are words around the JSON, and it may be a quotation: write nothing but the JSON."
+        raise AnswerError([reason])
     return answer
 
 
@@ -125,11 +122,10 @@ def read_pieces(name: str, pieces: Sequence[str], *, in_pipeline: bool = False) 
 
 def is_step_answer(text: str, *, name: str, in_pipeline: bool) -> bool:
     """Return whether a text answers a step."""
-    try:
+    with suppress(AnswerError):
         read_step_answer(name, text, in_pipeline=in_pipeline)
-    except AnswerError:
-        return False
-    return True
+        return True
+    return False
 
 
 def schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:

@@ -1,9 +1,7 @@
 """The whole prompt of an agent: the command with its placeholders filled, and the feedback on earlier work.
 
-Placeholders are replaced in one pass over the template; values are never scanned again. `$ARGUMENTS` is all
-arguments joined by ", "; `$1`, `$2`, … is one argument, `$10` the tenth; `${NAME}` is a named value; `${1}` and
-`${ARGUMENTS}` are the same as without braces; `$$` is a dollar. Every other dollar stays: `$HOME`, `$0`,
-`$ARGUMENTS_FILE`, `${lower}`.
+Placeholders are replaced in one pass over the template; values are never scanned again. docs/commands.md lists the
+placeholders.
 """
 
 import re
@@ -37,7 +35,6 @@ class Placeholder:
     text: str
     """The placeholder as written, such as `$2` or `${ISSUE_TITLE}`."""
     name: str
-    """The value's name: `2`, `ISSUE_TITLE`, `ARGUMENTS`."""
     line: int
     """The line number, from 1."""
 

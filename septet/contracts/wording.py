@@ -119,23 +119,19 @@ def _choices(context: Mapping[str, Any]) -> str:
     return f"must be one of {str(context['expected']).replace(' or ', ', ')}"
 
 
+def _at_least(count: int, what: str) -> str:
+    return "must not be empty" if count == 1 else f"must have at least {count} {what}"
+
+
 _WITH_FIGURES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "greater_than": lambda context: f"must be more than {context['gt']}",
     "greater_than_equal": lambda context: f"must be at least {context['ge']}",
     "less_than": lambda context: f"must be less than {context['lt']}",
     "less_than_equal": lambda context: f"must be at most {context['le']}",
     "string_too_long": lambda context: f"must have at most {context['max_length']:,} characters",
-    "string_too_short": lambda context: (
-        "must not be empty"
-        if context["min_length"] == 1
-        else f"must have at least {context['min_length']} characters"
-    ),
+    "string_too_short": lambda context: _at_least(context["min_length"], "characters"),
     "too_long": lambda context: f"must have at most {context['max_length']:,} entries",
-    "too_short": lambda context: (
-        "must not be empty"
-        if context["min_length"] == 1
-        else f"must have at least {context['min_length']} entries"
-    ),
+    "too_short": lambda context: _at_least(context["min_length"], "entries"),
     "string_pattern_mismatch": _pattern,
     "literal_error": _choices,
     "enum": _choices,

@@ -253,19 +253,14 @@ def _in_words(question: Question, estimate: Estimate) -> str:
         unknown = " Dollars and tokens are unknown: agents reported neither."
     where = "of all projects" if estimate.all_projects else f"of {question.project}"
     size = ", by the size of the plan" if estimate.by_plan else ""
+    issues = count_noun(len(question.work), "issue") if question.of_pipeline else ""
+    verb = "to finish" if question.is_rest else "for" if issues else ""
+    aim = "".join(f" {part}" for part in (verb, issues) if part)
     orders = count_noun(estimate.orders, f"{'pipeline ' if estimate.of_pipelines else ''}work order")
     return (
-        f"Estimate{_aim_in_words(question)}: {in_all} in 8 of 10 cases{size} "
+        f"Estimate{aim}: {in_all} in 8 of 10 cases{size} "
         f"(from the last {orders} {where} with {_agents_in_words(question)}).{unknown}"
     )
-
-
-def _aim_in_words(question: Question) -> str:
-    """Return the estimated work in words: ` to finish` or ` for 3 issues`; empty for a whole work order."""
-    count = len(question.work)
-    issues = count_noun(count, "issue") if question.of_pipeline else ""
-    verb = "to finish" if question.is_rest else "for" if issues else ""
-    return "".join(f" {part}" for part in (verb, issues) if part)
 
 
 def _agents_in_words(question: Question) -> str:

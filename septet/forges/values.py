@@ -76,9 +76,7 @@ class PullRequest:
     number: int
     url: str
     head: str
-    """The branch that the pull request merges."""
     base: str
-    """The branch that the pull request merges into."""
     head_sha: str
     state: PullRequestState = "open"
     warnings: tuple[str, ...] = ()
@@ -131,7 +129,6 @@ class CommitCheck:
     id: str = ""
     """The forge's id for the check's log; empty for a check without a log."""
     summary: str = field(default="", compare=False, repr=False)
-    """The check's own summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +137,6 @@ class NewComment:
 
     id: int
     number: int
-    """The number of the issue or the pull request."""
     is_on_pull_request: bool
     author: str
     body: str
@@ -182,7 +178,6 @@ class NewPullRequest:
     draft: bool = False
     labels: tuple[str, ...] = ()
     reviewers: tuple[str, ...] = ()
-    """The accounts whose reviews are requested."""
     assignees: tuple[str, ...] = ()
     head_project: str = ""
     """The fork that holds `head`, such as `me/r`; empty if the repository itself holds `head`."""

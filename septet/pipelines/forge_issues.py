@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from septet.contracts.pipeline import MOST_BEFORE, PipelineIssue, ReadIssues
 from septet.errors import InvalidInputError, NotFoundError
 from septet.forges.forge import Forge
-from septet.forges.values import Issue
 from septet.pipelines.issues import SHOWN_TITLE, depends_on_in
 from septet.system.text import name_some
 
@@ -27,25 +26,21 @@ def read_issues(forge: Forge, request: ReadIssues) -> tuple[PipelineIssue, ...]:
         raise NotFoundError(message, remedy="Give an issue the label, or name the issues by their numbers.")
     wanted = [int(issue_id) for issue_id in request.ids]
     if wanted:
-        issues = (*issues, *_all_open(wanted, forge.find_issues(wanted), request.repository))
+        named = forge.find_issues(wanted)
+        there = {issue.number for issue in named}
+        if missing := [number for number in wanted if number not in there]:
+            message = f"issues: {request.repository} has no {_numbers(missing)}."
+            raise NotFoundError(message, remedy="Check the numbers; issues that you may not read look the same.")
+        if closed := [issue.number for issue in named if issue.state == "closed"]:
+            message = f"issues: {_numbers(closed)} of {request.repository} are closed."
+            raise InvalidInputError(message, remedy="Leave them out.")
+        issues = (*issues, *named)
     known = {str(issue.number) for issue in issues}
     read = []
     for issue in issues:
         depends_on = depends_on_in(issue.body, known, str(issue.number))[:MOST_BEFORE]
         read.append(PipelineIssue(id=str(issue.number), title=issue.title[:SHOWN_TITLE], depends_on=depends_on))
     return tuple(read)
-
-
-def _all_open(numbers: Sequence[int], issues: Sequence[Issue], repository: str) -> Sequence[Issue]:
-    """Return the issues, after checking that all wanted issues were found and are open."""
-    there = {issue.number for issue in issues}
-    if missing := [number for number in numbers if number not in there]:
-        message = f"issues: {repository} has no {_numbers(missing)}."
-        raise NotFoundError(message, remedy="Check the numbers; issues that you may not read look the same.")
-    if closed := [issue.number for issue in issues if issue.state == "closed"]:
-        message = f"issues: {_numbers(closed)} of {repository} are closed."
-        raise InvalidInputError(message, remedy="Leave them out.")
-    return issues
 
 
 def _numbers(numbers: Sequence[int]) -> str:

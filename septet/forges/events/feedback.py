@@ -54,8 +54,12 @@ class Feedback:
             ForgeError: The forge refused.
         """
         checks = self.failures if f"checks:{self.pull_request.head_sha}" in event_ids else ()
+        shown: list[JsonValue] = []
+        for check in checks[:5]:
+            log = self.conversation.check_log(check) if self.conversation is not None else ""
+            shown.append({"name": visible_line(check.name), "url": check.url, "log": readable(log)[-LOG_LIMIT:]})
         return {
-            "checks": [self._check(check) for check in checks[:5]],
+            "checks": shown,
             "reviews": [_in_form(each) for event, each in self.reviews.items() if event in event_ids],
             "threads": [self._thread(each) for event, each in self.threads.items() if event in event_ids],
         }
@@ -68,10 +72,6 @@ class Feedback:
         place: dict[str, JsonValue] = {"thread": thread.id, "path": thread.path, "line": thread.line}
         left_out = {"left_out": len(newest) - len(kept)} if len(kept) < len(newest) else {}
         return place | {"comments": comments} | left_out
-
-    def _check(self, check: CommitCheck) -> JsonValue:
-        log = self.conversation.check_log(check) if self.conversation is not None else ""
-        return {"name": visible_line(check.name), "url": check.url, "log": readable(log)[-LOG_LIMIT:]}
 
 
 def read_feedback(

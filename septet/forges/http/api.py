@@ -52,7 +52,14 @@ def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | Non
     status = response.status_code
     if status < _ERRORS:
         return None
-    words, seconds = _words_of_refusal(response), pause_seconds(response.headers)
+    try:
+        answer = from_json(response.content)
+    except ValueError:  # such as a proxy's page
+        answer = None
+    fields = answer if isinstance(answer, dict) else {}
+    reason = fields.get("message") or fields.get("error_description") or fields.get("error")
+    reasons = filter(None, map(_words_of, (reason, fields.get("errors"))))
+    words, seconds = bounded_words("; ".join(reasons), response), pause_seconds(response.headers)
     if status in {403, 429}:
         is_told = is_spent(response.headers) or _LIMIT_WORDS.search(words) is not None
         if seconds is not None or is_told or status == _TOO_MANY:
@@ -81,17 +88,6 @@ def describe_answer(answer: "httpx.Response | None") -> str:
         host = answer.url.host
         return f": {host} answered a page{named} in place of JSON, as a proxy or a sign-in in front of it does"
     return f": the answer began with {' '.join(without_controls(text).split())[:80]!r}"
-
-
-def _words_of_refusal(response: "httpx.Response") -> str:
-    """Return the API's own words, or the status's if the body is not JSON, such as a proxy's page."""
-    try:
-        answer = from_json(response.content)
-    except ValueError:
-        answer = None
-    words = answer if isinstance(answer, dict) else {}
-    reason = words.get("message") or words.get("error_description") or words.get("error")
-    return bounded_words("; ".join(filter(None, map(_words_of, (reason, words.get("errors"))))), response)
 
 
 def _words_of(reason: object) -> str:
@@ -127,7 +123,6 @@ class HttpApi:
     unnamed_seconds: float = 1.0
     """The first wait before a read is repeated, if the refusal names no time."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Additional headers of each request."""
     page_field: str = "per_page"
     """The query parameter for the size of a page."""
     page_size: int = 100

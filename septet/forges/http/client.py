@@ -108,7 +108,6 @@ class ApiClient:
     http: httpx.Client
     patience: ForgePatience
     last: httpx.Response | None = None
-    """The last answer."""
 
     def get(self, form: type[T], path: str, query: Query | None = None) -> T:
         """Read a path and return the answer as a value of type `form`."""

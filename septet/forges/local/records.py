@@ -28,7 +28,6 @@ class StoreContents:
     commit: str
     shas: Mapping[str, str]
     files: Mapping[str, bytes]
-    """Content by file name."""
 
 
 @dataclass(frozen=True, slots=True)
