@@ -35,8 +35,7 @@ from septet.contracts.repository import without_credentials
 from septet.contracts.task import Task, TaskError
 from septet.errors import AlreadyRunningError, InvalidInputError
 from septet.pipelines.issues import order_issues
-from septet.pipelines.records import documents
-from septet.pipelines.report import as_markdown, report_of
+from septet.pipelines.records import as_markdown, documents, report_of
 from septet.pipelines.store import store_of
 from septet.state import StateDir
 from septet.system.text import count_noun

@@ -13,7 +13,7 @@ from septet.contracts.solution import Outline
 from septet.contracts.task import Task, TaskError, TaskStep
 from septet.errors import InvalidInputError
 from septet.pipelines.issues import order_issues
-from septet.pipelines.report import as_markdown, report_of
+from septet.pipelines.records import as_markdown, report_of
 from workflows.pipeline.state import PipelineState
 
 PAYLOAD_BYTES = 2 * 1024 * 1024
