@@ -121,13 +121,11 @@ class Seats:
         free = self.places(now) - len(self.holders)
         if free <= 0:
             return []
-        running: dict[str, int] = {}
-        for project in self.holders.values():
-            running[project] = running.get(project, 0) + 1
+        running = Counter(self.holders.values())
         requests: list[SeatRequest] = []
         for each in sorted(self.waiting.values(), key=_rank):
-            if each.id not in self._late and running.get(each.project, 0) < self.project_limit:
-                running[each.project] = running.get(each.project, 0) + 1
+            if each.id not in self._late and running[each.project] < self.project_limit:
+                running[each.project] += 1
                 requests.append(each)
                 if len(requests) == free:
                     break

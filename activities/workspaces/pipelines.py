@@ -9,7 +9,7 @@ from activities.host.failures import OPENING_TRIES, translating_failures
 from activities.host.host import Host
 from septet.contracts.pipeline import IssuesRead, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
-from septet.pipelines.forge_issues import read_issues
+from septet.pipelines.issues import read_issues
 from septet.pipelines.records import note, report
 from septet.pipelines.store import store_of
 from septet.system.threads import shielded_thread

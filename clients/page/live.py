@@ -16,8 +16,8 @@ from clients.temporal.pipelines import KnownViews
 from septet.contracts.costs import Estimate
 from septet.contracts.pipeline_view import PipelineReply, PipelineView
 from septet.contracts.replies import DetailReply, WatchReply
+from septet.costs.estimate import work_ahead
 from septet.errors import SeptetError
-from septet.pipelines.work_ahead import work_ahead
 
 Answer = TypeVar("Answer")
 

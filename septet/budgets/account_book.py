@@ -153,9 +153,8 @@ class AccountBook:
     def hold_ends_in(self, now: datetime) -> timedelta | None:
         """Return the time until the first hold ends if a work order waits for held amounts; `None` otherwise."""
         ends = [hold.ends_at for hold in self._amounts.open_holds() if hold.ends_at is not None]
-        if not ends or not any(
-            self._amounts.is_held(self._limiting(step)) for step in set(self._waiting.values())
-        ):
+        limiting = {self._limiting(step) for step in self._waiting.values()}
+        if not ends or not any(self._amounts.is_held(step) for step in limiting):
             return None
         return timedelta(seconds=max(min(ends) - now.timestamp(), 0.0))
 

@@ -8,7 +8,7 @@ sum of the costs varies less than each cost, so that the sum lies in the added i
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import linear_regression, quantiles
@@ -26,6 +26,7 @@ from septet.contracts.costs import (
     TurnCost,
 )
 from septet.contracts.names import Step
+from septet.contracts.pipeline_view import IssueState, IssueStatus
 from septet.system.text import count_noun
 
 FEWEST: Final = 9
@@ -228,12 +229,12 @@ def _by_plan(costs: Sequence[float], orders: Sequence[OrderCosts], plan_bytes: i
 
 
 def _unknown(question: Question, count: int) -> Estimate:
-    agents, needs = _agents_in_words(question), f"and an estimate needs {FEWEST}."
-    text = f"Estimate: unknown. No work order with {agents} has been completed yet, {needs}"
+    agents = _agents_in_words(question)
+    known = f"No work order with {agents} has been completed yet"
     if count:
-        orders = count_noun(count, "work order")
         verb = "has" if count == 1 else "have"
-        text = f"Estimate: unknown. Only {orders} with {agents} {verb} been completed, {needs}"
+        known = f"Only {count_noun(count, 'work order')} with {agents} {verb} been completed"
+    text = f"Estimate: unknown. {known}, and an estimate needs {FEWEST}."
     return Estimate(orders=count, issues=len(question.work), text=text)
 
 
@@ -280,3 +281,14 @@ def _tokens(count: float) -> str:
 
 def _minutes(minutes: float) -> str:
     return f"{minutes:.0f}" if minutes >= _TWO_DIGITS else f"{minutes:.1f}"
+
+
+def work_ahead(issues: Iterable[IssueState]) -> tuple[WorkAhead, ...]:
+    """Return the remaining work of each issue of a pipeline; running work counts as work that has just begun."""
+    ahead: list[WorkAhead] = []
+    for issue in issues:
+        if issue.status in {IssueStatus.WAITING, IssueStatus.PLANNING}:
+            ahead.append(WHOLE)
+        elif issue.status in {IssueStatus.PLANNED, IssueStatus.EXECUTING}:
+            ahead.append(WorkAhead(REST_STEPS, issue.plan_bytes))
+    return tuple(ahead)

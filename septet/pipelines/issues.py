@@ -1,20 +1,23 @@
-"""The issues of a pipeline: their file, dependencies and order, and the short form of closed issues."""
+"""The issues of a pipeline: read from the forge or a file, in order, and the short form of closed issues."""
 
 import heapq
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from septet.contracts.pipeline import MOST_BEFORE, MOST_DEPENDENCIES, MOST_ISSUES, PipelineIssue
+from septet.contracts.pipeline import MOST_BEFORE, MOST_DEPENDENCIES, MOST_ISSUES, PipelineIssue, ReadIssues
 from septet.contracts.pipeline_view import IssueState
 from septet.contracts.wording import describe_mistakes
 from septet.errors import InvalidInputError, NotFoundError
 from septet.system.text import cut_line, name_some
+
+if TYPE_CHECKING:
+    from septet.forges.forge import Forge
 
 
 def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -231,3 +234,41 @@ _LEFT_OUT: Final[tuple[Callable[[IssueState], dict[str, Any]], ...]] = (
     _files_and_sessions,
     lambda state: {"error": state.error.model_copy(update={"remedy": ""}) if state.error is not None else None},
 )
+
+
+def read_issues(forge: "Forge", request: ReadIssues) -> tuple[PipelineIssue, ...]:
+    """Return issues of a forge with their titles and the dependencies in their texts.
+
+    Only issues that this call reads count as dependencies.
+
+    Raises:
+        NotFoundError: Issues are missing, or no open issue has the label.
+        InvalidInputError: Issues are closed, or too many issues have the label.
+        ForgeUnavailableError: The forge did not answer.
+        ForgeError: The forge refused the request.
+    """
+    issues = forge.open_issues(request.label) if request.label else ()
+    if request.label and not issues:
+        message = f"label: {request.repository} has no open issue with the label {request.label}."
+        raise NotFoundError(message, remedy="Give an issue the label, or name the issues by their numbers.")
+    wanted = [int(issue_id) for issue_id in request.ids]
+    if wanted:
+        named = forge.find_issues(wanted)
+        there = {issue.number for issue in named}
+        if missing := [number for number in wanted if number not in there]:
+            message = f"issues: {request.repository} has no {_numbers(missing)}."
+            raise NotFoundError(message, remedy="Check the numbers; issues that you may not read look the same.")
+        if closed := [issue.number for issue in named if issue.state == "closed"]:
+            message = f"issues: {_numbers(closed)} of {request.repository} are closed."
+            raise InvalidInputError(message, remedy="Leave them out.")
+        issues = (*issues, *named)
+    known = {str(issue.number) for issue in issues}
+    read = []
+    for issue in issues:
+        depends_on = depends_on_in(issue.body, known, str(issue.number))[:MOST_BEFORE]
+        read.append(PipelineIssue(id=str(issue.number), title=issue.title[:SHOWN_TITLE], depends_on=depends_on))
+    return tuple(read)
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return name_some([f"#{number}" for number in numbers], 20)

@@ -234,20 +234,16 @@ def check_execution(
 
     `claimed_files` are in the spelling of `normal_path`; `changed_files` lack the plan's file.
     """
-    false = sorted(set(claimed_files) - set(changed_files))
-    silent = sorted(set(changed_files) - set(claimed_files))
     findings = [*(_wrong_tasks(answer, solution) if solution is not None else ())]
     warnings = []
-    if false:
-        findings.append(
-            f"files_modified: git sees no change in {_join(false)}: change what is missing, or leave them out."
-        )
-    if silent:
+    if false := sorted(set(claimed_files) - set(changed_files)):
+        what = f"git sees no change in {_join(false)}"
+        findings.append(f"files_modified: {what}: change what is missing, or leave them out.")
+    if silent := sorted(set(changed_files) - set(claimed_files)):
         warnings.append(f"Changed, and not in files_modified: {_join(silent)}.")
     if solution is None:
         warnings.append("The solution is not on this host: the answer was not checked against its tasks.")
-    skipped = [task.id for task in answer.tasks if task.status == "skipped"]
-    if skipped:
+    if skipped := [task.id for task in answer.tasks if task.status == "skipped"]:
         warnings.append(f"Skipped tasks: {_join(skipped)}.")
     return CheckedExecution(tuple(findings), tuple(warnings))
 

@@ -97,10 +97,8 @@ class LocalIssues(LocalRecords):
             def edit(index: int, text: str) -> None:
                 comments[index] = comments[index].model_copy(update={"body": text})
 
-            def list_comments() -> list[MarkedComment]:
-                return [MarkedComment(n, each.author, each.body) for n, each in enumerate(comments)]
-
-            put_once(CommentPlace(list_comments, create, edit, _OWN.__eq__), marker, body)
+            there = [MarkedComment(n, each.author, each.body) for n, each in enumerate(comments)]
+            put_once(CommentPlace(lambda: there, create, edit, _OWN.__eq__), marker, body)
             after = record.model_copy(update={"comments": tuple(comments)})
             return after == record or self.put(contents, "issue", after) or None
 
@@ -119,8 +117,7 @@ class LocalIssues(LocalRecords):
             record = self.issue_record(contents, number)
             kept = [each for each in record.labels if each == label or each not in instead_of]
             labels = label_names([*kept, label])
-            if labels == record.labels:
-                return True
-            return True if self.put(contents, "issue", record.model_copy(update={"labels": labels})) else None
+            after = record.model_copy(update={"labels": labels})
+            return after == record or self.put(contents, "issue", after) or None
 
         self.until_done(set_it)

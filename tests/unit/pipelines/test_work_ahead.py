@@ -10,8 +10,7 @@ from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineIssue
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun
-from septet.costs.estimate import REST_STEPS, WHOLE, WorkAhead
-from septet.pipelines.work_ahead import work_ahead
+from septet.costs.estimate import REST_STEPS, WHOLE, WorkAhead, work_ahead
 from workflows.pipeline.state import PipelineState
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
