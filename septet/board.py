@@ -32,7 +32,6 @@ class Seats:
     passed_over: bool = False
     """Whether more work orders wait than the board remembers."""
     most_waiting: int = MOST_WAITING
-    """The most waiting work orders that the board remembers."""
     _late: set[str] = field(default_factory=set)
     """The work orders that arrived after the board had passed over other work orders, and that rank last. The
     passed-over work orders may have better scores, so these late work orders get no seat before the next

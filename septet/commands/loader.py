@@ -75,11 +75,7 @@ def _load(step: Step, name: str, override: ReadAtBase) -> Command:
 
 
 def load_all(override: ReadAtBase) -> tuple[Command, ...]:
-    """Return all ten commands, in the order of the steps.
-
-    Raises:
-        CommandError: As for `load`.
-    """
+    """Return all ten commands, in the order of the steps; see `load`."""
     return (*(load(step, issue_class, override) for step, issue_class in _COMMANDS), load_rework(override))
 
 

@@ -147,7 +147,6 @@ class Need(NamedTuple):
     """A fact that the agent needs for a step's work."""
 
     what: str
-    """The fact in words."""
     any_of: frozenset[str]
     """The named values that hold the fact; a command needs only one of them."""
 

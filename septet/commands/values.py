@@ -55,7 +55,6 @@ class Values:
     arguments: tuple[str, ...]
     """`$1`, `$2`, … and, joined by ", ", `$ARGUMENTS`."""
     by_name: Mapping[str, str]
-    """`${NAME}` by name."""
 
 
 _NAMES: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(

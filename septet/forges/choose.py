@@ -63,11 +63,7 @@ def forge_name(address: Address, settings: Settings) -> str:
 
 
 def forge_for(address: Address, settings: Settings) -> Forge:
-    """Return the repository's forge.
-
-    Raises:
-        InvalidInputError: As for `forge_name`.
-    """
+    """Return the repository's forge; raises the errors of `forge_name`."""
     if address.path is not None:
         return LocalForge(address.path, settings.git_env)
     kind = _kind_of(address, settings)

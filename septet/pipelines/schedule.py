@@ -26,10 +26,8 @@ def next_to_plan(
     )
     if sum(due) >= plans_ahead:
         return None
-    waiting = (
-        each for each in all_issues if each.status is IssueStatus.WAITING and each.order_id not in held_back
-    )
-    first = next(waiting, None)
+    waiting = (each for each in all_issues if each.status is IssueStatus.WAITING)
+    first = next((each for each in waiting if each.order_id not in held_back), None)
     return first if first is not None and first.order_id in ready else None
 
 

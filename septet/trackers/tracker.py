@@ -69,7 +69,6 @@ class LabelledIssue:
     number: int
     """The issue's number within the team: 12 for `ENG-12`."""
     mark: IssueMark | None = None
-    """The oldest mark of this installation on the issue."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,9 +41,7 @@ class Feedback:
     writers: Writers | None = None
     failures: tuple[CommitCheck, ...] = ()
     reviews: dict[str, Review] = field(default_factory=dict)
-    """The reviews by the ids of their events."""
     threads: dict[str, ReviewThread] = field(default_factory=dict)
-    """The threads by the ids of their events."""
     events: tuple[ReworkEvent, ...] = ()
 
     def words_on(self, event_ids: Collection[str]) -> dict[str, JsonValue]:

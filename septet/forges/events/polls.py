@@ -98,10 +98,9 @@ class PullRequestPolls:
     def _is_old(self, repository: _Repository, *, is_told: bool) -> bool:
         if repository.asked_at is None:
             return True
-        now, quiet = self.clock(), repository.asked_at - repository.changed_at
-        good_seconds = min(max(self.first_seconds, _SHARE * quiet), LONGEST_SECONDS)
-        good_seconds = TOLD_SECONDS if is_told else good_seconds
-        return now - repository.asked_at >= good_seconds
+        quiet_seconds = repository.asked_at - repository.changed_at
+        good_seconds = min(max(self.first_seconds, _SHARE * quiet_seconds), LONGEST_SECONDS)
+        return self.clock() - repository.asked_at >= (TOLD_SECONDS if is_told else good_seconds)
 
     def _read_on(self, repository: _Repository, forge: PolledForge, number: int) -> None:
         """Read the pages after the known pages until a page has the pull request.

@@ -57,7 +57,6 @@ class WebhookKind:
     event_header: str
     """The header with the kind of the event, in lower case."""
     readers: Mapping[str, Reader]
-    """The readers by the kind of event."""
 
     def read_event(self, delivery: Delivery) -> ForgeEvent | None:
         """Return the event of a delivery; `None` if the event needs no action.

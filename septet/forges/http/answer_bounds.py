@@ -67,11 +67,7 @@ class AnswerBounds:
         )
 
     def before(self, request: httpx.Request) -> None:
-        """Check the time before a request, and request gzip, which can be unpacked piece by piece.
-
-        Raises:
-            TooMuchError: There is no time left.
-        """
+        """Check the time before a request, and request gzip, which can be unpacked piece by piece."""
         self.check()
         request.headers["Accept-Encoding"] = "gzip"
         request.extensions["trace"] = self._trace
@@ -90,20 +86,12 @@ class AnswerBounds:
             response.stream = _BoundedStream(response.stream, self, packing != "identity", is_log)
 
     def check(self) -> None:
-        """Check that time is left.
-
-        Raises:
-            TooMuchError: No time is left.
-        """
+        """Raise `TooMuchError` if no time is left."""
         if time.monotonic() >= self._ends_at:
             raise TooMuchError(f"no whole answer within {self.seconds:.0f} s")
 
     def whole(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield an answer's pieces, and count their bytes.
-
-        Raises:
-            TooMuchError: The answer, or all answers together, have too many bytes.
-        """
+        """Yield an answer's pieces; raise `TooMuchError` if the answer, or all answers together, have too many bytes."""
         size = 0
         for piece in pieces:
             size += len(piece)

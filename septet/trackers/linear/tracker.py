@@ -89,11 +89,12 @@ class LinearTracker:
         """Add an activity to the session once: the activity's id follows from the message's key."""
         digest = hashlib.sha256(f"{message.issue.session} {message.key}".encode()).digest()
         activity_id = str(UUID(bytes=digest[:16], version=4))
-        fields: dict[str, Any] = {
-            "id": activity_id,
-            "agentSessionId": message.issue.session,
-            "content": _content(message),
-        }
+        text = mask(without_controls(message.text))
+        content = {"type": message.kind, "body": text}
+        if message.kind == "action":
+            content = {"type": "action", "action": message.action, "parameter": mask(message.parameter)}
+            content |= {"result": text} if text else {}
+        fields: dict[str, Any] = {"id": activity_id, "agentSessionId": message.issue.session, "content": content}
         if message.plan_sha256:
             choice = {"label": "Approve this plan", "value": f"approve {message.plan_sha256}"}
             fields |= {"signal": "select", "signalMetadata": {"options": [choice]}}
@@ -129,14 +130,6 @@ class LinearTracker:
                 raise
             return False
         return True
-
-
-def _content(message: SessionMessage) -> dict[str, str]:
-    text = mask(without_controls(message.text))
-    if message.kind == "action":
-        content = {"type": "action", "action": message.action, "parameter": mask(message.parameter)}
-        return content | ({"result": text} if text else {})
-    return {"type": message.kind, "body": text}
 
 
 ISSUE: Final = """
