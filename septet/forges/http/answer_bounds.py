@@ -91,7 +91,7 @@ class AnswerBounds:
             raise TooMuchError(f"no whole answer within {self.seconds:.0f} s")
 
     def whole(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield an answer's pieces; raise `TooMuchError` if the answer, or all answers together, have too many bytes."""
+        """Yield an answer's pieces; raise `TooMuchError` if this answer, or all answers, have too many bytes."""
         size = 0
         for piece in pieces:
             size += len(piece)
