@@ -20,7 +20,7 @@ from septet.contracts.names import Stage as TaskStage
 from septet.contracts.order import WorkOrderInput
 from septet.system.timestamps import timestamp
 from workers.server.preflight import register_search_attributes
-from workflows.board.board import Board
+from workflows.board import Board
 from workflows.wire.search_attributes import start_attributes
 
 HANDED_ON_TARGET_KB: Final = 250.0

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import structlog
 from temporalio.service import RPCError
@@ -29,12 +29,17 @@ async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
             await asyncio.wait((task,))
 
 
+def repeating(
+    look: Callable[[], Awaitable[object]], pause_seconds: float, event: str
+) -> AbstractAsyncContextManager[None]:
+    """Call `look` again and again during the block, with a pause after each call, as `repeat` does."""
+    return beside(repeat(look, lambda: pause_seconds, event))
+
+
 async def repeat(look: Callable[[], Awaitable[object]], pause_seconds: Callable[[], float], event: str) -> None:
     """Call `look` again and again, without end; an error of a call is only logged.
 
     Args:
-        look: The function to call.
-        pause_seconds: Returns the pause after each call, in seconds.
         event: The name of the log event of a failed call.
     """
     while True:

@@ -10,37 +10,21 @@ from typing import Any, Final
 import structlog
 
 from activities.board.account_archive import read_ended_account
-from activities.board.board import BoardActivities, CancelWorkOrder
-from activities.board.others import Others
+from activities.board.board import BoardActivities, CancelWorkOrder, Others
+from activities.board.comment_commands import CommentActivities, Decide, decide_nothing
+from activities.board.intake import IntakeActivities, IntakesOf, no_intakes
 from activities.board.pull_requests import PullRequestActivities
-from activities.host.accounts import Accounts
+from activities.board.trackers import TrackerActivities
 from activities.host.failures import DISK_WAITS
-from activities.host.host import Host
-from activities.intake.comment_commands import CommentActivities, Decide, decide_nothing
-from activities.intake.intake import IntakeActivities, IntakesOf, no_intakes
-from activities.intake.trackers import TrackerActivities
-from activities.notifications.send_notification import SendNotification
+from activities.host.host import Accounts, Host
+from activities.outgoing.send_notification import SendNotification
 from activities.runner.prepare_rework import PrepareRework
-from activities.runner.step_activities import (
-    BuildPlan,
-    ClassifyIssue,
-    CreateCommit,
-    CreatePullRequest,
-    EndWork,
-    FinalizeJson,
-    FindPlanFile,
-    GenerateBranch,
-    ImplementPlan,
-    ReadOutgoing,
-    ReworkPullRequest,
-)
+from activities.runner.step_activities import StepActivities
 from activities.runner.step_runner import StepRunner
 from activities.turns.logins import check_logins
 from activities.turns.summarise_session import SummariseSession
-from activities.workspaces.hosts import HostActivities
-from activities.workspaces.lanes import LaneActivities
-from activities.workspaces.pipelines import PipelineActivities
-from activities.workspaces.sweep_host import SweepHost
+from activities.workspaces.hosts import HostActivities, SweepHost
+from activities.workspaces.pipelines import LaneActivities, PipelineActivities
 from activities.workspaces.workspaces import WorkspaceActivities
 from septet.agents.guest.description import World
 from septet.agents.guest.network import parse_way_out
@@ -82,7 +66,6 @@ class Parts:
     """The activities on the host's own queue. For example, a step runs on the host that has the workspace, and a
     work order enters a lane on the host that has the lane."""
     control: Mapping[str, Activity]
-    """The activities on the host's control queue, on which the host answers even when busy."""
 
     def living_agents(self) -> list[Run]:
         """Return the runs with a live agent."""
@@ -102,11 +85,8 @@ async def parts_of(
     """Build a worker's parts; during the block, a supervisor waits for the first agent.
 
     Args:
-        settings: The worker's settings.
         serves: The abilities that this host's workspaces announce.
-        decide: Carries out commands in comments.
         accounts: The accounts of budgets, in which an agent's start reserves room.
-        intakes_of: Returns the intakes of a repository.
 
     Raises:
         SandboxError: The sandbox that the settings require does not start here.
@@ -151,15 +131,14 @@ def openings_at_once(settings: Settings) -> int:
 
 
 def _shared(host: Host, decide: Decide, intakes_of: IntakesOf) -> Mapping[str, Activity]:
-    trackers = TrackerActivities(host, decide)
-    hosts, board, lanes, pipelines, intake, comments = (
+    hosts, board, lanes, pipelines = (
         HostActivities(host),
         BoardActivities(),
         LaneActivities(host),
         PipelineActivities(host),
-        IntakeActivities(host, intakes_of),
-        CommentActivities(host, decide),
     )
+    intake, comments = IntakeActivities(host, intakes_of), CommentActivities(host, decide)
+    trackers = TrackerActivities(host, decide)
     return _by_name(
         WorkspaceActivities(host).open_workspace,
         hosts.move_workspace,
@@ -185,20 +164,20 @@ def _shared(host: Host, decide: Decide, intakes_of: IntakesOf) -> Mapping[str, A
 
 
 def _own(host: Host) -> Mapping[str, Activity]:
-    runner, lanes, pipelines = StepRunner(host), LaneActivities(host), PipelineActivities(host)
+    steps, lanes, pipelines = StepActivities(StepRunner(host)), LaneActivities(host), PipelineActivities(host)
     return _by_name(
-        ClassifyIssue(runner).run,
-        BuildPlan(runner).run,
-        FindPlanFile(runner).run,
-        GenerateBranch(runner).run,
-        ImplementPlan(runner).run,
-        CreateCommit(runner).run,
-        CreatePullRequest(runner).run,
+        steps.classify_issue,
+        steps.build_plan,
+        steps.find_plan_file,
+        steps.generate_branch,
+        steps.implement_plan,
+        steps.create_commit,
+        steps.create_pull_request,
         PrepareRework(host).run,
-        ReworkPullRequest(runner).run,
-        ReadOutgoing(runner).run,
-        FinalizeJson(runner).run,
-        EndWork(runner).run,
+        steps.rework,
+        steps.read_outgoing,
+        steps.finalize_json,
+        steps.end_work,
         SweepHost(host).run,
         WorkspaceActivities(host).open_workspace,
         lanes.enter_lane,
@@ -217,12 +196,11 @@ def _control(host: Host) -> Mapping[str, Activity]:
         hosts.deliver_cancel,
         SendNotification(host).run,
         PullRequestActivities(host).look_at_pull_request,
-        EndWork(StepRunner(host)).run,
+        StepActivities(StepRunner(host)).end_work,
     )
 
 
 def _by_name(*activities: Activity) -> Mapping[str, Activity]:
-    """Return activities by their names."""
     return {getattr(each, _DEFINITION).name: each for each in activities}
 
 

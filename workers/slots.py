@@ -38,7 +38,6 @@ def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes)
     compilers, are not included.
 
     Args:
-        settings: The worker's settings.
         memory: Returns the machine's memory, in bytes.
 
     Raises:

@@ -8,33 +8,31 @@ from functools import partial
 from typing import Final
 
 from temporalio.client import Client
+from temporalio.plugin import SimplePlugin
 from temporalio.worker import Worker
 
-from activities.intake.comment_commands import Decide, decide_nothing
-from activities.intake.intake import IntakesOf, no_intakes
+from activities.board.comment_commands import Decide, decide_nothing
+from activities.board.intake import IntakesOf, no_intakes
+from activities.host.host import Host
+from septet.agents.clis.registry import usable_agents
+from septet.forges.choose import hosts_with_key
 from septet.settings import Settings
 from septet.system.locks import share_lock
 from workers.builds.build_id import build_id
 from workers.builds.versions import announcing_build, deployment_config
-from workers.observing.health import reporting_health
-from workers.recovery.attempt_news import looking_after_attempts
-from workers.recovery.held_turns import telling_left_turns
-from workers.recovery.silent_hosts import watching_hosts
+from workers.recovery.attempts import looking_after_attempts, taking_over
 from workers.recovery.strays import looking_after_strays
-from workers.recovery.takeover import taking_over
 from workers.recovery.tokens import TokenFiles, Tokens
 from workers.registry import Parts, openings_at_once, parts_of
-from workers.server.capabilities import host_services
+from workers.server.preflight import host_services
 from workers.slots import agent_slots, workflow_cache
-from workers.watching.accounts import FleetAccounts
+from workers.watching.accounts import FleetAccounts, sharing_forge_pauses
 from workers.watching.amount_metrics import measuring_amounts
-from workers.watching.announcements import announcements
-from workers.watching.board import serving_on_board
-from workers.watching.cost_notes import telling_costs
-from workers.watching.forge_pauses import sharing_forge_pauses
-from workers.watching.intake_seals import sealing_intakes
-from workers.watching.janitor import scheduling_janitor
+from workers.watching.announced_agents import AGENT, DEFAULT, FORGE_KEY, METRICS, MODEL, SANDBOX
 from workers.watching.pull_requests import looking_at_pull_requests
+from workers.watching.reports import reporting_health, serving_on_board, telling_costs, telling_left_turns
+from workers.watching.schedules import scheduling_janitor, sealing_intakes
+from workers.watching.silent_hosts import watching_hosts
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
 """The shortest time between heartbeats: activities rarely send heartbeats by themselves, and a requested heartbeat
@@ -53,6 +51,20 @@ _GRACE: Final = timedelta(seconds=3)
 next attempts adopt them."""
 
 
+class _Announcement(SimplePlugin):
+    """A name that the server shows with a worker."""
+
+
+def announcements(host: Host) -> list[SimplePlugin]:
+    """Return the plugins that announce the agents that a host can use when its worker starts."""
+    names = [f"{AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
+    others = [f"{DEFAULT}{host.settings.agent}", f"{SANDBOX}{host.sandbox.kind}"]
+    others += [f"{MODEL}{host.settings.model}"] if host.settings.model else []
+    others += [METRICS] if host.settings.metrics is not None else []
+    others += [FORGE_KEY, *(f"{FORGE_KEY}{each}" for each in hosts_with_key(host.settings))]
+    return [_Announcement(name) for name in (*names, *others)]
+
+
 @asynccontextmanager
 async def running_worker(
     client: Client,
@@ -66,10 +78,7 @@ async def running_worker(
 
     Args:
         client: The client; its plugin is `SeptetPlugin` with the queue of the settings.
-        settings: The worker's settings.
         sole: Whether this worker alone decides which build runs this server's work orders.
-        decide: Carries out commands in comments.
-        intakes_of: Returns the intakes of a repository.
     """
     async with AsyncExitStack() as stack:
         accounts = FleetAccounts(client, settings.task_queue)

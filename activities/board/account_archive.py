@@ -14,7 +14,6 @@ from temporalio.service import RPCError, RPCStatusCode
 from septet.contracts.budget import AccountState, SettleCall, account_id
 
 _ANSWER_WITHIN: Final = timedelta(seconds=30)
-_GOES_ON: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.CONTINUED_AS_NEW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,6 @@ class FoundAccount:
     is_there: bool = False
     """Whether the account exists: it runs, or has completed."""
     ended_with: AccountState | None = None
-    """The account's last state, if it has completed."""
 
 
 async def find_account(client: Client, task_queue: str, scope: str) -> FoundAccount:
@@ -56,9 +54,6 @@ async def open_account(
     """Start an account that does not run: with the account's last state, or else with `opening`.
 
     Args:
-        client: The server.
-        task_queue: The queue of work orders.
-        opening: The first state of an account that has no last state.
         account: The result of `find_account`, just read.
         word: The use of a turn, sent to the account together with its start.
 
@@ -97,7 +92,7 @@ async def read_ended_account(opening: AccountState) -> AccountState:
     last = max(earlier, key=lambda row: row.start_time, default=None)
     if last is None:
         return opening
-    if last.status in _GOES_ON:
+    if last.status in (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.CONTINUED_AS_NEW):
         message = f"The server's list does not say yet how {workflow_id} ended."
         raise ApplicationError(message, category=ApplicationErrorCategory.BENIGN)
     is_known = last.status is WorkflowExecutionStatus.COMPLETED
@@ -105,7 +100,6 @@ async def read_ended_account(opening: AccountState) -> AccountState:
 
 
 async def _read_result(client: Client, workflow_id: str, run_id: str) -> AccountState:
-    """Return the last state of a run that has ended."""
     handle = client.get_workflow_handle(workflow_id, run_id=run_id, result_type=AccountState)
     state: AccountState = await handle.result(rpc_timeout=_ANSWER_WITHIN)
     return state

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from temporalio import activity
 
-from activities.board.polling import not_yet
+from activities.board.board import not_yet
 from activities.host.cancellation import cancellable_thread
 from activities.host.host import Host
 from septet.contracts.pull_request import PullRequestEnd, PullRequestLook

@@ -65,8 +65,6 @@ async def is_closed(
     """Return whether a work order is closed; `False` if the server does not answer.
 
     Args:
-        client: The server.
-        order_id: The work order.
         run_id: The workflow run; the latest when absent.
         when_unknown: The result for a work order that the server does not know: the work order was deleted, or is
             another server's.
@@ -93,9 +91,6 @@ async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float
     The attempt continues, but the server counts it as the first attempt and no longer accepts its token.
 
     Args:
-        client: The server.
-        key: The activity.
-        attempt: The number that the server gave the attempt.
         started_at: The time when the server started the attempt, in seconds by the server's clock.
     """
     pending = await _pending(client, key)

@@ -31,9 +31,7 @@ class Claim(Generic[A]):
     evidence: Evidence
     repository_settings: RepositorySettings
     fence: Fence
-    """The fence to check right before each effect."""
     guests: Callable[[], GuestRunner]
-    """Returns a runner of the repository's own programs."""
 
 
 AnyClaim = Claim[Any]
@@ -52,7 +50,6 @@ class Proof:
     outline: Outline | None = None
     """The outline of the step's solution; `None` for a step without a solution."""
     findings: tuple[KeyFinding, ...] = ()
-    """The reader's suspicions."""
 
 
 class RefusedError(EvidenceError):
@@ -63,7 +60,6 @@ class EarlierStepError(EvidenceError):
     """The result of an earlier step no longer holds: the message is for the agent of that step."""
 
     def __init__(self, message: str, step: Step) -> None:
-        """Take the message for the agent, and the step."""
         self.step = step
         super().__init__(message)
 
@@ -72,7 +68,6 @@ class UnreadError(EvidenceError):
     """The outgoing content waits for a reader, and nothing was pushed."""
 
     def __init__(self, digest: str) -> None:
-        """Take the digest of the content to read."""
         self.digest = digest
         super().__init__("What is about to be pushed waits for its reader.")
 
@@ -85,9 +80,7 @@ def prove_bare(value: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> 
     """Return the proof of a value as the agent wrote it, or else the proof of its bare form.
 
     Args:
-        value: The agent's value.
         bare: The forms that the value may have without its markup.
-        prove: Proves one form; raises `EvidenceError`.
 
     Raises:
         UnclearAnswerError: The parts of a link have different proofs, or only some have a proof.

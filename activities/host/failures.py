@@ -23,9 +23,6 @@ from septet.system.text import cut
 OPENING_TRIES: Final = 8
 """The most attempts to open a workspace, for about two minutes: after the last, the user of a new work order sees
 the error."""
-_LONGEST_DELAY: Final = timedelta(seconds=60)
-_MESSAGE_LIMIT: Final = 4000
-_TITLE_LIMIT: Final = 300
 
 _log = structlog.get_logger()
 
@@ -55,7 +52,6 @@ class DiskWaits:
 
 
 DISK_WAITS: Final = DiskWaits()
-"""The waits of this process; its worker's settings limit them."""
 
 
 def failure(
@@ -71,22 +67,18 @@ def failure(
     This function decides about retries, for `non_retryable_error_types` would match only an exact class name.
     """
     if will_retry(error, most_tries):
-        _log_wait(error)
+        attempt = activity.info().attempt
+        # Waits are logged more and more rarely: at the attempts 1, 2, 4, 8 and so on.
+        if attempt & (attempt - 1) == 0 and not isinstance(error, (SupersededError, HostFullError)):
+            _log.info("tried_again", why=preview(error.message), seconds=_delay(error).total_seconds())
     return ApplicationError(
-        mask(error.message)[:_MESSAGE_LIMIT],
+        mask(error.message)[:4000],
         FailureFacts(remedy=error.remedy, result=result, notifies_on=notifies_on, issue_title=issue_title),
         type=type(error).__name__.removesuffix("Error"),
         non_retryable=not will_retry(error, most_tries),
         next_retry_delay=_delay(error) if error.retryable else None,
         category=ApplicationErrorCategory.BENIGN if error.retryable else ApplicationErrorCategory.UNSPECIFIED,
     )
-
-
-def _log_wait(error: SeptetError) -> None:
-    """Log why a step waits, more and more rarely: at its attempts 1, 2, 4, 8 and so on."""
-    attempt = activity.info().attempt
-    if attempt & (attempt - 1) == 0 and not isinstance(error, (SupersededError, HostFullError)):
-        _log.info("tried_again", why=preview(error.message), seconds=_delay(error).total_seconds())
 
 
 def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
@@ -114,7 +106,6 @@ def translating_failures(
     """Translate errors of the core and of the machine into failures that name cause, place and remedy.
 
     Args:
-        root: The state directory.
         most_tries: The attempts after which an error is final, even an error that time may cure. An attempt that
             died with its worker is never the last attempt.
         notifies_on: The queue on which this host notifies people of a work order without a workspace.
@@ -123,7 +114,7 @@ def translating_failures(
     try:
         yield
     except (SeptetError, OSError) as error:
-        title = cut(str((issue or {}).get("title", "")), _TITLE_LIMIT)
+        title = cut(str((issue or {}).get("title", "")), 300)
         raise failure(
             diagnosed(error, root), most_tries=most_tries, notifies_on=notifies_on, issue_title=title
         ) from error
@@ -132,4 +123,4 @@ def translating_failures(
 def _delay(error: SeptetError) -> timedelta:
     if error.retry_after_seconds is not None:
         return timedelta(seconds=error.retry_after_seconds)
-    return min(timedelta(seconds=2.0 ** min(activity.info().attempt, 10)), _LONGEST_DELAY)
+    return min(timedelta(seconds=2.0 ** min(activity.info().attempt, 10)), timedelta(seconds=60))

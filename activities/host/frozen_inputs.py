@@ -1,14 +1,11 @@
 """Read the inputs of a work order or of a round once, before the first agent, and keep them beside the vault."""
 
 import json
-from collections.abc import Mapping
 from typing import Final
 
 from pydantic import JsonValue
 
-from septet.contracts.order import IssueRequest
 from septet.contracts.rework import PreparedRework
-from septet.contracts.tracker import TrackedIssue
 from septet.contracts.wire import Wire
 from septet.contracts.workspace import OpenWorkspace
 from septet.errors import IssueChangedError, WorkspaceError
@@ -58,7 +55,6 @@ class FrozenRework(Wire):
     round: int
     words: dict[str, JsonValue]
     prepared: tuple[PreparedRework, ...] = ()
-    """The preparation of each try, in order."""
 
 
 def write_frozen_rework(place: Place, rework: FrozenRework) -> None:
@@ -84,47 +80,31 @@ def words_of(place: Place, run_id: str, number: int) -> str:
     return json.dumps(frozen.words, ensure_ascii=False)
 
 
-def with_conflicts(words: Mapping[str, JsonValue], paths: tuple[str, ...], base: str) -> dict[str, JsonValue]:
-    """Return the words to answer, together with the conflict that lies in the worktree."""
-    conflict: JsonValue = {"with": base, "paths": list(paths)} if paths else None
-    return {**words, "conflict": conflict}
-
-
 def read_issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue as agents see it; for an issue that is not of a forge, the number is the empty string."""
-    if request.tracker is not None:
-        return _tracked(request.tracker, request.work_order_id, settings)
-    if request.issue is not None:
-        return _of_forge(request.issue, request.requested, forge, settings)
-    return {"number": "", "title": request.title or "", "body": request.description or "", "url": ""}
+    """Return the issue as agents see it; for an issue that is not of a forge, the number is the empty string.
 
-
-def _of_forge(
-    number: int, requested: IssueRequest | None, forge: Forge, settings: Settings
-) -> dict[str, JsonValue]:
-    """Return the issue of a forge as agents see it, if its text is still the text of the request.
+    A tracker's issue without a mark is marked for the work order.
 
     Raises:
-        IssueChangedError: A person has to read the issue first.
+        IssueChangedError: The text is no longer the text of the request: a person has to read the issue first.
     """
-    issue = forge.issue(number)
-    if not isinstance(forge, TellingForge):
-        return issue_for_agents(issue, None)
-    writers = Writers(forge, settings.trusted_accounts)
-    if requested is not None:
-        why = requested.waits_because
-        if not why and requested.text_sha256 not in {"", issue.text_sha256}:
-            check = RequestCheck(forge.issue_history(number), writers, settings.on_unknown_edits)
-            why = check.changed_since(requested)
-        if why:
-            raise IssueChangedError(why)
-    return issue_for_agents(issue, writers)
-
-
-def _tracked(tracked: TrackedIssue, order_id: str, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue of a tracker as agents see it; mark the issue for this work order if it has no mark."""
-    tracker = tracker_for(tracked.tracker, settings)
-    issue = tracker.read_issue(tracked.id)
-    if tracker.find_mark(issue.id) is None:
-        tracker.put_mark(issue, IssueMark(order_id, order_id))
-    return issue.as_agents_see_it()
+    if request.tracker is not None:
+        tracker = tracker_for(request.tracker.tracker, settings)
+        tracked = tracker.read_issue(request.tracker.id)
+        if tracker.find_mark(tracked.id) is None:
+            tracker.put_mark(tracked, IssueMark(request.work_order_id, request.work_order_id))
+        return tracked.as_agents_see_it()
+    if request.issue is not None:
+        issue = forge.issue(request.issue)
+        if not isinstance(forge, TellingForge):
+            return issue_for_agents(issue, None)
+        writers = Writers(forge, settings.trusted_accounts)
+        if request.requested is not None:
+            why = request.requested.waits_because
+            if not why and request.requested.text_sha256 not in {"", issue.text_sha256}:
+                check = RequestCheck(forge.issue_history(request.issue), writers, settings.on_unknown_edits)
+                why = check.changed_since(request.requested)
+            if why:
+                raise IssueChangedError(why)
+        return issue_for_agents(issue, writers)
+    return {"number": "", "title": request.title or "", "body": request.description or "", "url": ""}

@@ -5,12 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pydantic import JsonValue
 from temporalio import activity
 
-from activities.host.accounts import Accounts
 from activities.host.failures import translating_failures
 from activities.host.running_attempts import Heartbeats, RunningAttempts, heartbeating
 from activities.host.snapshots import Snapshots
@@ -27,6 +26,7 @@ from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.request import AgentRuntime
 from septet.budgets.held_turns import HeldTurns
+from septet.contracts.budget import AccountState, Grant, QuotaPause, ReserveCall, SettleCall
 from septet.contracts.names import CONTROL
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.costs.note_files import NoteFiles
@@ -40,11 +40,30 @@ from septet.settings import MIB, Settings
 from septet.state import StateDir
 from septet.system.threads import Beside, ThreadPools
 
+
+class Accounts(Protocol):
+    """The accounts of an installation's budgets. Each method raises SeptetError if they cannot be reached now."""
+
+    async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
+        """Reserve room in an account; return `None` if the budget does not exist and `opens` is not set."""
+
+    async def is_open(self, scope: str) -> bool:
+        """Return whether a budget exists."""
+
+    async def find_pause(self, login: str) -> QuotaPause | None:
+        """Return the pause of a login that has reached its usage limit; `None` for any other login."""
+
+    async def note_pause(self, login: str, pause: QuotaPause) -> None:
+        """Record that no host may start an agent with a login until the login's usage limit resets."""
+
+    async def settle(self, scope: str, call: SettleCall) -> None:
+        """Report a turn's use to an account."""
+
+
 _PASSES: Final = 3
 """The number of attempts that full hosts pass on. If all hosts are full, the host of the next attempt opens the
 workspace: an error of the repository or the issue is then reported at once, however long the agent waits for a
 slot."""
-_PASSED_ON_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +99,12 @@ class Host:
     state: StateDir
     supervisors: Supervisors
     sandbox: Sandbox = field(default_factory=Sandbox)
-    """The sandbox that confines the host's agents."""
     threads: ThreadPools = field(default_factory=lambda: ThreadPools.sized(1, 1))
-    """The threads that run the host's blocking work."""
     serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS)
     """The abilities that the host's workspaces announce; some abilities need a server that supports them."""
     beside: Beside = field(default_factory=Beside)
-    """The host's tasks that run outside of work orders."""
     attempts: RunningAttempts = field(default_factory=RunningAttempts)
-    """The attempts that this process runs."""
     pace: Pace = field(default_factory=Pace)
-    """The intervals and grace times by which the host follows its agents."""
     max_agents: int | None = None
     """The number of agents that each worker of the host runs at a time; `None` if agents are not counted."""
     accounts: Accounts | None = None
@@ -123,12 +137,7 @@ class Host:
             return
         if self.attempts.count(self.task_queue) >= self.max_agents:
             message = f"Host {self.id} has no free slot for an agent."
-            raise HostFullError(message, retry_after_seconds=_PASSED_ON_SECONDS)
-
-    @property
-    def hears_pushes(self) -> bool:
-        """Whether the server pushes cancels to this host."""
-        return DELIVERS_CANCELS not in self.serves
+            raise HostFullError(message, retry_after_seconds=0.05)
 
     @property
     def whereabouts(self) -> dict[str, Any]:
@@ -209,8 +218,6 @@ class Host:
         """Return a runner of a repository's own programs, for an attempt that holds the writer's lock.
 
         Args:
-            place: The place in which the programs run.
-            folder: The folder of the programs' records.
             writer_lock: The descriptor of the writer's lock.
         """
         runtime = self.runtime

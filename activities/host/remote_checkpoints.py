@@ -20,7 +20,6 @@ from septet.git.engine.remote import Remote
 from septet.git.vault.vault import vault_at
 from septet.git.workspace.record import record_of
 
-_SHOWN: Final = 150
 _SESSION: Final = "session"
 
 _log = structlog.get_logger()
@@ -40,9 +39,6 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
     After a failure, the next call pushes the missing snapshots.
 
     Args:
-        host: This host.
-        place: The work order's place.
-        session: A session to continue, also on another host.
         claims: Whether the workspace was newly opened on this host, so that no other host holds the work order.
     """
     if host.settings.checkpoint_remote is None:
@@ -54,7 +50,7 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
         chain.keep(place, ref, host.id, _sealed_session(host, place, ref, session) if session else {})
     except (SeptetError, OSError) as error:
         _log.warning("checkpoint_not_kept", error=str(error))
-        return (f"the checkpoint was not copied to the checkpoint remote: {str(error)[:_SHOWN]}",)
+        return (f"the checkpoint was not copied to the checkpoint remote: {str(error)[:150]}",)
     return ()
 
 
@@ -62,9 +58,6 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
     """Unpack the last kept session for this host's CLI; without a session the step begins anew.
 
     Args:
-        host: This host.
-        move: The move of the workspace.
-        checkpoint: The last kept state.
         agents: The agents that may own the session: only the name of the owning agent opens the session.
     """
     key = host.settings.checkpoint_key
@@ -118,8 +111,6 @@ def checkpoint_ref(host: Host, place: Place, opened_by: str | None = None) -> Ch
     """Return the ref of a work order's checkpoints on the checkpoint remote.
 
     Args:
-        host: This host; its settings name the remote.
-        place: The work order's place.
         opened_by: The run that opened the workspace first; by default the run in the place's own record.
 
     Raises:

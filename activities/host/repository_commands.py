@@ -7,8 +7,6 @@ from septet.agents.sandbox.guest_run import GuestCommand, GuestEnd, GuestRunner
 from septet.errors import AgentCrashedError
 from septet.system.masking import mask
 
-_AGAIN: Final = "Septet tries again automatically."
-_AGAIN_SECONDS: Final = 5.0
 _OUTPUT_SHOWN: Final = 1200
 """The reported characters of a failing command's output: its end matters most."""
 
@@ -28,7 +26,7 @@ def why_failed(end: GuestEnd, name: str, time: str) -> str:
         return f"{name} used too much: {why}. {RESOURCES[cause][1]} of the worker sets the limit."
     if cause != "exited":
         message = f"{name} was stopped from outside: {why or cause}."
-        raise AgentCrashedError(message, remedy=_AGAIN, retry_after_seconds=_AGAIN_SECONDS)
+        raise AgentCrashedError(message, remedy="Septet tries again automatically.", retry_after_seconds=5.0)
     if end.code != 0:
         failed, output = f"{name} failed (exit code {end.code})", mask(end.output).strip()[-_OUTPUT_SHOWN:]
         return f"{failed}:\n{output}" if output else f"{failed}.\nIt printed nothing."
@@ -39,10 +37,7 @@ def run_command(guests: GuestRunner, command: GuestCommand, what: str, time: str
     """Run a command, confined as agents are; return why the command failed, empty if it did not fail.
 
     Args:
-        guests: The runner of the command.
         command: The command as argv, never a shell's line.
-        what: The command's name for people.
-        time: The command's time limit, for people.
 
     Raises:
         HaltedError: The attempt was cancelled; the command was ended.

@@ -32,9 +32,7 @@ class RunningAttempt:
 
     key: RunKey
     pause: timedelta
-    """The pause between heartbeats of the attempt."""
     task_queue: str
-    """The queue of the attempt's task."""
     bell: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ask(self) -> None:
@@ -151,8 +149,6 @@ def take_fence(runs: Runs, place_id: str, visit: str) -> Fence:
     """Record the running attempt, and return its fence, which is open until a later attempt begins.
 
     Args:
-        runs: The runs of this host.
-        place_id: The id of the lane or of the work order's own workspace.
         visit: The work order's visit to the lane; empty outside of lanes.
 
     Raises:
@@ -161,10 +157,6 @@ def take_fence(runs: Runs, place_id: str, visit: str) -> Fence:
     info = activity.info()
     key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
     lease = Lease.take(
-        runs,
-        key,
-        lane=(place_id, visit),
-        number=info.attempt,
-        started_at=info.started_time.timestamp(),
+        runs, key, lane=(place_id, visit), number=info.attempt, started_at=info.started_time.timestamp()
     )
     return Fence(key, lease)

@@ -40,7 +40,6 @@ class Snapshots:
     host_id: str
     runs: Runs
     ignored_limit_bytes: int
-    """The host's limit on the ignored files of a snapshot."""
 
     def scan(self, place: Place) -> WorktreeScan:
         """Scan a worktree to which no process writes any more.
@@ -164,7 +163,10 @@ class Snapshots:
             host=self.host_id,
             taken_at=snapshot.taken_at,
         )
-        _append(place, rescue)
+        with close_after(os.open(place.records / _NOTES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)) as file:
+            # The first newline ends half a line that a dying machine left; readers skip an empty line.
+            os.write(file, b"\n" + rescue.model_dump_json().encode() + b"\n")
+            os.fsync(file)
         RECORDER.record(RESCUES, step=rescue.step)
         _log.info("rescue_taken", snapshot=rescue.snapshot, reason=preview(rescue.reason), patch=rescue.patch)
         return rescue
@@ -182,13 +184,6 @@ class Snapshots:
         except (SnapshotError, OSError) as error:
             _log.warning("rescue_patch_failed", snapshot=snapshot.name, error=str(error))
             return None
-
-
-def _append(place: Place, rescue: Rescue) -> None:
-    with close_after(os.open(place.records / _NOTES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)) as file:
-        # The first newline ends half a line that a dying machine left; readers skip an empty line.
-        os.write(file, b"\n" + rescue.model_dump_json().encode() + b"\n")
-        os.fsync(file)
 
 
 def _read_notes(place: Place) -> list[Rescue]:

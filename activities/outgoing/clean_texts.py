@@ -24,9 +24,6 @@ def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[
     """Return a cleaner of the texts of a work order.
 
     Args:
-        host: The host whose scanner finds keys.
-        call: A step of the work order.
-        closes: Whether the texts may close the work order's issue.
         masks: The list that receives the rule of each masked key.
     """
     workspace = call.workspace
@@ -96,11 +93,7 @@ def _sign_off(host: Host, claim: AnyClaim) -> str:
 
 
 def _mask_keys(scanner: KeyScanner, masks: list[str], text: str) -> str:
-    """Mask the worker's keys, and text that looks like a key to the scanner.
-
-    Raises:
-        EvidenceError: The scanner did not finish.
-    """
+    """Mask the worker's keys, and text that looks like a key to the scanner."""
     text = mask(text)
     lines = [AddedLine("(text)", number, line.encode()) for number, line in enumerate(text.split("\n"), 1)]
     for match in scanner.scan(lines):

@@ -10,7 +10,6 @@ from activities.host.host import Host
 from septet.contracts.facts import KeyFinding, tell_findings
 from septet.errors import EvidenceError
 from septet.git.engine.engine import Git
-from septet.git.engine.place import Place
 from septet.git.evidence.added_lines import added_lines, refuse_controls
 from septet.git.evidence.protected_changes import ProtectedChange, protected_changes
 from septet.git.evidence.worker_keys import FindingsError
@@ -23,10 +22,6 @@ from septet.system.text import cut, name_some
 _NAMED: Final = 20
 _PATH_LENGTH: Final = 200
 _ID_LENGTH: Final = 12
-
-_COMMIT_LENGTH: Final = 12
-_SALT: Final = "findings.salt"
-_SALT_BYTES: Final = 32
 
 
 def found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[KeyFinding, ...]:
@@ -50,7 +45,11 @@ def found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tu
     ]
     if not matches:
         return ()
-    salt = _salt(claim.place)
+    # Agents cannot read the salt, so ids reveal no short value.
+    path = claim.place.records / "findings.salt"
+    if not path.exists():
+        write_first(path, secrets.token_hex(32).encode())
+    salt = path.read_bytes()
     findings = {
         finding.id: finding
         for finding in (_key_finding(match, salt) for match in matches)
@@ -64,24 +63,11 @@ def _key_finding(match: KeyMatch, salt: bytes) -> KeyFinding:
     facts = b"\0".join((match.rule.encode(), match.line.path.encode(), match.value))
     return KeyFinding(
         id=hmac.new(salt, facts, hashlib.sha256).hexdigest()[:_ID_LENGTH],
-        path=cut(_without(match.value, match.line.path), _PATH_LENGTH),
+        path=cut(match.line.path.replace(match.value.decode(errors="replace") or MASK, MASK), _PATH_LENGTH),
         line=max(match.line.number, 0),
         rule=match.rule,
-        commit=match.line.commit[:_COMMIT_LENGTH],
+        commit=match.line.commit[:12],
     )
-
-
-def _without(value: bytes, path: str) -> str:
-    """Return the path with the key's value masked."""
-    return path.replace(value.decode(errors="replace") or MASK, MASK)
-
-
-def _salt(place: Place) -> bytes:
-    """Return the salt of a work order's finding ids. Agents cannot read the salt, so ids reveal no short value."""
-    path = place.records / _SALT
-    if not path.exists():
-        write_first(path, secrets.token_hex(_SALT_BYTES).encode())
-    return path.read_bytes()
 
 
 def refuse_findings(
@@ -90,10 +76,7 @@ def refuse_findings(
     """Check that the commits up to `head` and the changes staged on it hold no undecided finding.
 
     Args:
-        host: This host.
-        claim: The claim on the work.
         staged: The index with the staged changes; `None` if `head` holds the whole work.
-        head: A commit.
         tree: The tree of the work, or `head`.
 
     Returns:
@@ -115,9 +98,6 @@ def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ..
     """Check that no change in `changes` waits for a person; raise as `refuse_findings` does.
 
     Args:
-        host: This host.
-        claim: The claim on the work.
-        changes: The changes of protected paths.
         opens: Whether the push opens a pull request, which can be a draft.
     """
     _refuse((), _waiting_paths(host, claim, changes, opens=opens))
@@ -129,9 +109,6 @@ def changes_of_protected(
     """Return a tree's changes of protected paths since the work began, without changes on the forge's branch.
 
     Args:
-        host: This host; its settings count if the repository has no such setting as of the base commit.
-        claim: The claim on the work.
-        tree: A tree or a commit.
         began_at: The commit from which the work began; if empty, the claim's `began_at`.
     """
     protected = claim.repository_settings.protected
@@ -161,14 +138,14 @@ def _waiting_paths(
     """Return the changes that a person has not allowed: 20 one by one, the rest as one finding.
 
     The policy `draft` lets every change pass if the push opens a pull request.
-
-    Raises:
-        EvidenceError: The policy is `refuse`, and a person has not allowed some of the changes.
     """
     policy = on_protected(host, claim)
     if not changes or (policy == "draft" and opens):
         return ()
-    findings = [_finding(change) for change in changes[:_NAMED]]
+    findings = [
+        KeyFinding(kind="path", id=change.id, path=cut(change.path, _PATH_LENGTH), rule=cut(change.what, 120))
+        for change in changes[:_NAMED]
+    ]
     if rest := changes[_NAMED:]:
         joined = hashlib.sha256(" ".join(change.id for change in rest).encode()).hexdigest()[:_ID_LENGTH]
         last = f"from {rest[0].path} to {rest[-1].path}"
@@ -180,10 +157,6 @@ def _waiting_paths(
             f"The repository lets no work order change {places}: return these to how they were, and leave them."
         )
     return left
-
-
-def _finding(change: ProtectedChange) -> KeyFinding:
-    return KeyFinding(kind="path", id=change.id, path=cut(change.path, _PATH_LENGTH), rule=cut(change.what, 120))
 
 
 def _refuse(keys: tuple[KeyFinding, ...], paths: tuple[KeyFinding, ...]) -> None:

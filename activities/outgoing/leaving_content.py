@@ -9,28 +9,31 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from pydantic import JsonValue
 
+from activities.host.claims import AnyClaim, UnreadError
+from activities.host.host import Host
 from septet.commands.values import mark_of
-from septet.contracts.facts import KeyFinding
+from septet.contracts.facts import KeyFinding, tell_findings
+from septet.contracts.steps import StepCall
 from septet.contracts.wire import Wire
+from septet.errors import WorkspaceError
 from septet.git.engine.place import Place
 from septet.git.evidence.added_lines import CommitPatch, committed_patches
+from septet.git.evidence.worker_keys import FindingsError
+from septet.system.durable import read_model, write_durably
 from septet.system.invisible import escape_invisible
 from septet.system.text import cut, name_some
 
 MOST_BYTES: Final = 256 * 1024
 """The most bytes of texts and patches together: a model has to hold and heed all of them."""
-_CONTEXT_LINES: Final = 8
-_ISSUE_CHARACTERS: Final = 32_768
 _NAMED: Final = 200
 _SHOWN: Final = 5
 _PATH_LENGTH: Final = 200
-_RULE_LENGTH: Final = 160
 _ID_LENGTH: Final = 12
-_COMMIT_LENGTH: Final = 12
 _FILE: Final = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _PROMPT: Final = """\
 # read_outgoing
@@ -115,15 +118,14 @@ class LeavingParts:
         """Split outgoing content into whole parts that fit and parts that do not fit.
 
         Args:
-            leaving: The outgoing content.
             patches: The patch of each commit, the newest first.
-            most_bytes: The most bytes of all shown parts together.
         """
         parts = [Part(name, text.encode(errors="replace")) for name, text in leaving.texts.items()]
         oldest_first = list(patches)[::-1]
         parts += [Part(_of_commit("(message)", each), each.head + b"\n\n" + each.message) for each in oldest_first]
         for each in oldest_first:
-            parts += [Part(_of_commit(_path_of(file), each), file) for file in _files_of(each)]
+            files = [file for file in _FILE.split(each.patch) if file.startswith(b"diff --git ")]
+            parts += [Part(_of_commit(_path_of(file), each), file) for file in files]
         shown, left_out, rest = list[Part](), list[Part](), most_bytes
         for part in parts:
             fits = len(part.text) <= rest
@@ -158,13 +160,13 @@ def parts_of(place: Place, leaving: Leaving) -> LeavingParts:
         GitError: git could not read the commits.
     """
     since = leaving.since
-    patches = committed_patches(place, since[0], leaving.head, *since[1:], context_lines=_CONTEXT_LINES)
+    patches = committed_patches(place, since[0], leaving.head, *since[1:], context_lines=8)
     return LeavingParts.of(leaving, patches)
 
 
 def reading_prompt(leaving: Leaving, parts: LeavingParts, issue: Mapping[str, JsonValue]) -> str:
     """Return the reader's prompt."""
-    asked = {name: cut(str(issue.get(name) or ""), _ISSUE_CHARACTERS) for name in ("title", "body")}
+    asked = {name: cut(str(issue.get(name) or ""), 32_768) for name in ("title", "body")}
     names = [_visible(part.path) for part in parts.left_out]
     content = {
         "issue": {name: _visible(text) for name, text in asked.items()},
@@ -180,11 +182,8 @@ def suspicion(path: str, line: int, kind: str, what: str, content: bytes) -> Key
     """Return a reader's suspicion as a finding; a person's approval is for this path, kind and content.
 
     Args:
-        path: The part's path, as the reader names it.
         line: The line, counted from 1; 0 if the reader names no line.
         kind: `injected`, `leak` or `backdoor`.
-        what: The suspicion, in words that may be shown.
-        content: The present content at that path.
     """
     identity = b"\0".join((path.encode(errors="replace"), kind.encode(), content))
     return KeyFinding(
@@ -192,7 +191,7 @@ def suspicion(path: str, line: int, kind: str, what: str, content: bytes) -> Key
         id=hashlib.sha256(identity).hexdigest()[:_ID_LENGTH],
         path=cut(_plain(path), _PATH_LENGTH),
         line=line,
-        rule=cut(f"{kind}: {_plain(what)}", _RULE_LENGTH),
+        rule=cut(f"{kind}: {_plain(what)}", 160),
     )
 
 
@@ -207,10 +206,6 @@ def join_findings(findings: tuple[KeyFinding, ...], most: int) -> tuple[KeyFindi
     return (*findings[:most], more)
 
 
-def _files_of(patch: CommitPatch) -> list[bytes]:
-    return [file for file in _FILE.split(patch.patch) if file.startswith(b"diff --git ")]
-
-
 def _path_of(file: bytes) -> str:
     """Return the path of a file's patch, whose first line names it twice."""
     names = file.partition(b"\n")[0].removeprefix(b"diff --git ")
@@ -218,7 +213,7 @@ def _path_of(file: bytes) -> str:
 
 
 def _of_commit(path: str, patch: CommitPatch) -> str:
-    return f"{path} of commit {patch.commit[:_COMMIT_LENGTH]}"
+    return f"{path} of commit {patch.commit[:12]}"
 
 
 def _text(content: bytes) -> str:
@@ -238,3 +233,64 @@ def _visible(text: str) -> str:
 def _plain(text: str) -> str:
     """Return a text on one line, without characters that could act as markup where a person reads the text."""
     return re.sub(r"[`<>\[\]|*]", "'", " ".join(_visible(text).split()))
+
+
+_KEPT_FILE: Final = "leaving.json"
+
+
+def refuse_unread(host: Host, claim: AnyClaim, leaving: Leaving) -> None:
+    """Check that a reader has read exactly this content, if settings want a reader, and that no finding waits.
+
+    Content that no reader has read is written beside the vault, for the reader.
+
+    Raises:
+        UnreadError: No reader has read the content.
+        FindingsError: The reader has a suspicion that no person has allowed.
+    """
+    if not (host.settings.read_outgoing or claim.repository_settings.read_outgoing):
+        return
+    reading = claim.call.reading
+    if reading is None or reading.digest != leaving.digest:
+        write_durably(claim.place.records / _KEPT_FILE, leaving.model_dump_json().encode())
+        raise UnreadError(leaving.digest)
+    if left := tuple(each for each in reading.findings if each.id not in claim.call.allowed_findings):
+        raise FindingsError(f"{tell_findings(left)}. A person decides on that; nothing was pushed.", left)
+
+
+def is_read(claim: AnyClaim) -> bool:
+    """Return whether a reader has already read HEAD's commit for this claim's call."""
+    reading, leaving = claim.call.reading, read_model(claim.place.records / _KEPT_FILE, Leaving)
+    is_same = reading is not None and leaving is not None and leaving.digest == reading.digest
+    return is_same and leaving is not None and leaving.head == claim.evidence.head.sha
+
+
+def is_here(host: Host, call: StepCall) -> bool:
+    """Return whether this host has the content for a call's reader; another host may have begun the push."""
+    leaving = read_model(host.place(call.workspace.place_id).records / _KEPT_FILE, Leaving)
+    return leaving is not None and leaving.digest == call.reads
+
+
+def leaving_of(place: Place, call: StepCall) -> Leaving:
+    """Return the content that a call's reader has to read.
+
+    Raises:
+        WorkspaceError: The content is not on this host.
+    """
+    leaving = read_model(place.records / _KEPT_FILE, Leaving)
+    if leaving is None or leaving.digest != call.reads:
+        raise WorkspaceError(
+            f"What {call.workspace.work_order_id} is about to push is not on this host.",
+            remedy=f"`septet retry` takes the step {call.step.value} again.",
+        )
+    return leaving
+
+
+def folder_of_reader(host: Host, call: StepCall) -> Path:
+    """Return the empty folder in which a reader, its finalizer and its next attempts work.
+
+    The folder is named after the work order, as a worktree is.
+    """
+    place_id = call.workspace.place_id
+    folder = host.state.homes / place_id / f"reader-{call.reads[:16]}" / place_id
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder

@@ -15,8 +15,6 @@ from septet.system.invisible import find_invisible
 
 _LIMIT_BYTES: Final = 1024 * 1024
 """The most bytes of a plan: `septet plan` shows no more."""
-_SHOWN: Final = 5
-_REASON: Final = "The plan, which this repository keeps out of commits"
 _LONGEST: Final = 30_000
 """The most characters of a plan in a pull request's text: half of a forge's limit."""
 
@@ -25,7 +23,6 @@ def read_plan_text(place: Place, path: str) -> bytes:
     """Return a plan's bytes.
 
     Args:
-        place: The work order's place.
         path: The plan's path, proven to be a file inside the worktree.
 
     Raises:
@@ -43,7 +40,7 @@ def read_plan_text(place: Place, path: str) -> bytes:
     except UnicodeDecodeError as error:
         raise EvidenceError(f"{path!r} is not UTF-8 at byte {error.start}: write it as UTF-8 text.") from error
     found = ((line, column, f"U+{ord(each):04X}") for line, column, each in find_invisible(text))
-    if places := [f"line {line}, column {column}: {point}" for line, column, point in islice(found, _SHOWN)]:
+    if places := [f"line {line}, column {column}: {point}" for line, column, point in islice(found, 5)]:
         raise EvidenceError(
             f"{path!r} has invisible characters, which nobody sees who approves it: {'; '.join(places)}. Remove "
             "them from the file, or write the code point as text, such as U+200B."
@@ -61,7 +58,7 @@ def exclude_plan(place: Place, lease: Lease, path: str) -> None:
         WorkspaceBusyError: An agent works in the worktree.
     """
     with lease.hold():
-        exclude_files(place, (os.fsencode(path),), _REASON)
+        exclude_files(place, (os.fsencode(path),), "The plan, which this repository keeps out of commits")
 
 
 def refuse_plan(claim: AnyClaim, tree: str) -> None:

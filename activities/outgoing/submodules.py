@@ -11,8 +11,6 @@ from septet.git.evidence.submodules import MovedSubmodule, has_commit, moved_sub
 from septet.git.vault.vault import find, vault_at
 from septet.system.text import cut, name_some
 
-_NAMED: Final = 10
-
 _MOST_ASKED: Final = 20
 _SHOWN: Final = 200
 
@@ -41,12 +39,6 @@ def refuse_lost_submodules(host: Host, claim: AnyClaim, tree: str) -> tuple[str,
 
 
 def _is_there(host: Host, claim: AnyClaim, submodule: MovedSubmodule, number: int) -> bool:
-    """Return whether a submodule's origin has its commit.
-
-    Raises:
-        EvidenceError: Septet does not check this origin.
-        ForgeError, GitError, NotFoundError: The origin did not answer.
-    """
     address = origin_of(claim.place, submodule)
     if address is None:
         raise EvidenceError(f"{cut(submodule.url, _SHOWN)} is not asked.")
@@ -57,7 +49,6 @@ def _is_there(host: Host, claim: AnyClaim, submodule: MovedSubmodule, number: in
 
 
 def _words(own_commits: list[MovedSubmodule]) -> str:
-    """Return the message for the agent."""
     named = "; ".join(
         f"{cut(each.path, _SHOWN)} is at commit {each.sha}, "
         + ("which its own origin does not have" if each.url else "and .gitmodules names no URL for it")
@@ -74,7 +65,6 @@ def warn_of_edits_inside(claim: AnyClaim, *, refuses: bool) -> tuple[str, ...]:
     """Return a warning about files that are changed inside submodules and are in no commit.
 
     Args:
-        claim: The step's claim.
         refuses: Whether the step's agent can revert or move the changes; its first try then has to do so.
 
     Raises:
@@ -85,7 +75,7 @@ def warn_of_edits_inside(claim: AnyClaim, *, refuses: bool) -> tuple[str, ...]:
         return ()
     opened = find(vault_at(claim.place), claim.call.workspace.checkpoint)
     found, unknown = edits_inside(claim.place, opened.taken_at)
-    named = name_some(found, _NAMED)
+    named = name_some(found, 10)
     if found and refuses and claim.call.attempt == 1:
         raise EvidenceError(
             f"Inside submodules these files are changed or new, and nobody would get them: {named}. A commit of "

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import structlog
+from pydantic import JsonValue
 from temporalio import activity
 
-from activities.host.frozen_inputs import FrozenRework, read_frozen_rework, with_conflicts, write_frozen_rework
+from activities.host.frozen_inputs import FrozenRework, read_frozen_rework, write_frozen_rework
 from activities.host.host import Host
 from activities.host.remote_checkpoints import expect_hold, keep
 from activities.host.running_attempts import Fence, take_fence
@@ -25,7 +26,6 @@ from septet.git.vault.vault import find, first_and_last, vault_at
 from septet.system.threads import shielded_thread, stoppable_thread
 
 _REASON: Final = "a round on the pull request begins"
-_PATHS_SHOWN: Final = 20
 _YOURSELF: Final = "Answer the pull request yourself; its branch is as it was."
 
 _log = structlog.get_logger()
@@ -89,21 +89,17 @@ class _Preparation:
         if feedback.pull_request.state != "open":
             return PreparedRework(rework=rework, state=feedback.pull_request.state)
         if frozen is None:
-            frozen = self._freeze(feedback, run_id)
+            # Only the words of events that still wait for an answer count.
+            waiting = {event.id for event in feedback.events}
+            words = feedback.words_on({event.id for event in rework.events if event.id in waiting})
+            frozen = FrozenRework(run_id=run_id, round=rework.round, words=words)
         expect_hold(self.host, self.place)
         with self.fence.lease.hold():
-            prepared, words = self._prepare_tree(frozen, feedback, self.host.forges.token(address))
+            prepared, current = self._prepare_tree(frozen, feedback, self.host.forges.token(address))
         if prepared.state == "ready":
-            tries = (*frozen.prepared, prepared)
-            write_frozen_rework(self.place, frozen.model_copy(update={"prepared": tries, "words": words.words}))
+            update = {"prepared": (*frozen.prepared, prepared), "words": current.words}
+            write_frozen_rework(self.place, frozen.model_copy(update=update))
         return prepared
-
-    def _freeze(self, feedback: Feedback, run_id: str) -> FrozenRework:
-        """Return the words of the events that still wait for an answer."""
-        waiting = {event.id for event in feedback.events}
-        wanted = tuple(event for event in self._rework.events if event.id in waiting)
-        words = feedback.words_on({event.id for event in wanted})
-        return FrozenRework(run_id=run_id, round=self._rework.round, words=words)
 
     def _prepare_tree(
         self, frozen: FrozenRework, feedback: Feedback, token: str | None
@@ -125,8 +121,15 @@ class _Preparation:
         rework = self._lay_merge(rework, unpushed, tips)
         if not rework.events and not rework.merges:
             return PreparedRework(rework=rework, state="answered"), frozen
-        words = with_conflicts(frozen.words, rework.conflicts, self.call.workspace.base_branch)
-        return self._checkpoint(rework), frozen.model_copy(update={"words": words})
+        base, paths = self.call.workspace.base_branch, rework.conflicts
+        conflict: JsonValue = {"with": base, "paths": list(paths)} if paths else None
+        words = {**frozen.words, "conflict": conflict}
+        checkpoint = self._last()
+        with self.fence.halt.over():
+            for warning in keep(self.host, self.place):
+                _log.warning("checkpoint_not_kept", why=warning)
+        prepared = PreparedRework(rework=rework, state="ready", checkpoint=checkpoint.name)
+        return prepared, frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
         """Merge into the worktree the commits that others pushed, or else the base, if the base conflicts.
@@ -143,11 +146,7 @@ class _Preparation:
             return rework.model_copy(update={"events": events})
         lay_merge(self.place, merged, self._options())
         return rework.model_copy(
-            update={
-                "merges": theirs,
-                "conflicts": merged.conflicts[:_PATHS_SHOWN],
-                "conflicts_count": len(merged.conflicts),
-            }
+            update={"merges": theirs, "conflicts": merged.conflicts[:20], "conflicts_count": len(merged.conflicts)}
         )
 
     def _options(self) -> SnapshotOptions:
@@ -175,13 +174,6 @@ class _Preparation:
         if taken is None and known is None:
             raise WorkspaceError(f"{self.place.order_id} has no snapshot.", remedy=_YOURSELF)
         return taken or find(vault_at(self.place), known[1].name if known else "")
-
-    def _checkpoint(self, rework: Rework) -> PreparedRework:
-        checkpoint = self._last()
-        with self.fence.halt.over():
-            for warning in keep(self.host, self.place):
-                _log.warning("checkpoint_not_kept", why=warning)
-        return PreparedRework(rework=rework, state="ready", checkpoint=checkpoint.name)
 
 
 def _begin(host: Host, call: StepCall) -> _Preparation:

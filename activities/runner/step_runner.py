@@ -5,28 +5,97 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
-from activities.completion.finalizing import judge_finalizer, leave_failed_finalizer
-from activities.completion.judgement import judge_turn
-from activities.completion.taken_over import Pushed, find_pushed, judge_pushed
 from activities.host.cancellation import CANCELLED
 from activities.host.host import Host
-from activities.notifications.issue_progress import note_progress, set_stage_label
-from activities.notifications.plan_comment import post_plan, waits_with_plan
-from activities.notifications.tracker_progress import report_to_tracker
+from activities.outgoing.progress import (
+    note_progress,
+    post_plan,
+    report_to_tracker,
+    set_stage_label,
+    waits_with_plan,
+)
+from activities.runner.judgement import Completion, Judge, judge_turn, read_answer
+from activities.runner.leftovers import finish_return
+from activities.runner.taken_over import Pushed, find_pushed, judge_pushed
 from activities.turns.guard import end_agents_of
 from activities.turns.prepared_steps import PreparedStep, prepare_end, prepare_finalizer, prepare_step
 from activities.turns.results import add_turn, add_warnings, begin_again, begin_result, with_reasons
 from activities.turns.step_attempt import StepAttempt, attempting
 from activities.turns.turn_budget import OverBudgetError
 from activities.turns.turn_costs import note_costs
+from septet.agents.runs.logs import recording_refusals
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.agents.turns.warm import end_warm
+from septet.answers.ladder import AnswerError
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
-from septet.errors import AgentApiError, AgentGaveUpError, AgentLimitError
+from septet.errors import AgentApiError, AgentError, AgentGaveUpError, AgentLimitError
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import gather
 from septet.system.threads import shielded_thread, stoppable_thread
+
+
+def judge_finalizer(host: Host, step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult) -> StepResult:
+    """Complete a step's result with the finalizer's answer; hold the writer's lock meanwhile.
+
+    Raises:
+        SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
+        WorkspaceBusyError: Another process holds the writer's lock.
+    """
+    with recording_refusals(step.call, turn.run), step.fence.lease.hold() as writer_lock:
+        try:
+            answer = read_answer(host, step.call, turn)
+        except AnswerError as error:
+            return _leave_unanswered(host, step, finalizing, turn, error.reasons)
+        result = add_turn(begin_again(finalizing.result), turn)
+        is_plan = step.call.step is Step.FIND_PLAN_FILE
+        if not (is_plan and finish_return(host, step, turn.run.name)):
+            result = _without_edits(host, step, result)
+        evidence = gather(step.place, step.began_at)
+        guests = partial(host.guests, step.place, turn.run.checks, writer_lock)
+        judge = Judge(host, step, evidence, guests, turn.run.name)
+        return judge.judge(result.model_copy(update={"recovered_by": "finalizer"}), answer)
+
+
+def leave_failed_finalizer(
+    host: Host, step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult | None, error: AgentError
+) -> StepResult:
+    """Return the result of a step whose finalizer's agent failed; hold the writer's lock meanwhile.
+
+    A session that the model API refuses gets no other prompt: the step's second try begins another session.
+
+    Raises:
+        SupersededError: A later attempt has begun.
+        WorkspaceBusyError: Another process holds the writer's lock.
+    """
+    with step.fence.lease.hold():
+        if isinstance(error, AgentApiError):
+            without_session = finalizing.result.model_copy(update={"session_id": None})
+            finalizing = finalizing.model_copy(update={"attempt": 2, "result": without_session})
+        return _leave_unanswered(host, step, finalizing, turn, (error.message,))
+
+
+def _leave_unanswered(
+    host: Host, step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult | None, reasons: tuple[str, ...]
+) -> StepResult:
+    """Return the result of a step without an answer; one more request, with other words, may follow."""
+    result = _without_edits(host, step, add_turn(begin_again(finalizing.result), turn))
+    completion = Completion(host, step)
+    if finalizing.attempt > 1:
+        return completion.reject(result, Verdict.UNPARSED, reasons)
+    return completion.complete(with_reasons(result, Verdict.UNPARSED, reasons), finalizing.result.checkpoint)
+
+
+def _without_edits(host: Host, step: PreparedStep, result: StepResult) -> StepResult:
+    """Undo the finalizer's changes to the worktree; return the result, with a warning if there were changes."""
+    place, start = step.place, step.starts_from
+    if not start or not host.snapshots.differs(place, start):
+        return result
+    rescue = host.snapshots.return_to(place, start, "what the finalizer changed", step.call.name)
+    kept = rescue.snapshot if rescue else "no snapshot, for nothing was left of it"
+    return add_warnings(
+        result, f"The finalizer changed the worktree. Its change was undone and is kept in {kept}."
+    )
 
 
 def leave_over_budget(
@@ -35,9 +104,6 @@ def leave_over_budget(
     """Take a checkpoint of the work, and return a result that names the spent budget.
 
     Args:
-        host: The host.
-        prepared_step: The step, or its finalizer.
-        refusal: The error that names the budget.
         unread: The step's result without a readable answer, if a finalizer is over budget.
 
     Raises:
@@ -164,17 +230,10 @@ class StepRunner:
 
     async def _report(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
         """Report to the issue how the step ended, and a plan that waits for approval, if the settings say so."""
+        network, stop = self.host.threads.network, prepared_step.fence.halt.now
         for report in _reporters(prepared_step, result):
-            warnings = await stoppable_thread(
-                self.host.threads.network,
-                prepared_step.fence.halt.now,
-                report,
-                self.host,
-                prepared_step.place,
-                prepared_step.call,
-                result,
-            )
-            result = add_warnings(result, *warnings)
+            reporting = partial(report, self.host, prepared_step.place, prepared_step.call, result)
+            result = add_warnings(result, *await stoppable_thread(network, stop, reporting))
         return result
 
     async def _end_work_order(self, prepared_step: PreparedStep, result: StepResult) -> None:

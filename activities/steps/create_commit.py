@@ -3,7 +3,6 @@
 import os
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from activities.host.claims import AnyClaim, Claim, Proof
@@ -21,14 +20,12 @@ from septet.contracts.names import Step
 from septet.errors import EvidenceError
 from septet.git.commits.commit import commit_all, with_trailer
 from septet.git.engine.engine import Git
-from septet.git.engine.place import Place
 from septet.git.evidence.lfs import whole_lfs_files
 from septet.git.evidence.pushable_objects import refuse_large_files, refuse_unfit_commits
 from septet.git.evidence.staging import new_files
 from septet.git.evidence.worker_keys import refuse_keys_in_commits, refuse_keys_in_files
 from septet.system.durable import write_durably
 
-_FILES_BEFORE: Final = "files-before-checks"
 _BEFORE: Final = (
     "\nThis check failed on the base commit too, before any work. If the issue is about something else, mend the "
     "base branch first, and start a new work order."
@@ -66,10 +63,7 @@ def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str,
     """Check that the commits up to `head` and the changes staged on it may leave this host.
 
     Args:
-        host: This host.
-        claim: The claim on the work.
         staged: The index with the staged changes; `None` if `head` holds the whole work.
-        head: A commit.
         tree: The tree of the work, or `head`.
 
     Raises:
@@ -121,7 +115,10 @@ def run_checks(host: Host, claim: AnyClaim) -> None:
     if not settings.checks:
         return
     guests = claim.guests()
-    known = _files_before(claim.place, guests.folder)
+    file = guests.folder.with_name("files-before-checks")
+    if not file.exists():
+        write_durably(file, b"\0".join(new_files(claim.place)))
+    known = frozenset(file.read_bytes().split(b"\0"))
     try:
         for argv in settings.checks:
             command = GuestCommand(argv, env, claim.place.worktree, settings.check_seconds)
@@ -134,11 +131,3 @@ def run_checks(host: Host, claim: AnyClaim) -> None:
             with suppress(OSError):  # a file stays in a folder that a check has closed
                 (claim.place.worktree / os.fsdecode(path)).unlink(missing_ok=True)
     host.snapshots.scan(claim.place)  # raises if agent and checks have left more than the limit
-
-
-def _files_before(place: Place, folder: Path) -> frozenset[bytes]:
-    """Return the new files that existed before the first check of this run, even if a worker has died since."""
-    file = folder.with_name(_FILES_BEFORE)
-    if not file.exists():
-        write_durably(file, b"\0".join(new_files(place)))
-    return frozenset(file.read_bytes().split(b"\0"))

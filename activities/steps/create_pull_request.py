@@ -16,9 +16,8 @@ from activities.outgoing.findings import (
     refuse_findings,
     refuse_paths,
 )
-from activities.outgoing.leaving_content import Leaving
+from activities.outgoing.leaving_content import Leaving, refuse_unread
 from activities.outgoing.plan import plan_paragraph
-from activities.outgoing.reading import refuse_unread
 from activities.outgoing.submodules import refuse_lost_submodules, warn_of_edits_inside
 from septet.contracts.answers import CreatePullRequestAnswer, PullRequestText
 from septet.contracts.names import Step
@@ -46,7 +45,6 @@ from septet.outgoing.text import Outgoing
 from septet.system.text import name_some
 
 _REASON: Final = "the base was force-pushed"
-_NAMED: Final = 20
 _SHOWN: Final = 12
 _TOGETHER: Final = (
     "{} The work lies over the base as it is now, in the working tree: bring both together in {}, where git's "
@@ -110,12 +108,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
 
 
 def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str, commit: str) -> MovedWork:
-    """Return the work on the present base, and move the worktree to that work: later rounds begin with it.
-
-    Raises:
-        EarlierStepError: The base was force-pushed, and an agent has to merge the work with it.
-        LostBaseError: The base was force-pushed, and the work does not fit on the base: a person decides.
-    """
+    """Return the work on the present base, and move the worktree to that work: later rounds begin with it."""
     place, token = claim.place, host.forges.token_for(claim.place.origin)
     sign = host.settings.sign_commits
     try:
@@ -124,7 +117,7 @@ def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str
         claim.fence.check()
         secured_by = host.snapshots.checkpoint_once(place, _REASON)
         lay_on_base(place, error.work, host.snapshots.options(_REASON, claim.call.name, secured_by))
-        message = _TOGETHER.format(error.message, name_some(error.work.conflicts, _NAMED))
+        message = _TOGETHER.format(error.message, name_some(error.work.conflicts, 20))
         raise EarlierStepError(message, Step.IMPLEMENT_PLAN) from error
     if is_behind(place, work):
         claim.fence.check()
@@ -143,11 +136,7 @@ def _force_pushed(workspace: Workspace, work: MovedWork) -> str:
 
 
 def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
-    """Check that the base branch still exists, after the forge has refused a pull request.
-
-    Raises:
-        ForgeError: The base branch is gone.
-    """
+    """Check that the base branch still exists, after the forge has refused a pull request."""
     if isinstance(error, ForgeUnavailableError) and not isinstance(error, ForgeLagsError):
         return
     ref, shas = f"refs/heads/{place.base_branch}", None
@@ -169,11 +158,7 @@ def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[P
 def _find_or_open(
     forge: Forge, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest, sha: str
 ) -> PullRequest:
-    """Return the branch's open pull request, this work order's merged one, or else a new one.
-
-    Raises:
-        ForgeError: This work order's pull request was closed, or was merged without `sha`.
-    """
+    """Return the branch's open pull request, this work order's merged one, or else a new one."""
     head, order_id = claim.call.progress.branch_name or "", claim.call.workspace.work_order_id
     fork = claim.call.workspace.fork
     if (earlier := forge.find_pull_request(head, fork)) is not None:
@@ -206,10 +191,7 @@ def _add_to(
 
 
 def _new(
-    host: Host,
-    claim: Claim[CreatePullRequestAnswer],
-    changes: tuple[ProtectedChange, ...],
-    outgoing: Outgoing,
+    host: Host, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...], outgoing: Outgoing
 ) -> NewPullRequest:
     """Return the pull request to open, with the agent's text, or with the issue's title if the answer is a URL."""
     call, answer = claim.call, claim.answer

@@ -81,12 +81,7 @@ class _EarlierBranch:
 
 
 def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], there: RemoteRefs) -> _EarlierBranch | None:
-    """Return the work order's branch on the forge; `None` if the forge has none.
-
-    Raises:
-        ForgeError: The branch's pull request has ended, or the forge refused.
-        GitError: Others have pushed to the branch.
-    """
+    """Return the work order's branch on the forge; `None` if the forge has none."""
     order_id, found = claim.call.workspace.work_order_id, None
     candidates = branches_of(claim.place, order_id, claim.call.workspace.issue_number, there=there)
     if not candidates:

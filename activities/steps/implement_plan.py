@@ -8,7 +8,6 @@ from typing import Final
 from activities.host.claims import Claim, Proof, RefusedError
 from activities.host.host import Host
 from activities.outgoing.submodules import refuse_lost_submodules, warn_of_edits_inside
-from activities.turns.pipeline import issue_id, pipeline_store
 from septet.contracts.answers import ImplementPlanAnswer
 from septet.contracts.solution import ExecutionAnswer, ExecutionRecord
 from septet.errors import EvidenceError
@@ -17,9 +16,9 @@ from septet.git.evidence.evidence import contains, keeps, read_base_file
 from septet.git.evidence.pushable_objects import refuse_large_files
 from septet.git.evidence.staging import look, stage
 from septet.pipelines.solution import check_execution, normal_path_in, why_outside
+from septet.pipelines.store import issue_of, store_of
 from septet.system.text import name_some
 
-_NAMED: Final = 20
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 
 ImplementClaim = Claim[ImplementPlanAnswer | ExecutionAnswer]
@@ -45,7 +44,7 @@ def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
         raise EvidenceError(f"The branch no longer holds {claim.began_at}, where the work began.")
     refuse_large_files(claim.place, claim.evidence.files_changed)
     if paths := unfit_files(claim.place):
-        raise EvidenceError(f"The conflict is not resolved: {name_some(paths, _NAMED)} still hold its markers.")
+        raise EvidenceError(f"The conflict is not resolved: {name_some(paths, 20)} still hold its markers.")
     warnings = (*_see_submodules(host, claim), *inside)
     proof = _prove_execution(host, claim, answer) if isinstance(answer, ExecutionAnswer) else Proof(answer.summary)
     return replace(proof, warnings=(*warnings, *proof.warnings))
@@ -62,8 +61,8 @@ def _see_submodules(host: Host, claim: ImplementClaim) -> tuple[str, ...]:
 def _prove_execution(host: Host, claim: ImplementClaim, answer: ExecutionAnswer) -> Proof:
     """Check an executor's answer against the solution and git, and write the execution to disk."""
     call, plan = claim.call, claim.call.progress.plan_path
-    store = pipeline_store(host.state, call)
-    solution = store.solution(issue_id(call))
+    store, issue_id = store_of(host.state, call.pipeline), issue_of(call.pipeline, call.workspace.work_order_id)
+    solution = store.solution(issue_id)
     changed = {change.path for change in claim.evidence.files_changed} - {plan or ""}
     claimed = {normal_path_in(claim.place.worktree, path) for path in answer.files_modified} - {plan or ""}
     gone = {path for path in claimed - changed if _is_gone(claim, path)}
@@ -75,7 +74,7 @@ def _prove_execution(host: Host, claim: ImplementClaim, answer: ExecutionAnswer)
     record = ExecutionRecord(
         summary=answer.summary, tasks=answer.tasks, files_modified=tuple(sorted(changed | gone))
     )
-    store.keep_execution(issue_id(call), record)
+    store.keep_execution(issue_id, record)
     return Proof(answer.summary, warnings=checked.warnings)
 
 

@@ -8,8 +8,7 @@ from activities.host.host import Host
 from activities.host.remote_checkpoints import expect_hold
 from activities.outgoing.clean_texts import clean_commits, message_of, outgoing_for, warn_of_masked
 from activities.outgoing.findings import changes_of_protected, notice_of
-from activities.outgoing.leaving_content import Leaving
-from activities.outgoing.reading import is_read, refuse_unread
+from activities.outgoing.leaving_content import Leaving, is_read, refuse_unread
 from activities.outgoing.submodules import warn_of_edits_inside
 from activities.steps.create_commit import assistance, run_checks, see_fit_to_leave
 from septet.contracts.answers import ReworkAnswer
@@ -27,7 +26,6 @@ from septet.git.evidence.pushable_objects import refuse_large_files
 from septet.git.evidence.worker_keys import refuse_keys_in_commits, refuse_keys_in_files
 from septet.outgoing.text import Outgoing
 
-_MOVED: Final = "Others have pushed new commits to the branch: the work is merged with them first."
 _SHOWN: Final = 2000
 
 
@@ -90,14 +88,7 @@ def _commit(host: Host, claim: Claim[ReworkAnswer], rework: Rework) -> str:
 
 
 def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> None:
-    """Push with a lease on the branch's commit from the start of the round; never replace a commit of others.
-
-    Raises:
-        FindingsError: A commit adds a text that looks like a key, or changes a protected path.
-        UnreadError: The push waits for a reader.
-        EvidenceError: The branch has moved.
-        LostBaseError: The push would bring back commits that were taken out of the base meanwhile.
-    """
+    """Push with a lease on the branch's commit from the start of the round; never replace a commit of others."""
     branch = claim.call.progress.branch_name or ""
     token = host.forges.token_for(claim.call.workspace.repository)
     expect_hold(host, claim.place)
@@ -120,7 +111,9 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
     except GitError as error:
         if error.retryable or remote_branch(claim.place, branch, token=token) == rework.head:
             raise
-        raise EvidenceError(_MOVED) from error
+        raise EvidenceError(
+            "Others have pushed new commits to the branch: the work is merged with them first."
+        ) from error
 
 
 def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> tuple[str, ...]:

@@ -1,26 +1,68 @@
 """The table of all proofs, and the short proofs."""
 
+import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
-from activities.host.claims import AnyClaim, Claim, Proof
+from activities.host.claims import AnyClaim, Claim, Proof, prove_bare
 from activities.host.host import Host
 from activities.outgoing.clean_texts import outgoing_for
-from activities.outgoing.leaving_content import Leaving, join_findings, parts_of, suspicion
-from activities.outgoing.reading import leaving_of
+from activities.outgoing.leaving_content import Leaving, join_findings, leaving_of, parts_of, suspicion
+from activities.outgoing.plan import read_plan_text
 from activities.steps.create_commit import prove_create_commit
 from activities.steps.create_pull_request import prove_create_pull_request
 from activities.steps.generate_branch import prove_generate_branch
 from activities.steps.implement_plan import prove_implement_plan
-from activities.steps.plan import prove_build_plan, prove_find_plan_file
 from activities.steps.rework import prove_rework
-from septet.contracts.answers import ClassifyIssueAnswer, ReadOutgoingAnswer
+from septet.answers.plain import bare_values
+from septet.contracts.answers import BuildPlanAnswer, ClassifyIssueAnswer, FindPlanFileAnswer, ReadOutgoingAnswer
 from septet.contracts.facts import KeyFinding
 from septet.contracts.names import READ_OUTGOING, REWORK, Step
+from septet.contracts.solution import SolutionAnswer
+from septet.errors import EvidenceError
 from septet.git.engine.place import Place
+from septet.git.evidence.evidence import is_ignored, plan_file
 from septet.git.worktree.view import view_git
+from septet.pipelines.solution import IssueScope, findings, findings_text, outline_of
+from septet.pipelines.store import issue_of, store_of
 
-_MOST: Final = 10
+NONE: Final = "0"
+_IGNORED: Final = "the repository ignores {}: the plan will not be on the branch, nor linked from the pull request"
+
+
+def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
+    """Check that the plan's file exists; after the answer `0` the workflow plans once more."""
+    given = claim.answer.plan_path
+    if given == NONE:
+        return Proof(NONE)
+    path = prove_bare(given, bare_values(given), partial(plan_file, claim.place))
+    changed = any(change.path == path for change in claim.evidence.files_changed)
+    warnings = (_IGNORED.format(path),) if not changed and is_ignored(claim.place, path) else ()
+    content = read_plan_text(claim.place, path)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return Proof(path, plan_sha256=sha256, plan_bytes=len(content), warnings=warnings)
+
+
+def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer]) -> Proof:
+    """Check the plan: a file with content, inside the worktree, and no symlink out of the worktree.
+
+    Raises:
+        UnclearAnswerError: The path is a link whose two parts differ.
+        EvidenceError: The file is no plan, is unreadable, or the solution has findings; the message names all.
+    """
+    given = claim.answer.plan_path
+    path = prove_bare(given, bare_values(given), partial(plan_file, claim.place))
+    read_plan_text(claim.place, path)
+    solution, call = claim.answer, claim.call
+    if not isinstance(solution, SolutionAnswer):
+        return Proof(path)
+    issue_id = issue_of(call.pipeline, call.workspace.work_order_id)
+    if faults := findings(solution, IssueScope(issue_id, path, claim.place.worktree)):
+        raise EvidenceError(findings_text(faults))
+    claim.fence.lease.check()
+    store_of(host.state, call.pipeline).keep_solution(issue_id, solution)
+    return Proof(path, outline=outline_of(solution))
 
 
 def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
@@ -37,7 +79,7 @@ def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
         content = _content(claim.place, leaving, path)
         finding = suspicion(outgoing.without_keys(path), each.line, each.kind, what, content)
         found.setdefault(finding.id, finding)
-    findings = (*parts_of(claim.place, leaving).findings, *join_findings(tuple(found.values()), _MOST))
+    findings = (*parts_of(claim.place, leaving).findings, *join_findings(tuple(found.values()), 10))
     return Proof(claim.answer.result_text, findings=findings)
 
 

@@ -24,41 +24,27 @@ class Opening:
         return self.account.limit is not None or self.step_limit is not None
 
 
-def openings_of(settings: Settings, call: StepCall, repository: RepositorySettings) -> list[Opening]:
-    """Return the accounts that have to grant room before an agent of a step starts."""
-    if call.rework is not None and not call.reads:
-        step_limit = repository.budget_for_rounds(settings.follow_budget)
-    else:
-        step_limit = repository.budget_for_step(call.table, call.settings)
-    return _openings(settings, call, repository, call.pipeline or call.pays_from, step_limit)
-
-
-def openings_of_summary(settings: Settings, call: SummariseCall, repository: RepositorySettings) -> list[Opening]:
-    """Return the accounts that have to grant room before a lane's session writes a summary."""
-    return _openings(settings, call, repository, call.pipeline)
-
-
-def _openings(
-    settings: Settings,
-    call: StepCall | SummariseCall,
-    repository: RepositorySettings,
-    pipeline: str,
-    step_limit: Limit | None = None,
+def openings_of(
+    settings: Settings, call: StepCall | SummariseCall, repository: RepositorySettings
 ) -> list[Opening]:
+    """Return the accounts that have to grant room before an agent of a step or of a lane's summary starts."""
+    step_limit, pipeline = None, call.pipeline
+    if isinstance(call, StepCall):
+        pipeline = call.pipeline or call.pays_from
+        if call.rework is not None and not call.reads:
+            step_limit = repository.budget_for_rounds(settings.follow_budget)
+        else:
+            step_limit = repository.budget_for_step(call.table, call.settings)
     limit = repository.budget_for(call.budget or settings.order_budget or "")
     order = AccountState(scope=f"{ORDER}/{call.workspace.work_order_id}", limit=limit)
     openings = [Opening(order, step_limit)]
     if pipeline:
         openings.append(Opening(AccountState(scope=f"{PIPELINE}/{pipeline}", limit=_limit(call.pipeline_budget))))
-    return [*openings, *_shared_openings(settings, call.project or call.workspace.project)]
-
-
-def _shared_openings(settings: Settings, project: str) -> list[Opening]:
-    """Return the accounts that all work orders of a project share."""
     day = _limit(settings.day_budget)
     day = day.model_copy(update={"daily": True}) if day is not None else None
+    project = call.project or call.workspace.project
     of_project = AccountState(scope=f"{PROJECT}/{project}", limit=_limit(settings.project_budget))
-    return [Opening(of_project), Opening(AccountState(scope=DAY, limit=day))]
+    return [*openings, Opening(of_project), Opening(AccountState(scope=DAY, limit=day))]
 
 
 def _limit(text: str | None) -> Limit | None:

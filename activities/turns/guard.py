@@ -21,7 +21,7 @@ from septet.agents.runs.folders import Runs
 from septet.agents.sandbox.connections import end_agent
 from septet.agents.turns.end_of_turn import end_all
 from septet.agents.turns.request import TurnRequest
-from septet.contracts.workspace import Workspace
+from septet.contracts.workspace import DELIVERS_CANCELS, Workspace
 from septet.errors import (
     AgentError,
     GitError,
@@ -43,7 +43,6 @@ _RETRY: Final = "The worktree is kept. Run `septet retry` to continue."
 _log = structlog.get_logger()
 
 _END_WITHIN_SECONDS: Final = 15.0
-_LOOK_SECONDS: Final = 0.02
 
 
 async def leave_paused_or_reset(request: TurnRequest) -> None:
@@ -95,11 +94,10 @@ async def _end_own_agent(request: TurnRequest, why: str) -> None:
             raise AgentError(
                 f"The writer's lock of {request.order_id} is held, but no agent that could hold it answers."
             )
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(0.02)
 
 
 def _nobody_writes(request: TurnRequest) -> bool:
-    """Return whether the writer's lock is free."""
     lock = request.runtime.runs.lock_writer(request.order_id)
     if lock is None:
         return False
@@ -134,7 +132,7 @@ async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[Non
     try:
         yield
     except asyncio.CancelledError:
-        why = await why_agent_ends(is_pushed=host.hears_pushes)
+        why = await why_agent_ends(is_pushed=DELIVERS_CANCELS not in host.serves)
         if why is None:
             await leave_paused_or_reset(prepared_step.request)
             _log.info("attempt_left", step=step)

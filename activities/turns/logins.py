@@ -12,8 +12,7 @@ from typing import Final
 
 import structlog
 
-from activities.host.accounts import Accounts
-from activities.host.host import Host
+from activities.host.host import Accounts, Host
 from activities.turns.prepared_steps import PreparedTurn
 from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.own_files import NamedLogin, read_login
@@ -33,7 +32,6 @@ _MARGIN_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 4.0
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
 """The seconds after which a pause is over, even if the pause's workflow still runs by the server's clock."""
-_DIGEST_LENGTH: Final = 24
 
 _REPORTED: Final = "limit-told"
 """The file beside a run that marks the run's usage limit as reported."""
@@ -52,7 +50,6 @@ class UsageLimit:
     until: float
     """The time at which the limit resets, in Unix seconds; the end of the run if the reset is unknown."""
     message: str
-    """The CLI's message."""
 
 
 def find_usage_limit(turn_runs: TurnRuns, last: TurnResult | None) -> UsageLimit | None:
@@ -74,15 +71,6 @@ def find_usage_limit(turn_runs: TurnRuns, last: TurnResult | None) -> UsageLimit
         return None
     until = (last.outcome.ended_at_seconds or 0.0) + (error.retry_after_seconds or 0.0)
     return UsageLimit(last.run, adapter_for(record.agent), record.login, until, error.message)
-
-
-def note_usage_limit(limit: UsageLimit) -> None:
-    """Record that a usage limit is reported.
-
-    Raises:
-        OSError: The disk refused.
-    """
-    limit.run.put(_REPORTED, b"")
 
 
 def in_order(requests: list[TurnRequest], last: TurnResult | None) -> list[TurnRequest]:
@@ -128,16 +116,13 @@ def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | N
     """Return a digest of a login's keys, equal on all hosts; without keys, a digest of host and login.
 
     Args:
-        host: The host.
-        adapter: The CLI.
-        login: A login of the CLI.
         model: The requested model: if a CLI knows several providers, only the keys of that model's provider count.
     """
     provider = adapter.provider_of(login.machine, model)
     own = [host.id, str(login.folder or login.name)] if login.name else [host.id]
     parts = login.identity(adapter, provider) or own
     named = [provider] if provider else []
-    return hashlib.sha256("\0".join((adapter.name, *named, *parts)).encode()).hexdigest()[:_DIGEST_LENGTH]
+    return hashlib.sha256("\0".join((adapter.name, *named, *parts)).encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,15 +192,13 @@ class LoginChoice:
         If the worker is killed between the pause and its note, the next attempt repeats both before it starts an
         agent.
         """
-        login = self._login_of(limit)
+        logins = read_logins(self.host, limit.adapter)
+        login = next((login for login in logins if login.name == limit.login), None)
         request = next((each for each in requests if each.adapter == limit.adapter), None)
         if login is None or request is None:
             return
         pause = QuotaPause(
-            agent=limit.adapter.name,
-            login=limit.login,
-            until=limit.until,
-            message=limit.message[:500],
+            agent=limit.adapter.name, login=limit.login, until=limit.until, message=limit.message[:500]
         )
         try:
             if pause.until > time.time():
@@ -223,11 +206,7 @@ class LoginChoice:
         except SeptetError as refusal:
             _log.warning("usage_limit_not_told", agent=pause.agent, error=refusal.message)
             return
-        await asyncio.to_thread(note_usage_limit, limit)
-
-    def _login_of(self, limit: UsageLimit) -> NamedLogin | None:
-        logins = read_logins(self.host, limit.adapter)
-        return next((login for login in logins if login.name == limit.login), None)
+        await asyncio.to_thread(limit.run.put, _REPORTED, b"")
 
 
 def _with_login(request: TurnRequest, login: NamedLogin) -> TurnRequest:
@@ -238,7 +217,7 @@ def _with_login(request: TurnRequest, login: NamedLogin) -> TurnRequest:
 
 def _refusal(pauses: list[QuotaPause]) -> AgentApiUnavailableError:
     first = min(pauses, key=lambda pause: pause.until)
-    names = " and ".join(dict.fromkeys(_words_of_login(pause) for pause in pauses))
+    names = " and ".join(dict.fromkeys(f"{pause.agent}'s login {pause.login}".rstrip() for pause in pauses))
     limits = f"limit of {names} is" if len(pauses) == 1 else f"limits of {names} are"
     message = f"The usage {limits} reached, and no agent starts with {'it' if len(pauses) == 1 else 'them'}"
     return AgentApiUnavailableError(
@@ -246,7 +225,3 @@ def _refusal(pauses: list[QuotaPause]) -> AgentApiUnavailableError:
         remedy="It continues by itself.",
         retry_after_seconds=max(first.until - time.time(), _POLL_SECONDS) + _MARGIN_SECONDS,
     )
-
-
-def _words_of_login(pause: QuotaPause) -> str:
-    return f"{pause.agent}'s login {pause.login}".rstrip()

@@ -10,10 +10,8 @@ from temporalio import activity
 from activities.host.frozen_inputs import FrozenInputs, read_frozen_inputs, words_of
 from activities.host.host import Host
 from activities.host.running_attempts import Fence, take_fence
-from activities.outgoing.leaving_content import parts_of, reading_prompt
-from activities.outgoing.reading import folder_of_reader, leaving_of
+from activities.outgoing.leaving_content import folder_of_reader, leaving_of, parts_of, reading_prompt
 from activities.turns.budget_openings import Opening, openings_of
-from activities.turns.pipeline import pipeline_note, summary_for_new_session
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.records import Payer, read_archive
@@ -21,15 +19,17 @@ from septet.agents.runs.usage import last_of_session
 from septet.agents.turns.request import TurnRequest
 from septet.answers.steps import finalizer_prompt, is_step_answer, request_schema_of
 from septet.base_checks import result_of
-from septet.commands.loader import Command, load, load_rework
+from septet.commands.loader import load, load_rework
 from septet.commands.prompt import prompt, step_note
-from septet.commands.values import Values, rework_values, values
+from septet.commands.values import rework_values, values
 from septet.contracts.names import Step
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import Workspace
 from septet.errors import WorkspaceError
 from septet.git.engine.place import Place
 from septet.git.vault.vault import list_snapshots, vault_at
+from septet.pipelines.notes import executor_note, planner_note, summary_note
+from septet.pipelines.store import issue_of, store_of
 from septet.repository_file import load_repository_settings
 from septet.repository_settings import RepositorySettings
 
@@ -75,12 +75,12 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
     inputs = read_frozen_inputs(place)
     settings = load_repository_settings(inputs.files.get)
     warm = call.keeps_process and host.keeps_process(call.workspace.agent)
-    note = pipeline_note(host.state, call) if call.pipeline else ""
-    summary = summary_for_new_session(host.state, call) if call.pipeline else ""
+    in_lane = call.pipeline and call.workspace.lane
+    summary = store_of(host.state, call.pipeline).summary(call.workspace.lane) if in_lane else ""
     turn = Turn(
-        prompt=_prompt_of(call, place, inputs, note, _base_note(host, call, place)),
+        prompt=_prompt_of(host, call, place, inputs),
         worktree=_folder_of(host, call, place),
-        for_new_session=summary,
+        for_new_session=summary_note(summary) if summary else "",
         resume_id=call.session_id,
         warm=warm,
         schema=request_schema_of(call.name, in_pipeline=bool(call.pipeline)),
@@ -220,11 +220,6 @@ def by_agents(
     Only the agent that owns a session continues it; another agent begins a new session. A turn that names no
     model begins a new session too, if the session would keep a model that was named before. If a turn's prompt is
     about the work of a session, only the agent of that session gets the turn.
-
-    Args:
-        workspace: The workspace that names the agents.
-        request: The first agent's request.
-        other: The fallback agent's turn; `None` without a fallback agent.
     """
     session, runs, turn = request.turn.resume_id, request.runtime.runs, request.turn
     last = last_of_session(runs.lately(request.order_id), session) if session is not None else None
@@ -250,31 +245,30 @@ def _folder_of(host: Host, call: StepCall, place: Place) -> Path:
     return folder_of_reader(host, call) if call.reads else place.worktree
 
 
-def _base_note(host: Host, call: StepCall, place: Place) -> str:
-    """Return the note about checks that already fail on the base commit, for the steps that change code."""
-    if call.reads or call.step not in {Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT}:
-        return ""
-    result = result_of(host.state, place)
-    return result.note() if result is not None else ""
-
-
-def _prompt_of(call: StepCall, place: Place, inputs: FrozenInputs, note: str, base_note: str) -> str:
+def _prompt_of(host: Host, call: StepCall, place: Place, inputs: FrozenInputs) -> str:
     if call.reads:
         leaving = leaving_of(place, call)
         return reading_prompt(leaving, parts_of(place, leaving), inputs.issue)
-    command, filled = _command_of(call, place, inputs)
-    return prompt(command, filled, note, base_note, step_note(call.reasons, call.attempt))
-
-
-def _command_of(call: StepCall, place: Place, inputs: FrozenInputs) -> tuple[Command, Values]:
-    """Return the command of a call and its values; a rework has its own command and values."""
-    read = inputs.files.get
     if call.rework is None:
+        command = load(call.step, call.progress.issue_class, inputs.files.get)
         filled = values(call.step, call.workspace, call.progress, inputs.issue)
-        return load(call.step, call.progress.issue_class, read), filled
-    run_id = activity.info().workflow_run_id or ""
-    words = words_of(place, run_id, call.rework.round)
-    return load_rework(read), rework_values(call.workspace, call.progress, inputs.issue, words)
+    else:
+        words = words_of(place, activity.info().workflow_run_id or "", call.rework.round)
+        command = load_rework(inputs.files.get)
+        filled = rework_values(call.workspace, call.progress, inputs.issue, words)
+    note = ""
+    if call.pipeline:
+        issue_id = issue_of(call.pipeline, call.workspace.work_order_id)
+        if call.step is Step.BUILD_PLAN:
+            note = planner_note(call.pipeline, issue_id)
+        elif call.step is Step.IMPLEMENT_PLAN:
+            solution = store_of(host.state, call.pipeline).solution(issue_id)
+            note = executor_note(call.pipeline, issue_id, solution)
+    # A step that changes code is prepared for checks that already fail on the base commit.
+    changes_code = call.step in {Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT}
+    base = result_of(host.state, place) if changes_code else None
+    base_note = base.note() if base is not None else ""
+    return prompt(command, filled, note, base_note, step_note(call.reasons, call.attempt))
 
 
 def _finalizer_of(name: str) -> str:

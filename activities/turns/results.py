@@ -18,12 +18,9 @@ from septet.contracts.steps import StepCall, StepFacts, StepResult
 from septet.system.masking import mask
 from septet.system.text import cut, cut_front
 
-_FILES_SHOWN: Final = 100
-_PATH_SHOWN: Final = 200
 _JSON_LIMIT_BYTES: Final = 4096
 _REASONS_SHOWN: Final = 5
 _REASON_LENGTH: Final = 1500
-_TEXT_LENGTH: Final = 8000
 _WARNINGS_SHOWN: Final = 10
 _WARNING_LENGTH: Final = 200
 _HELD: Final = {HELD_USD: "usd", HELD_TOKENS: "tokens", HELD_SECONDS: "seconds"}
@@ -38,9 +35,7 @@ def begin_result(call: StepCall, turn: TurnResult | None, changes: tuple[FileCha
         step=call.step,
         verdict=Verdict.FAILED,
         agent=call.workspace.agent,
-        files_changed=tuple(
-            change.model_copy(update={"path": change.path[:_PATH_SHOWN]}) for change in changes[:_FILES_SHOWN]
-        ),
+        files_changed=tuple(change.model_copy(update={"path": change.path[:200]}) for change in changes[:100]),
         files_changed_count=len(changes),
     )
     return _with_turn(result, turn, in_lane=bool(call.pipeline)) if turn is not None else result
@@ -100,7 +95,7 @@ def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> S
     return result.model_copy(
         update={
             "verdict": Verdict.DONE,
-            "result_text": cut(mask(proof.result_text), _TEXT_LENGTH),
+            "result_text": cut(mask(proof.result_text), 8000),
             "commit_sha": proof.commit_sha,
             "checks_passed": proof.checks_passed,
             "plan_sha256": proof.plan_sha256,
@@ -157,12 +152,11 @@ def _guess_context(run: Run, session_id: str | None) -> int:
     folder = run.folder.parent
     runs, archived = Runs(folder.parent).lately(folder.name), read_archive(folder).of(session_id)
     own_runs = [
-        each for each in runs if each.folder == run.folder or (session_id and _session(each) == session_id)
+        each
+        for each in runs
+        if each.folder == run.folder
+        or (session_id and each.record is not None and each.record.session_id == session_id)
     ]
     prompt_bytes = archived.prompt_bytes + sum(each.size_of("prompt.md") for each in own_runs)
     stream_bytes = archived.stream_bytes + sum(each.size_of("stdout.jsonl") for each in own_runs)
     return prompt_bytes // _PROMPT_BYTES_A_TOKEN + stream_bytes // _STREAM_BYTES_A_TOKEN
-
-
-def _session(run: Run) -> str | None:
-    return run.record.session_id if run.record is not None else None

@@ -81,7 +81,11 @@ class StepAttempt:
         If the turn begins a step, this first undoes changes since the previous step.
         """
         if begins_step:
-            await self._begin()
+            seeing = shielded_thread(self.host.threads.disk, see_untouched, self.host, self.prepared_step)
+            if self.budget is None or activity.info().attempt > 1:
+                self.warnings = await seeing
+            else:
+                self.warnings, _ = await asyncio.gather(seeing, self.budget.request_ahead())
         place, step, start = self.prepared_step.place, self.prepared_step.call.name, self.prepared_step.starts_from
         rescue = partial(self.host.snapshots.rescue, place, _ANEW, step)
         if start:
@@ -96,14 +100,6 @@ class StepAttempt:
         if self.prepared_step.call.settles and result.recovered_by == "read":
             result = replace(result, usage=Usage(), duration_seconds=0.0, agent_starts=0, recovered_by=None)
         return result
-
-    async def _begin(self) -> None:
-        """Undo changes since the previous step, and meanwhile request the answers that the first start needs."""
-        seeing = shielded_thread(self.host.threads.disk, see_untouched, self.host, self.prepared_step)
-        if self.budget is None or activity.info().attempt > 1:
-            self.warnings = await seeing
-        else:
-            self.warnings, _ = await asyncio.gather(seeing, self.budget.request_ahead())
 
     async def end(self, verdict: Verdict, reason: str) -> StepResult:
         """Take a rescue of the work, and return the known facts of the step.
@@ -231,7 +227,6 @@ def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
 
 
 def _with_plan(prepared_step: PreparedStep) -> Iterator[Snapshot]:
-    """Yield the snapshots that may hold the found plan."""
     call, vault = prepared_step.call, vault_at(prepared_step.place)
     if start := call.starts_from or call.workspace.checkpoint:
         yield find(vault, start)

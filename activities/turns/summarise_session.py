@@ -3,14 +3,13 @@
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
 
 from temporalio import activity
 
 from activities.host.frozen_inputs import read_frozen_inputs
 from activities.host.host import Host
 from activities.host.running_attempts import Heartbeats, take_fence
-from activities.turns.budget_openings import openings_of_summary
+from activities.turns.budget_openings import openings_of
 from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
 from activities.turns.prepared_steps import PreparedTurn, by_agents, payer_of
 from activities.turns.turn_budget import OverBudgetError, TurnBudget, run_turn
@@ -24,10 +23,6 @@ from septet.pipelines.notes import PROMPT, bounded_summary, no_summary
 from septet.pipelines.store import store_of
 from septet.repository_file import load_repository_settings
 from septet.system.threads import shielded_thread, stoppable_thread
-
-_WALL_SECONDS: Final = 300.0
-_NO_WORDS: Final = "the agent's answer was empty."
-_UNDONE: Final = "what the agent changed when it was asked for a summary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,7 @@ class SummariseSession:
             tools="none",
             model=call.model or settings.model or host.settings.model,
         )
-        wall_seconds = min(call.limits.wall_seconds, _WALL_SECONDS)
+        wall_seconds = min(call.limits.wall_seconds, 300.0)
         runtime = host.runtime
         fence = take_fence(runtime.runs, workspace.place_id, workspace.visit)
         request = TurnRequest(
@@ -97,14 +92,14 @@ class SummariseSession:
             payer=payer_of(workspace, call.name, call.project, call.model),
         )
         own, _ = by_agents(workspace, request, replace(turn, model=None) if workspace.fallback_agent else None)
-        find_openings = partial(openings_of_summary, host.settings, call, settings)
+        find_openings = partial(openings_of, host.settings, call, settings)
         return PreparedTurn(workspace, place, own, fence, find_openings=find_openings)
 
     def _keep(self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult) -> SessionSummary:
         """Write the summary to disk; without a summary, return the reason."""
         summary = bounded_summary(turn.outcome.text or "") if turn.outcome.has_answer else ""
         if not summary:
-            why = turn.outcome.message or _NO_WORDS
+            why = turn.outcome.message or "the agent's answer was empty."
             return self._leave_unsummarised(call, prepared_step, turn, why)
         with prepared_step.fence.lease.hold():
             self._undo(call, prepared_step.place)
@@ -124,15 +119,13 @@ class SummariseSession:
         """Return the worktree to its checkpoint: some CLIs cannot be started without tools that write."""
         checkpoint = call.workspace.checkpoint
         if checkpoint and self.host.snapshots.differs(place, checkpoint):
-            self.host.snapshots.return_to(place, checkpoint, _UNDONE, call.name)
+            self.host.snapshots.return_to(
+                place, checkpoint, "what the agent changed when it was asked for a summary", call.name
+            )
 
 
 async def _run_turn(prepared_step: PreparedTurn, heartbeats: Heartbeats, budget: TurnBudget | None) -> TurnResult:
-    """Run the turn within its budgets; if a budget has no room, fail instead of waiting.
-
-    Raises:
-        AttemptFailedError: A budget has no room.
-    """
+    """Run the turn within its budgets; if a budget has no room, fail instead of waiting."""
     try:
         return await run_turn(
             prepared_step.request,

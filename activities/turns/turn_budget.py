@@ -13,8 +13,7 @@ from typing import Final
 
 import structlog
 
-from activities.host.accounts import Accounts
-from activities.host.host import Host
+from activities.host.host import Accounts, Host
 from activities.turns.budget_openings import Opening
 from activities.turns.logins import LoginChoice
 from activities.turns.prepared_steps import PreparedStep, PreparedTurn
@@ -27,12 +26,7 @@ from septet.agents.turns.turn_attempt import Adopt, NeedsStart, TurnAttempt
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.budgets.held_turns import HeldTurn
 from septet.contracts.amounts import Spending
-from septet.contracts.budget import (
-    BudgetWait,
-    Caps,
-    ReserveCall,
-    SettleCall,
-)
+from septet.contracts.budget import BudgetWait, Caps, ReserveCall, SettleCall
 from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetError, SupersededError
 
 _POLL_SECONDS: Final = 60.0
@@ -64,7 +58,6 @@ class _Answers:
     request: TurnRequest
     """The turn's request, with the agent and the login that no usage limit pauses."""
     openings: list[Opening]
-    """The accounts that have to grant room."""
     held: HeldTurn
     """This host's note of the accounts that hold room for the turn."""
     requested_at: float
@@ -162,12 +155,6 @@ class TurnBudget:
         return within_caps(ahead.request, caps)
 
     async def _request_answers(self) -> _Answers:
-        """Choose agent and login, and find the accounts that have to grant room.
-
-        Raises:
-            AgentApiUnavailableError: The usage limits of all logins are reached.
-            SeptetError: The accounts cannot be reached now.
-        """
         requested_at = time.monotonic()
         request, openings, held = await asyncio.gather(
             self._choice.choose(), self._find_openings(), self._find_note()
@@ -193,9 +180,6 @@ class TurnBudget:
         """Report the turn's use to the accounts, after its agents have ended; after an error, recovery reports it.
 
         If a supervisor has not yet written its record to disk, this waits at most five seconds for a run's record.
-
-        Args:
-            model: The model that the agent's CLI names.
 
         Raises:
             SupersededError: A later attempt has begun; the later attempt reports.
@@ -258,8 +242,6 @@ async def run_turn(
     A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends it.
 
     Args:
-        request: The turn's prompt, agent and limits.
-        lease: This attempt's right to start, to end and to write.
         on_progress: Called at the start and every half second; its exceptions are raised.
         leave_work: Awaited before an agent starts anew in a worktree with another agent's work: takes a rescue and
             returns to the step's checkpoint.
@@ -285,10 +267,7 @@ async def run_turn(
 
 
 async def _start(
-    attempt: TurnAttempt,
-    needs: NeedsStart,
-    leave_work: Callable[[], Awaitable[object]],
-    budget: TurnBudget | None,
+    attempt: TurnAttempt, needs: NeedsStart, leave_work: Callable[[], Awaitable[object]], budget: TurnBudget | None
 ) -> TurnResult | None:
     """Reserve room and start an agent; hold the writer's lock until the agent's supervisor has the lock."""
     with needs:

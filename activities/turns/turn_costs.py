@@ -1,9 +1,9 @@
 """Record a turn's use on disk, for the history of its project's costs, with or without budgets."""
 
 import asyncio
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Final
 
 import structlog
 
@@ -22,8 +22,6 @@ from septet.contracts.costs import CostNote
 from septet.contracts.order import Timeouts
 from septet.errors import WorkspaceBusyError
 
-_KEY_BYTES: Final = 8
-
 _log = structlog.get_logger()
 
 
@@ -31,8 +29,6 @@ async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *
     """Record the use of a turn's agents until now; if the disk refuses, only the history lacks the turn.
 
     Args:
-        host: The turn's host.
-        turn: The turn.
         model: The model, as the agent's CLI names it, if known.
         completes: Whether the turn's work order has its pull request after the turn.
     """
@@ -103,7 +99,9 @@ def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool)
     uses = spending_by_worker(turn_runs.paid_runs())
     last = [*uses][-1:]
     if uses and model is None:
-        model = _read_model(turn_runs)
+        with suppress(WorkspaceBusyError):  # the agent may have been stopped before its result
+            result = turn_runs.last_result()
+            model = result.outcome.model if result is not None else None
     own = (payer.agent, "")
     if completes and not uses:
         uses, last = {own: Spending()}, [own]
@@ -117,15 +115,6 @@ def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool)
             host.cost_notes.note(note.model_copy(update=update))
 
 
-def _read_model(turn_runs: TurnRuns) -> str | None:
-    """Return the model that the last agent reports; the agent may have been stopped before its result."""
-    try:
-        last = turn_runs.last_result()
-    except WorkspaceBusyError:
-        return None
-    return last.outcome.model if last is not None else None
-
-
 def _note_of(key: RunKey, payer: Payer, worker: tuple[str, str], use: Spending, model: str) -> CostNote:
     year_and_week = datetime.now(UTC).isocalendar()
     agent, login = worker
@@ -135,7 +124,7 @@ def _note_of(key: RunKey, payer: Payer, worker: tuple[str, str], use: Spending, 
     return CostNote(
         project=payer.project,
         order_id=payer.order_id,
-        key=blake2b(turn_name.encode(), digest_size=_KEY_BYTES).hexdigest(),
+        key=blake2b(turn_name.encode(), digest_size=8).hexdigest(),
         step=payer.step,
         agent=agent,
         login=login,

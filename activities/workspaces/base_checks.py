@@ -35,7 +35,6 @@ from septet.system.locks import Patience, await_lock, open_lock, take_lock
 _COPY: Final = "copy"
 _RECORDS: Final = "runs"
 _LOCK: Final = "lock"
-_COPY_SECONDS: Final = 600.0
 _SPARE_SECONDS: Final = 900.0
 """The seconds for making the copy, in addition to the checks' own time."""
 _REMEDY: Final = (
@@ -52,8 +51,6 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
     Idempotent: checks that died begin anew. Leaves the result for all work orders of this host.
 
     Args:
-        host: This host.
-        place: The workspace after its set-up.
         settings: The repository's settings as of the base commit; they decide whether a failing base is refused.
         is_fresh: Whether no agent has worked in the workspace since its set-up.
         again: Whether failed checks run again, because a person has retried or an earlier attempt died.
@@ -64,7 +61,11 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
     """
     if not settings.checks or not host.sandbox.confines:
         return
-    folder = _folder_of(host, place, settings)
+    world, env = host.sandbox.world, host.agents.env
+    paths = [[str(each.path), each.writable] for each in world.named_paths]
+    hosts = [str(each) for each in (*world.way_out.hosts, *world.way_out.setup_hosts)]
+    own = [settings.setup, settings.checks, settings.check_seconds]
+    folder = folder_for(host.state, place, [*own, paths, hosts, env.get("PATH", "")])
     note_folder(place, folder)
     refuses = settings.on_failing_base == "refuse"
     if not is_fresh:
@@ -137,17 +138,13 @@ def _run(host: Host, place: Place, settings: RepositorySettings, folder: Path, l
 
 
 def _copy(host: Host, place: Place, folder: Path) -> None:
-    """Remove the copy and the records of earlier checks, then copy the workspace.
-
-    Raises:
-        OSError: The disk refused.
-    """
+    """Remove the copy and the records of earlier checks, then copy the workspace."""
     copy = folder / _COPY
     _remove(host, copy)
     _remove(host, folder / _RECORDS)
     copy.mkdir(mode=0o700)
     argv = ("cp", "-a", "--reflink=auto", "--", f"{place.worktree}/.", str(copy))
-    done = processes.run(argv, env=host.settings.git_env, timeout_seconds=_COPY_SECONDS)
+    done = processes.run(argv, env=host.settings.git_env, timeout_seconds=600.0)
     if done.exit_code != 0:
         _remove(host, copy)
         raise OSError(done.stderr.decode(errors="replace").strip()[-300:] or "cp failed")
@@ -156,11 +153,3 @@ def _copy(host: Host, place: Place, folder: Path) -> None:
 def _remove(host: Host, folder: Path) -> None:
     if os.path.lexists(folder):
         remove_closed(folder, host.state.trash)
-
-
-def _folder_of(host: Host, place: Place, settings: RepositorySettings) -> Path:
-    world, env = host.sandbox.world, host.agents.env
-    paths = [[str(each.path), each.writable] for each in world.named_paths]
-    hosts = [str(each) for each in (*world.way_out.hosts, *world.way_out.setup_hosts)]
-    own = [settings.setup, settings.checks, settings.check_seconds]
-    return folder_for(host.state, place, [*own, paths, hosts, env.get("PATH", "")])

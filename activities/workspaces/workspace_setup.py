@@ -35,11 +35,7 @@ _FILE: Final = "setup.json"
 _STEP: Final = "setup"
 _NO_AGENT: Final = "set-up"
 """The agent in the metric of refusals for the repository's own commands."""
-_BEFORE: Final = "before set-up"
 _AFTER: Final = "set-up has run"
-_AGAIN: Final = "set-up runs again"
-_LEAST_SECONDS: Final = 1.0
-_SHOWN_HOSTS: Final = 5
 _AGAIN_BY: Final = (
     f"Then continue with `septet retry`; if you have changed {SETTINGS_PATH}, commit it on the base branch and "
     "start a new work order."
@@ -56,7 +52,6 @@ class _SetupRecord(Wire):
     """The progress of a workspace's set-up; the record lies beside the vault, out of the reach of guests."""
 
     before: str
-    """The snapshot from which set-up begins."""
     after: str = ""
     """The checkpoint after set-up; empty until set-up has ended."""
 
@@ -81,8 +76,6 @@ def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hol
     it. Leaves a record of each command, the checkpoint, and the mark of a completed set-up.
 
     Args:
-        host: This host.
-        place: The workspace.
         settings: The repository's settings as of the base commit.
         hold: Takes the right to write in the workspace, if a command is to run.
 
@@ -96,7 +89,28 @@ def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hol
     if not settings.setup or (record is not None and record.after):
         return record.after if record is not None else ""
     with hold() as writer:
-        return _set_up(host, place, settings, writer)
+        record = _read_record(place)
+        if record is None:
+            record = _SetupRecord(before=host.snapshots.checkpoint_once(place, "before set-up").name)
+            _write_record(place, record)
+        else:
+            host.snapshots.return_to(place, record.before, "set-up runs again", _STEP)
+        # Set-up may install its programs in a writable path.
+        if not any(each.writable for each in host.sandbox.world.named_paths):
+            expect_programs(host, place, settings.setup, "Set-up command")
+        head, began = current_head(place).sha, time.monotonic()
+        _log.info("setup_began", commands=len(settings.setup))
+        try:
+            _run_commands(host, place, settings, writer)
+            writer.lease.check()
+            after = _keep(host, place, record.before, head)
+        except SetupError:
+            host.snapshots.own_repository(place, _STEP)
+            raise
+        note_baseline(place, find(vault_at(place), after))
+        _write_record(place, record.model_copy(update={"after": after}))
+        _log.info("setup_ended", seconds=round(time.monotonic() - began, 3))
+        return after
 
 
 def expect_programs(host: Host, place: Place, commands: Sequence[Sequence[str]], what: str) -> None:
@@ -135,8 +149,6 @@ def writing(host: Host, place_id: str, visit: str = "") -> Iterator[Writer]:
     """Hold the writer's lock of a workspace for the running attempt, which becomes the latest attempt.
 
     Args:
-        host: This host.
-        place_id: The workspace.
         visit: The work order's visit to the lane; empty for the work order's own workspace.
 
     Raises:
@@ -148,43 +160,15 @@ def writing(host: Host, place_id: str, visit: str = "") -> Iterator[Writer]:
         yield Writer(lease, lock)
 
 
-def _set_up(host: Host, place: Place, settings: RepositorySettings, writer: Writer) -> str:
-    record = _read_record(place)
-    if record is None:
-        record = _SetupRecord(before=host.snapshots.checkpoint_once(place, _BEFORE).name)
-        _write_record(place, record)
-    else:
-        host.snapshots.return_to(place, record.before, _AGAIN, _STEP)
-    if not any(each.writable for each in host.sandbox.world.named_paths):  # set-up may install its programs there
-        expect_programs(host, place, settings.setup, "Set-up command")
-    head, began = current_head(place).sha, time.monotonic()
-    _log.info("setup_began", commands=len(settings.setup))
-    try:
-        _run_commands(host, place, settings, writer)
-        writer.lease.check()
-        after = _keep(host, place, record.before, head)
-    except SetupError:
-        host.snapshots.own_repository(place, _STEP)
-        raise
-    note_baseline(place, find(vault_at(place), after))
-    _write_record(place, record.model_copy(update={"after": after}))
-    _log.info("setup_ended", seconds=round(time.monotonic() - began, 3))
-    return after
-
-
 def _run_commands(host: Host, place: Place, settings: RepositorySettings, writer: Writer) -> None:
-    """Run the set-up commands in order, in the environment of agents: argv, never a shell.
-
-    Raises:
-        SetupError: A command failed; later commands have not run.
-    """
+    """Run the set-up commands in order, in the environment of agents: argv, never a shell."""
     folder = host.runs.folder_of(place.order_id) / SETUP_FOLDER
     guests, env = host.guests(place, folder, writer.lock), select_variables(host.agents.env, FOR_EVERY_AGENT)
     guests = replace(guests, sandbox=guests.sandbox.for_setup())
     ends_at = time.monotonic() + settings.setup_seconds
     allowed = f"the {settings.setup_seconds:.0f} s that set-up has (`setup_seconds`)"
     for argv in settings.setup:
-        command = GuestCommand(argv, env, place.worktree, max(ends_at - time.monotonic(), _LEAST_SECONDS))
+        command = GuestCommand(argv, env, place.worktree, max(ends_at - time.monotonic(), 1.0))
         failure = run_command(guests, command, "Set-up command", allowed)
         refused = refused_in(lines_of_last_command(folder)) if failure or RECORDER.is_on else []
         if refused:
@@ -198,18 +182,14 @@ def _let_through(hosts: Sequence[str]) -> str:
     if not hosts:
         return ""
     return (
-        f"Its sandbox refused {', '.join(hosts[:_SHOWN_HOSTS])}. Start the worker (`septet up`) again with them "
+        f"Its sandbox refused {', '.join(hosts[:5])}. Start the worker (`septet up`) again with them "
         "added to SEPTET_SETUP_HOSTS, for set-up alone, or to SEPTET_GUEST_HOSTS, for agents and checks too; "
         "then run `septet retry`. If that was not the cause: "
     )
 
 
 def _keep(host: Host, place: Place, before: str, head: str) -> str:
-    """Take a checkpoint with the files that set-up left, which are no agent's work; return the checkpoint's name.
-
-    Raises:
-        SetupError: Set-up has changed what would be committed.
-    """
+    """Take a checkpoint with the files that set-up left, which are no agent's work; return its name."""
     kept = host.snapshots.checkpoint_once(place, _AFTER)
     changes = setup_changes(place, find(vault_at(place), before), kept)
     refuse_changes(place, changes, head)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
 
 from pydantic import JsonValue
 from temporalio import activity
@@ -24,7 +23,6 @@ from septet.agents.clis.registry import check_usable
 from septet.commands.loader import load_all, overrides
 from septet.commands.prompt import check
 from septet.contracts.names import SETTINGS_PATH, Sessions
-from septet.contracts.rework import FollowTerms
 from septet.contracts.task import NOTIFIES
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import CommandError, IssueChangedError, RepositorySettingsError
@@ -43,9 +41,6 @@ from septet.git.workspace.record import OrderStart, copy_record, record_of
 from septet.git.workspace.workspace import open_workspace
 from septet.repository_file import load_repository_settings
 from septet.repository_settings import RepositorySettings
-from septet.settings import Settings
-
-_CHANGED: Final = IssueChangedError.__name__.removesuffix("Error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +49,10 @@ class Choices:
 
     request: OpenWorkspace
     repository: RepositorySettings
-    worker: Settings
-
-    @property
-    def agent(self) -> str:
-        """The first agent."""
-        return self.request.agent or self.default_agent
-
-    @property
-    def default_agent(self) -> str:
-        """The agent of a work order that names no agent."""
-        return self.repository.agent or self.worker.agent
-
-    @property
-    def fallback_agent(self) -> str:
-        """The agent that takes over at a usage limit; empty if only the first agent is named."""
-        named = self.request.fallback_agent or self.repository.fallback_agent or self.worker.fallback_agent or ""
-        return named if named != self.agent else ""
-
-    @property
-    def sessions(self) -> Sessions:
-        """Whether steps share sessions."""
-        return self.request.sessions or self.repository.sessions or self.worker.sessions
+    agent: str
+    fallback_agent: str
+    """The agent that takes over at a usage limit; empty if only the first agent is named."""
+    sessions: Sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +65,8 @@ class WorkspaceActivities:
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
         """Open a work order's own workspace, and refuse unusable inputs before any agent starts.
 
-        If this host has no free slot for an agent, it passes the work order on to other hosts, a few times at
-        most.
-
-        Idempotent: this uses the results of an earlier attempt, and restarts an interrupted set-up. Leaves
+        Idempotent: this uses the results of an earlier attempt, and restarts an interrupted set-up. If this host
+        has no free slot for an agent, it passes the work order on to other hosts, a few times at most. Leaves
         mirror, clone, vault and inputs on disk, and the files of the repository's set-up.
 
         Raises:
@@ -119,7 +94,6 @@ class WorkspaceActivities:
         """Open a workspace, or find it open, freeze its inputs, and set it up.
 
         Args:
-            request: The repository, the issue and the agents.
             place_id: The id of the workspace's folder: the work order's id, or a lane's id.
             run_id: The Temporal run of the workspace.
             hold: Takes the right to write in the workspace for the set-up; if absent, the running attempt takes
@@ -174,12 +148,15 @@ class WorkspaceActivities:
         own = read_base_files(place, (*overrides(), SETTINGS_PATH))
         for command in load_all(own.get):
             check(command)
-        choices = Choices(request, load_repository_settings(own.get), self.host.settings)
-        agents = [each or choices.default_agent for each in (request.agent, *request.beside)]
-        for each in filter(None, (*agents, choices.fallback_agent)):
+        settings, worker = load_repository_settings(own.get), self.host.settings
+        agents = [each or settings.agent or worker.agent for each in (request.agent, *request.beside)]
+        fallback = request.fallback_agent or settings.fallback_agent or worker.fallback_agent or ""
+        fallback = fallback if fallback != agents[0] else ""
+        sessions = request.sessions or settings.sessions or worker.sessions
+        for each in filter(None, (*agents, fallback)):
             check_usable(each, self.host.agents, place.worktree)
         files = {path: content.decode(errors="replace").encode() for path, content in own.items()}
-        return FrozenInputs(issue=issue, files=files), choices
+        return FrozenInputs(issue=issue, files=files), Choices(request, settings, agents[0], fallback, sessions)
 
     def _describe(
         self,
@@ -190,6 +167,7 @@ class WorkspaceActivities:
         checkpoint: str,
     ) -> Workspace:
         request, (address, forge) = choices.request, origin
+        labels = issue.get("labels")
         return Workspace(
             work_order_id=request.work_order_id,
             repository=address.url,
@@ -201,14 +179,16 @@ class WorkspaceActivities:
             agent=choices.agent,
             fallback_agent=choices.fallback_agent,
             sessions=choices.sessions,
-            follow=_follow_terms(choices.repository, issue),
+            follow=choices.repository.pull_request.follow_terms(
+                [str(each) for each in labels] if isinstance(labels, list) else []
+            ),
             issue_number=str(issue["number"]),
             issue_title=str(issue["title"]),
             issue_url=str(issue["url"]) if issue["url"] else None,
             tracker=request.tracker,
             checkpoint=checkpoint,
             opened_by=record_of(place).first_run_id,
-            fork=_fork_of(place),
+            fork=parse_address(place.fork).project if place.fork else "",
             **self.host.whereabouts,
         )
 
@@ -233,17 +213,6 @@ class WorkspaceActivities:
         return snapshot.name
 
 
-def _fork_of(place: Place) -> str:
-    """Return the name of the fork to which the workspace pushes; empty if it pushes to no fork."""
-    return parse_address(place.fork).project if place.fork else ""
-
-
-def _follow_terms(settings: RepositorySettings, issue: dict[str, JsonValue]) -> FollowTerms:
-    """Return how far agents follow the repository's pull requests, and whether agents follow this pull request."""
-    labels = issue.get("labels")
-    return settings.pull_request.follow_terms([str(each) for each in labels] if isinstance(labels, list) else [])
-
-
 async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
     """Return the request; drop the issue's check if a person retried a changed issue, and so has read it."""
     info = activity.info()
@@ -251,7 +220,11 @@ async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
     if request.requested is None or request.first_run_id in {"", run_id}:
         return request
     error = await error_before_reset(activity.client(), info.workflow_id or "", run_id)
-    return request.model_copy(update={"requested": None}) if error == _CHANGED else request
+    return (
+        request.model_copy(update={"requested": None})
+        if error == IssueChangedError.__name__.removesuffix("Error")
+        else request
+    )
 
 
 def _opens_again(request: OpenWorkspace) -> bool:

@@ -27,7 +27,7 @@ from septet.contracts.names import LOCAL_PULL, Stage, Status, Step, watch_id
 from septet.contracts.replies import TaskReply
 from septet.contracts.task import Task
 from septet.errors import InvalidInputError, RefusedTransitionError
-from workflows.wire.run_input import NOT_VALID
+from workflows.wire.inputs import NOT_VALID
 from workflows.wire.search_attributes import HOST
 
 _END_FIRST: Final = "Cancel it first, or wait until it ends."

@@ -19,7 +19,7 @@ WITHOUT = """
 import sys
 sys.modules["opentelemetry.sdk"] = None
 from septet.settings import Settings
-from workers.observing.observers import observers
+from workers.observing.runtime import observers
 try:
     observers(Settings(traces="http://127.0.0.1:9"))
 except Exception as error:

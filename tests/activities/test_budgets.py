@@ -36,8 +36,8 @@ from septet.errors import WorkspaceBusyError
 from septet.settings import Settings
 from septet.system.durable import close_after
 from septet.system.locks import lock, open_lock
-from workers.recovery.held_turns import LeftTurns
 from workers.recovery.strays import keep_what_was_left_alone
+from workers.watching.reports import LeftTurns
 
 _TOKENS = 7
 """The tokens of each message of these agents."""

@@ -11,7 +11,7 @@ from fakes.repositories import git
 from fakes.step_lab import BRANCH, PLAN, StepLab
 
 from activities.host.host import Host
-from activities.notifications.issue_progress import note_progress, set_stage_label
+from activities.outgoing.progress import note_progress, set_stage_label
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict

@@ -19,7 +19,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.host.remote_checkpoints import expect_hold, keep
-from activities.workspaces.lanes import LaneActivities
+from activities.workspaces.pipelines import LaneActivities
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.end_of_turn import end_all
 from septet.contracts.lanes import EnterLane, Lane

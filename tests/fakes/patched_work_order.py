@@ -6,7 +6,7 @@ from temporalio.common import RawValue
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.names import Step
     from septet.contracts.task import Task
-    from workflows.wire.run_input import takes_raw_input
+    from workflows.wire.inputs import takes_raw_input
 from workflows.work_order import WorkOrder
 
 

@@ -26,7 +26,7 @@ from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, Workspace
 from workers.connection.plugin import SeptetPlugin
-from workflows.budgets.account import Account
+from workflows.budgets import Account
 from workflows.pipeline import Pipeline
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder

@@ -24,7 +24,7 @@ from septet.contracts.names import Stage, Step, Verdict, watch_id
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from workers.connection.plugin import SeptetPlugin
-from workflows.notifications.notification import NotificationWorkflow
+from workflows.notifications import NotificationWorkflow
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 

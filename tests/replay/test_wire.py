@@ -21,7 +21,7 @@ from septet.contracts.pipeline import PipelineInput
 from septet.contracts.steps import EndCall, FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import CancelledWork, MoveWorkspace, OpenWorkspace, Workspace
-from workflows.wire.run_input import parse_input
+from workflows.wire.inputs import parse_input
 
 _TODAY: Final[dict[str, tuple[type[BaseModel], type[BaseModel]]]] = {
     "open_workspace": (OpenWorkspace, Workspace),

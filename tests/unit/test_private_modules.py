@@ -56,9 +56,9 @@ def test_a_private_import_is_found_in_each_of_its_forms() -> None:
 import workflows.wire._row
 from workflows.wire import _row, board
 from workflows.wire._row import Row
-from workflows.board.board import _begin, Board
+from workflows.board import _begin, Board
 import _thread
 """
-    assert list(private_imports(code)) == ["workflows.wire._row"] * 3 + ["workflows.board.board._begin"]
+    assert list(private_imports(code)) == ["workflows.wire._row"] * 3 + ["workflows.board._begin"]
     assert home_of("workflows.wire._row") == ROOT / "workflows" / "wire"
-    assert home_of("workflows.board.board._begin") == ROOT / "workflows" / "board"
+    assert home_of("workflows.board._begin") == ROOT / "workflows"

@@ -32,8 +32,8 @@ from septet.contracts.task import Task
 from septet.settings import Settings
 from workers.connection.plugin import SeptetPlugin
 from workers.server.server import temporal_program
-from workers.watching.board import tell_board
-from workflows.board.board import Board
+from workers.watching.reports import tell_board
+from workflows.board import Board
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.wire.search_attributes import ALL
 from workflows.work_order import WorkOrder

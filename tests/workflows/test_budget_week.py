@@ -19,7 +19,7 @@ from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from workers.watching.accounts import FleetAccounts
-from workflows.budgets.account import Account
+from workflows.budgets import Account
 
 LIMIT: Final = 6.0
 DEAREST: Final = 1.0

@@ -50,8 +50,7 @@ from workers.connection.plugin import SeptetPlugin
 from workers.server.server import temporal_program
 from workers.watching.accounts import AccountNotReachedError, FleetAccounts
 from workers.watching.amount_metrics import AmountMetrics, MetricsTurn
-from workflows.budgets.account import Account
-from workflows.budgets.quota import Quota
+from workflows.budgets import Account, Quota
 from workflows.work_order import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -18,7 +18,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities.intake.intake import order_of_issue
+from activities.board.intake import order_of_issue
 from clients.executions.index import runs_of
 from clients.temporal.comment_commands import comment_decisions
 from clients.temporal.decisions import OrderDecisions
@@ -34,7 +34,7 @@ from septet.errors import SeptetError
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from workers.registry import parts_of
-from workflows.intake.comment_commands import CommentCommandWorkflow
+from workflows.intake import CommentCommandWorkflow
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 

@@ -17,8 +17,8 @@ from septet.contracts.amounts import Spending
 from septet.contracts.costs import CostHistory, CostNote, CostNotes, CostRow, costs_id
 from septet.costs.estimate import Question
 from workers.registry import parts_of
-from workers.watching.cost_notes import CostTeller
-from workflows.budgets.costs import Costs
+from workers.watching.reports import CostTeller
+from workflows.budgets import Costs
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

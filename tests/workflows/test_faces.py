@@ -34,7 +34,7 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.replies import RaiseReply
 from septet.contracts.tracker import TrackedIssue
 from septet.state import StateDir
-from workflows.budgets.account import Account
+from workflows.budgets import Account
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -11,8 +11,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from septet.contracts.budget import AccountState, Grant, QuotaPause, ReserveCall, SettleCall
 from septet.errors import ForgeUnavailableError
 from septet.forges.http.pauses import ForgePauses
-from workers.watching.accounts import AccountNotReachedError, FleetAccounts
-from workers.watching.forge_pauses import SharedForgePauses
+from workers.watching.accounts import AccountNotReachedError, FleetAccounts, SharedForgePauses
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -17,7 +17,7 @@ from septet.contracts.budget import AccountState, AccountView, Grant
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
 from workers.connection.plugin import SeptetPlugin, takes
-from workflows.budgets.account import Account
+from workflows.budgets import Account
 from workflows.wire.search_attributes import REPOSITORY
 from workflows.work_order import WorkOrder
 

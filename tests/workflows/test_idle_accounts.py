@@ -18,7 +18,7 @@ from clients.temporal.budgets import BudgetClient
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.budget import AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall, account_id
 from workers.watching.accounts import FleetAccounts
-from workflows.budgets.account import Account
+from workflows.budgets import Account
 
 WITHIN_SECONDS = 60
 LIMIT = parse_limit("1usd")

@@ -23,8 +23,7 @@ from septet.contracts.intake import (
     IssueClaim,
     IssuesFound,
 )
-from workflows.intake.comment_commands import CommentCommandWorkflow
-from workflows.intake.intake import Intake
+from workflows.intake import CommentCommandWorkflow, Intake
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -28,7 +28,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Worker
 
-from activities.workspaces.sweep_host import SweepHost, find_owner
+from activities.workspaces.hosts import SweepHost, find_owner
 from activities.workspaces.workspaces import WorkspaceActivities
 from septet.contracts.names import FOLLOWS, watch_id
 from septet.contracts.steps import SweepCall
@@ -36,8 +36,8 @@ from septet.contracts.workspace import OpenWorkspace
 from septet.janitor.terms import SweepReport
 from septet.settings import Settings
 from workers.registry import Parts, parts_of
-from workers.watching.janitor import PASSES, schedule_id, schedule_janitor
-from workflows.board.janitor import Janitor
+from workers.watching.schedules import PASSES, schedule_id, schedule_janitor
+from workflows.janitor import Janitor
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -26,8 +26,8 @@ from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence
 from septet.state import StateDir
 from workers.observing.runtime import quiet_runtime
-from workers.recovery.silent_hosts import HostsWatch
-from workers.server.capabilities import host_services
+from workers.server.preflight import host_services
+from workers.watching.silent_hosts import HostsWatch
 from workflows.wire.search_attributes import HOST, STAGE, STATUS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

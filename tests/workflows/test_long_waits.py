@@ -61,7 +61,7 @@ class Waits:
         workspace = workspace.model_copy(update={**where, "serves": KINDS[kind]})
         blocked = Blocked()
         hosts = HostWatch(blocked, lambda: None)
-        hosts.take_in(workspace)
+        hosts.workspace = workspace
         hosts.note_silence(HostSilence(host=workspace.host, since=workflow.now()))
         limits = Timeouts(heartbeat_seconds=1)
         call = StepCall(step=Step.CLASSIFY_ISSUE, workspace=workspace, starts_from="", limits=limits)

@@ -38,7 +38,7 @@ from septet.errors import (
     NotFoundError,
     RefusedTransitionError,
 )
-from workflows.intake.tracker_session import TrackerReport
+from workflows.tracker_session import TrackerReport
 from workflows.wire.search_attributes import TAKEN_UP_AGAIN, start_attributes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

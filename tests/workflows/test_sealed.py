@@ -46,8 +46,7 @@ from septet.keys.key_ring import keys_in_file, new_key_line
 from workers.connection.payload_codec import SealingCodec
 from workers.connection.plugin import SeptetPlugin
 from workers.server.preflight import PreflightError, check_seal_keys
-from workflows.budgets.account import Account
-from workflows.budgets.costs import Costs
+from workflows.budgets import Account, Costs
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.work_order import WorkOrder
 

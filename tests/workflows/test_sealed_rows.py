@@ -16,7 +16,7 @@ from temporalio.client import Client, ScheduleActionStartWorkflow, ScheduleHandl
 from temporalio.testing import ActivityEnvironment
 
 from activities.board.board import BoardActivities
-from activities.workspaces.sweep_host import find_owner
+from activities.workspaces.hosts import find_owner
 from clients.executions.seals import SCHEDULE, seals_in_use
 from clients.temporal.board import BoardRows
 from clients.temporal.deliveries import nudge_followers
@@ -37,9 +37,8 @@ from septet.telemetry.metrics import PAUSED_LOGINS
 from septet.telemetry.recorder import Recorder
 from workers.watching.accounts import FleetAccounts
 from workers.watching.amount_metrics import AmountMetrics
-from workers.watching.intake_seals import seal_intakes_anew
-from workers.watching.janitor import schedule_id, schedule_janitor
 from workers.watching.pull_request_list import list_watched
+from workers.watching.schedules import schedule_id, schedule_janitor, seal_intakes_anew
 from workflows.wire import search_attributes as by
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -24,7 +24,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.runs.records import RunKey, RunRecord
-from workers.recovery.takeover import Successor
+from workers.recovery.attempts import Successor
 from workers.recovery.tokens import HeldToken, TokenFiles, read_token, running_attempt, tokens_in
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.law]

@@ -23,8 +23,8 @@ from temporalio.workflow import ActivityCancellationType
 
 from activities.host.running_attempts import RunningAttempts, pause_between_heartbeats
 from septet.contracts.workspace import DELIVERS_CANCELS
-from workers.recovery.attempt_news import AttemptsLook
-from workers.server.capabilities import host_services
+from workers.recovery.attempts import AttemptsLook
+from workers.server.preflight import host_services
 from workers.worker import HEARTBEAT_THROTTLE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

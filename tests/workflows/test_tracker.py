@@ -24,7 +24,7 @@ from septet.contracts.tracker import (
     TrackedIssue,
 )
 from septet.trackers.words import failed_message
-from workflows.intake.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
+from workflows.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -31,9 +31,8 @@ from septet.errors import NotFoundError, RefusedTransitionError, UsageError
 from septet.settings import Settings
 from septet.telemetry.metrics import UNSERVED, Metric
 from septet.telemetry.recorder import Recorder
-from workers.builds.build_id import build_id
+from workers.builds.build_id import build_id, own_patches
 from workers.builds.deployment import Deployment, ListedWorker, Routing
-from workers.builds.patch_ids import own_patches
 from workers.builds.promotion import SILENT, PromotionCall, any_opens, opens_workspaces, promote
 from workers.builds.versions import announcing_build, deployment_config
 from workers.watching.amount_metrics import AmountMetrics

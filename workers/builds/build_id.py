@@ -1,8 +1,9 @@
-"""The id of a build: its release, and a hash of all the code that its workflows run."""
+"""The id of a build, a hash of all the code that its workflows run, and the patches of that code."""
 
+import ast
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -13,8 +14,6 @@ from septet.settings import Settings
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 """The folder of all packages of this installation."""
-_HASH_LENGTH: Final = 8
-_FIRST: Final = "workflows"
 _OURS: Final = frozenset({"septet", "workflows"})
 """The only packages of Septet that workflows import: workflows name activities by stubs."""
 _IMPORT: Final = re.compile(
@@ -39,7 +38,7 @@ def import_closure(root: Path) -> Mapping[str, Path]:
     This reads the imports and executes none; an import inside a function counts too.
     """
     closure: dict[str, Path] = {}
-    names = [*_modules_below(root / _FIRST)]
+    names = [*_modules_below(root / "workflows")]
     while names:
         name = names.pop()
         if name in closure or (path := _path_of(root, name)) is None:
@@ -55,7 +54,7 @@ def _hash_of(root: Path) -> str:
     for name, path in import_closure(root).items():
         code = path.read_bytes()
         digest.update(f"{name} {len(code)}\n".encode() + code)
-    return digest.hexdigest()[:_HASH_LENGTH]
+    return digest.hexdigest()[:8]
 
 
 def _modules_below(folder: Path) -> Iterator[str]:
@@ -83,3 +82,100 @@ def imports_of(code: str) -> Iterator[str]:
         if package:
             yield package
             yield from (f"{package}.{name}" for name in _NAME.findall(names))
+
+
+_CALLS: Final = frozenset({"patched", "deprecate_patch"})
+_BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
+"""The fields of a statement, or of a case of a statement, that hold further statements."""
+
+
+def own_patches() -> frozenset[str]:
+    """Return the ids of all patches that the workflows of this installation use or deprecate."""
+    return patches_below(ROOT)
+
+
+@cache
+def patches_below(root: Path) -> frozenset[str]:
+    """Return the patches of the workflows below a folder, from their code without running it.
+
+    This parses only modules whose text names a call of a patch, because each worker calls this at its start.
+
+    Raises:
+        ValueError: The id of a patch is neither a text nor a module's constant.
+    """
+    code = Code({name: path.read_bytes() for name, path in import_closure(root).items()})
+    return frozenset(
+        code.id_of(argument, name)
+        for name, tree in code.trees_with(_CALLS).items()
+        for argument in _patch_arguments(tree)
+    )
+
+
+class Code:
+    """The modules that workflows import, parsed on first use."""
+
+    def __init__(self, sources: Mapping[str, bytes]) -> None:
+        self._sources = sources
+        self._trees: dict[str, ast.Module] = {}
+
+    def trees_with(self, names: Iterable[str]) -> dict[str, ast.Module]:
+        """Return the modules whose text contains one of `names`, by the names of the modules."""
+        words = [name.encode() for name in names]
+        found = [name for name, text in self._sources.items() if any(word in text for word in words)]
+        return {name: self._tree(name) for name in found}
+
+    def id_of(self, argument: ast.expr, module: str) -> str:
+        """Return the text of an id: a literal, a constant, or an imported constant.
+
+        Raises:
+            ValueError: The argument is neither a literal nor a constant.
+        """
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            return argument.value
+        if isinstance(argument, ast.Name):
+            imported = {here: (there, original) for there, original, here in _imported_names(self._tree(module))}
+            home, name = imported.get(argument.id, (module, argument.id))
+            if home in self._sources and name in (constants := dict(_constants(self._tree(home)))):
+                return constants[name]
+        raise ValueError(f"The id of a patch is not a constant: {module}, line {argument.lineno}.")
+
+    def _tree(self, name: str) -> ast.Module:
+        if name not in self._trees:
+            self._trees[name] = ast.parse(self._sources[name])
+        return self._trees[name]
+
+
+def _patch_arguments(tree: ast.Module) -> Iterator[ast.expr]:
+    """Yield the first argument of each call `workflow.patched(…)` and `workflow.deprecate_patch(…)`."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not node.args or not isinstance(node.func, ast.Attribute):
+            continue
+        owner = node.func.value
+        if node.func.attr in _CALLS and isinstance(owner, ast.Name) and owner.id == "workflow":
+            yield node.args[0]
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in tree.body:
+        target: ast.expr | None = node.target if isinstance(node, ast.AnnAssign) else None
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            (target,) = node.targets
+        if isinstance(target, ast.Name) and isinstance(node, ast.Assign | ast.AnnAssign):
+            value = node.value
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield target.id, value.value
+
+
+def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
+    for node in _statements_of(tree):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            for each in node.names:
+                yield node.module, each.name, each.asname or each.name
+
+
+def _statements_of(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all statements at any depth, without their expressions: `ast.walk` would take five times as long."""
+    for block in _BLOCKS:
+        for node in getattr(tree, block, ()):
+            yield node
+            yield from _statements_of(node)

@@ -36,7 +36,6 @@ _FIRST_INTERVAL: Final = timedelta(seconds=60)
 """The longest time until a worker sends its second heartbeat."""
 _SILENT: Final = 2
 """The number of intervals without a heartbeat after which a worker is silent."""
-_MOST_WORKERS: Final = 1000
 _STOPPING: Final = frozenset({WorkerStatus.WORKER_STATUS_SHUTTING_DOWN, WorkerStatus.WORKER_STATUS_SHUTDOWN})
 
 
@@ -45,15 +44,12 @@ class ListedWorker:
     """An entry of the server's list of workers; a stopped or killed worker stays in the list for minutes."""
 
     instance: str
-    """The worker's unique key."""
     identity: str
     build: str
     heard_at: datetime
     """The time of the worker's last heartbeat, by the worker's own clock."""
     interval: timedelta
-    """The time between two heartbeats of the worker."""
     is_stopping: bool
-    """Whether the worker has reported that it is stopping."""
     opens: bool
     """Whether the worker opens workspaces: it has slots for openings, free or taken; a drained worker has no
     slot."""
@@ -96,7 +92,6 @@ class Routing:
     current: str = UNVERSIONED
     ramping: str = UNVERSIONED
     percentage: float = 0.0
-    """The share of work orders that goes to the ramping build."""
     is_decided: bool = False
     """Whether the current build was ever set, even to no build."""
     token: bytes = b""
@@ -155,7 +150,6 @@ class Deployment:
         """Let a build get all work orders.
 
         Args:
-            build: The build.
             token: The token of the routing that was read; if the routing has changed since, the server refuses.
             unseen: Whether to set the build even if the server has not yet noticed a worker of the build.
         """
@@ -190,9 +184,7 @@ class Deployment:
             of: The kind of polls: `DECISIONS` of workflows, or `OPENINGS` of workspaces, which any host may do.
         """
         request = DescribeTaskQueueRequest(
-            namespace=self.client.namespace,
-            task_queue=TaskQueue(name=self.name),
-            task_queue_type=of,
+            namespace=self.client.namespace, task_queue=TaskQueue(name=self.name), task_queue_type=of
         )
         polls: dict[str, datetime] = {}
         for poller in (await self.client.workflow_service.describe_task_queue(request, retry=True)).pollers:
@@ -203,7 +195,7 @@ class Deployment:
     async def workers(self) -> tuple[ListedWorker, ...]:
         """Return the workers of the queue; none if the server cannot list workers."""
         request = ListWorkersRequest(
-            namespace=self.client.namespace, page_size=_MOST_WORKERS, query=f'TaskQueue="{self.name}"'
+            namespace=self.client.namespace, page_size=1000, query=f'TaskQueue="{self.name}"'
         )
         try:
             answer = await self.client.workflow_service.list_workers(request)

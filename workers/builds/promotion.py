@@ -14,9 +14,8 @@ from temporalio.service import RPCError
 
 from septet.errors import NotFoundError, RefusedTransitionError, ServerNotReachedError, UsageError
 from septet.settings import Settings
-from workers.builds.build_id import build_id
+from workers.builds.build_id import build_id, own_patches
 from workers.builds.deployment import OPENINGS, UNVERSIONED, Deployment, ListedWorker, Routing
-from workers.builds.patch_ids import own_patches
 
 SILENT: Final = timedelta(seconds=90)
 """The time without a poll after which a build has no worker: a worker polls at least once a minute, and clocks
@@ -121,7 +120,6 @@ def any_opens(polls: Iterable[datetime], workers: Sequence[ListedWorker], now: d
     Args:
         polls: The times of each build's last poll for openings: a worker without a free slot does not poll.
         workers: The workers that the server lists: a new worker is listed with its first heartbeat.
-        now: The time.
     """
     gone = [worker for worker in workers if worker.is_gone(now)]
     since = max((now - SILENT, *(worker.last_sign_at for worker in gone)))
@@ -129,7 +127,6 @@ def any_opens(polls: Iterable[datetime], workers: Sequence[ListedWorker], now: d
 
 
 def _target(name: str, routing: Routing, call: PromotionCall, own: str) -> str:
-    """Return the build that gets more work orders than before."""
     if call.ramp != 0:
         return call.build or own
     if not routing.ramping:

@@ -13,13 +13,11 @@ from temporalio.worker import WorkerDeploymentConfig
 
 from septet.settings import Settings
 from workers.beside import beside
-from workers.builds.build_id import build_id
+from workers.builds.build_id import build_id, own_patches
 from workers.builds.deployment import UNVERSIONED, Deployment
-from workers.builds.patch_ids import own_patches
 from workers.server.preflight import PreflightError
 
 _SEEN_WITHIN_SECONDS: Final = 30.0
-_LOOK_SECONDS: Final = 0.2
 _TRIES: Final = 5
 """The most tries to set the first build while other workers set theirs."""
 
@@ -56,22 +54,25 @@ async def announcing_build(client: Client, settings: Settings, *, sole: bool) ->
     deployment = Deployment(client, settings.task_queue)
     try:
         if sole:
-            await _take_all(deployment, own)
+            before = (await deployment.routing()).current
+            if before != own:
+                await deployment.make_current(own, unseen=True)
+                _log.info("build_made_current", build=own or "unversioned", before=before or "unversioned")
         elif settings.versioning:
             await _until_seen(deployment, own)
             await _become_first(deployment, own)
-        await _tell_whether_current(deployment, own)
+        routing = await deployment.routing()
+        if own not in {routing.current, routing.ramping}:
+            current = routing.current or "unversioned"
+            remedy = _command(deployment, own)
+            _log.warning("build_not_current", build=own or "unversioned", current=current, remedy=remedy)
     except RPCError as error:
-        raise _refusal(error, deployment, own) from error
+        raise PreflightError(
+            f"The server did not let build {own or 'unversioned'} serve {deployment.name!r}: {error.message}.",
+            remedy=f"Ask an administrator to run: {_command(deployment, own)}. Or set SEPTET_VERSIONING=off.",
+        ) from error
     async with beside(_tell_patches(deployment, own)):
         yield
-
-
-async def _take_all(deployment: Deployment, own: str) -> None:
-    before = (await deployment.routing()).current
-    if before != own:
-        await deployment.make_current(own, unseen=True)
-        _log.info("build_made_current", build=own or "unversioned", before=before or "unversioned")
 
 
 async def _become_first(deployment: Deployment, own: str) -> None:
@@ -92,14 +93,6 @@ async def _become_first(deployment: Deployment, own: str) -> None:
             return
 
 
-async def _tell_whether_current(deployment: Deployment, own: str) -> None:
-    routing = await deployment.routing()
-    if own not in {routing.current, routing.ramping}:
-        current = routing.current or "unversioned"
-        remedy = _command(deployment, own)
-        _log.warning("build_not_current", build=own or "unversioned", current=current, remedy=remedy)
-
-
 async def _tell_patches(deployment: Deployment, own: str) -> None:
     if own == UNVERSIONED:
         return
@@ -111,23 +104,15 @@ async def _tell_patches(deployment: Deployment, own: str) -> None:
 
 
 async def _until_seen(deployment: Deployment, build: str) -> None:
-    """Wait until the server has noticed a polling worker of a build."""
     try:
         async with asyncio.timeout(_SEEN_WITHIN_SECONDS):
             while not await deployment.has(build):  # noqa: ASYNC110 -- it is the server's event
-                await asyncio.sleep(_LOOK_SECONDS)
+                await asyncio.sleep(0.2)
     except TimeoutError:
         message = (
             f"The server did not notice build {build} of {deployment.name!r} for {_SEEN_WITHIN_SECONDS:.0f} s."
         )
         raise PreflightError(message, remedy="Restart this worker, or set SEPTET_VERSIONING=off.") from None
-
-
-def _refusal(error: RPCError, deployment: Deployment, build: str) -> PreflightError:
-    return PreflightError(
-        f"The server did not let build {build or 'unversioned'} serve {deployment.name!r}: {error.message}.",
-        remedy=f"Ask an administrator to run: {_command(deployment, build)}. Or set SEPTET_VERSIONING=off.",
-    )
 
 
 def _command(deployment: Deployment, build: str) -> str:

@@ -13,8 +13,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.data_converter import pydantic_values
 from workers.connection.payload_codec import codec_of
-from workers.observing.observers import observers
-from workers.observing.runtime import heartbeat_seconds, measured_runtime, quiet_runtime
+from workers.observing.runtime import heartbeat_seconds, measured_runtime, observers, quiet_runtime
 from workers.server.server_file import read_server_file
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
@@ -40,13 +39,10 @@ _CLOSED_PLAIN: Final = "it closed the connection: it is starting or ending, or i
 _CHECKS: Final = (
     "address, API key and certificates in Temporal's profile or environment; `septet docs cloud` shows how."
 )
-_REFUSED_REMEDY: Final = f"Check {_CHECKS}"
-_CLOSED_REMEDY: Final = f"Try again if it is starting; otherwise check {_CHECKS}"
 _ENVIRONMENT: Final = "Temporal's environment or profile"
 _NAMED_REMEDY: Final = (
     "Start that server. For your own server, unset TEMPORAL_ADDRESS and TEMPORAL_PROFILE in this shell, and "
-    "run "
-    "`septet up` in another one."
+    "run `septet up` in another one."
 )
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):(?P<port>[0-9]{1,5})")
 _HIGHEST_PORT: Final = 65_535
@@ -62,7 +58,6 @@ async def connect(
     default.
 
     Args:
-        settings: The settings of this process.
         address: The address from the command line.
         identity: The name of this client on the server; by default its process and machine.
         serves: Whether workers use this client; if so, the client serves metrics if the settings say so.
@@ -94,7 +89,8 @@ async def connect(
         where = f"{config['target_host']} ({why})"
         if refusal := _refusal(str(error), secure=bool(config.get("tls"))):
             message = f"No connection to the Temporal server at {where}: {refusal}."
-            remedy = _CLOSED_REMEDY if refusal == _CLOSED_PLAIN else _REFUSED_REMEDY
+            begin = "Try again if it is starting; otherwise check" if refusal == _CLOSED_PLAIN else "Check"
+            remedy = f"{begin} {_CHECKS}"
             raise ServerNotReachedError(message, remedy=remedy) from error
         remedy = _NAMED_REMEDY if why == _ENVIRONMENT else ""
         raise ServerNotReachedError(

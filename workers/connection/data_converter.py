@@ -37,7 +37,6 @@ class MaskingPayloadConverter(PydanticPayloadConverter):
     """
 
     def __init__(self) -> None:
-        """Use the shared converters."""
         CompositePayloadConverter.__init__(self, *_OF_ALL_KINDS)
 
     def to_payloads(self, values: Sequence[Any]) -> list[Payload]:
@@ -69,7 +68,6 @@ stores not even the words."""
 _SEALED_FAILURE_BYTES: Final = 2700
 """The most bytes of a failure before sealing. Sealing adds less than 350 bytes to the words, and less than 350 to
 the details."""
-_MESSAGE_BYTES: Final = 2500
 _SHORTEST_MESSAGE: Final = 200
 """The fewest characters of a cut message. If the details leave less room, the failure is longer than the server
 stores."""
@@ -121,17 +119,17 @@ def _write_words(failure: Failure, message: str, stack: str, payload_converter: 
 
 def _shorten(failure: Failure) -> None:
     """Mask and shorten a failure's words; keep Septet's frames of the stack, and only the words of the causes."""
-    failure.message = cut_bytes(mask(failure.message), _MESSAGE_BYTES)
-    frames = [match[0] for match in _FRAME.finditer(failure.stack_trace) if not _is_installed(match["file"])]
+    failure.message = cut_bytes(mask(failure.message), 2500)
+    frames = [
+        match[0]
+        for match in _FRAME.finditer(failure.stack_trace)
+        if not any(folder in match["file"] for folder in _INSTALLED)
+    ]
     while sum(map(len, frames)) > _STACK_BYTES:
         frames.pop(0)
     failure.stack_trace = mask("".join(frames))
     if failure.HasField("cause"):
         _shorten(failure.cause)
-
-
-def _is_installed(file: str) -> bool:
-    return any(folder in file for folder in _INSTALLED)
 
 
 def pydantic_values(codec: PayloadCodec | None, converter: DataConverter | None = None) -> DataConverter:

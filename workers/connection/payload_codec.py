@@ -49,7 +49,6 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
     keys: "KeyRing"
     serves: bool = False
-    """Whether the codec belongs to a worker."""
     refuses_unsealed: bool = False
     activity: tuple[str, ...] = ()
     """The activity whose input or result is converted: its workflow, type and id, each empty if unknown."""
@@ -139,7 +138,6 @@ def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None
     """Return the codec with the keys of the settings; `None` if the settings name no keys.
 
     Args:
-        settings: The settings of this process.
         serves: Whether the codec belongs to a worker, which refuses unsealed values if the settings say so.
 
     Raises:

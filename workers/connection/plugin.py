@@ -35,18 +35,15 @@ from septet.settings import Settings
 from workers.connection.data_converter import pydantic_values
 from workers.connection.payload_codec import SealingCodec
 from workers.observing.activity_observer import activity_observer
-from workers.observing.observers import observers
-from workflows.board.board import Board
-from workflows.board.janitor import Janitor
-from workflows.budgets.account import Account
-from workflows.budgets.costs import Costs
-from workflows.budgets.quota import Quota
-from workflows.intake.comment_commands import CommentCommandWorkflow
-from workflows.intake.intake import Intake
-from workflows.intake.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
-from workflows.notifications.notification import NotificationWorkflow
+from workers.observing.runtime import observers
+from workflows.board import Board
+from workflows.budgets import Account, Costs, Quota
+from workflows.intake import CommentCommandWorkflow, Intake
+from workflows.janitor import Janitor
+from workflows.notifications import NotificationWorkflow
 from workflows.pipeline import Pipeline
 from workflows.pull_request.pull_request import PullRequestWorkflow
+from workflows.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
 from workflows.work_order import WorkOrder
 
 _WORKFLOWS: Final = (
@@ -74,10 +71,7 @@ the text of workflows for everything that the sandbox refuses."""
 class SignalInputChecks(Interceptor):
     """Drops signals whose input does not fit the handler, as the SDK drops input that the SDK cannot decode."""
 
-    def workflow_interceptor_class(
-        self,
-        input: WorkflowInterceptorClassInput,
-    ) -> type[WorkflowInboundInterceptor]:
+    def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> type[WorkflowInboundInterceptor]:
         """Return the interceptor of signals."""
         del input
         return _SignalInputChecksInbound
@@ -180,21 +174,17 @@ class _SealRequiringInstance(WorkflowInstance):
         self._run: Final = run
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
-        """Mark unsealed jobs, and pass all jobs to the run."""
         for job in act.jobs:
             mark(job)
         return self._run.activate(act)
 
     def get_serialization_context(self, command_info: Any) -> SerializationContext | None:
-        """Return the run's own."""
         return self._run.get_serialization_context(command_info)
 
     def get_external_store_context(self, command_info: Any) -> Any:
-        """Return the run's own."""
         return self._run.get_external_store_context(command_info)
 
     def get_info(self) -> workflow.Info:
-        """Return the run's own."""
         return self._run.get_info()
 
 

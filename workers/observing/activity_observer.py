@@ -11,7 +11,7 @@ from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.steps import FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.settings import Settings
 from workers.observing.metrics import StepMetrics
-from workers.observing.observers import tracing_of
+from workers.observing.runtime import tracing_of
 
 
 class Listener(Protocol):

@@ -76,10 +76,7 @@ def _place(error: BaseException) -> str:
 
 _EXPECTED: Final = (TemporalError, asyncio.CancelledError)
 """Errors that activities raise on purpose."""
-_ACTIVITY_LOG: Final = "temporalio.activity"
 _FOR_MACHINES: Final = ("workflow", "run_id", "agent", "trace_id")
-_OF_THE_SDK: Final = "temporal_sdk"
-_OF_A_LIBRARY: Final = "library"
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -133,11 +130,10 @@ def library_event(
     core = getattr(record, "temporal_log", None)
     if core is not None and not is_sealed:
         told |= {str(name): str(value) for name, value in core.fields.items()} | {"message": core.message}
-    return {**told, **event, "event": _OF_THE_SDK if record.name.startswith("temporalio") else _OF_A_LIBRARY}
+    return {**told, **event, "event": "temporal_sdk" if record.name.startswith("temporalio") else "library"}
 
 
 def _temporal_context(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Add the work order, the run and the activity to an event."""
     del logger, method
     if activity.in_activity():
         about = activity.info()
@@ -191,7 +187,7 @@ def _with_the_cause(record: logging.LogRecord) -> bool:
     The end of an attempt that a person cancelled, paused or reset is not logged: that person knows of it.
     """
     error = record.exc_info[1] if record.exc_info else None
-    if record.name == _ACTIVITY_LOG and isinstance(error, asyncio.CancelledError):
+    if record.name == "temporalio.activity" and isinstance(error, asyncio.CancelledError):
         return False
     if error is not None and record.name.startswith("temporalio.") and record.levelno <= logging.WARNING:
         record.msg, record.args = f"{record.getMessage()}: {type(error).__name__}: {error}", ()

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Final
+from functools import cache, partial
 
 from temporalio import activity
 from temporalio.common import MetricMeter
@@ -30,19 +29,8 @@ def prometheus_config(address: str) -> PrometheusConfig:
 
 def record_with(meter: MetricMeter) -> None:
     """Send this process's recorded values to a runtime's meter, and so to the address of its metrics."""
-    instruments = _Instruments(meter)
-    RECORDER.send_to(instruments.take)
-
-
-class _Instruments:
-    """Makes an SDK instrument for each metric at its first value."""
-
-    def __init__(self, meter: MetricMeter) -> None:
-        self._of: Final = cache(lambda metric: _instrument(meter, metric))
-
-    def take(self, metric: Metric, value: float, labels: Mapping[str, str]) -> None:
-        """Record a value."""
-        self._of(metric)(value, labels)
+    instrument = cache(partial(_instrument, meter))  # made at the metric's first value
+    RECORDER.send_to(lambda metric, value, labels: instrument(metric)(value, labels))
 
 
 def _instrument(meter: MetricMeter, metric: Metric) -> Callable[[float, Mapping[str, str]], None]:

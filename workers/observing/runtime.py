@@ -1,13 +1,18 @@
-"""The Temporal SDK's runtime in this process."""
+"""The Temporal SDK's runtime in this process, and the traces that settings turn on."""
 
 import logging
 from datetime import timedelta
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from temporalio.client import Interceptor
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
-from septet.errors import MetricsAddressError
+from septet.errors import InvalidInputError, MetricsAddressError
+from septet.settings import Settings
+
+if TYPE_CHECKING:
+    from workers.observing.traces import AgentTraces, Tracing
 
 _LOGGED: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
 """The SDK's default log levels; most log lines report an absent server."""
@@ -25,11 +30,7 @@ def heartbeat_seconds(probe_seconds: float) -> float:
 
 @cache
 def quiet_runtime(heartbeat: float = _HEARTBEAT_SECONDS) -> Runtime:
-    """Return the one runtime of this process, which logs to stderr; the SDK's default is stdout.
-
-    Args:
-        heartbeat: The seconds between the heartbeats of the process's workers.
-    """
+    """Return the one runtime of this process, which logs to stderr; `heartbeat` is in seconds."""
     return Runtime(
         telemetry=TelemetryConfig(logging=_logging()), worker_heartbeat_interval=timedelta(seconds=heartbeat)
     )
@@ -58,3 +59,28 @@ def _logging() -> LoggingConfig:
     logger = logging.getLogger("temporalio")
     logger.addHandler(logging.NullHandler())
     return LoggingConfig(filter=_LOGGED, forwarding=LogForwardingConfig(logger=logger))
+
+
+def observers(settings: Settings) -> list[Interceptor]:
+    """Return the interceptors of a client.
+
+    Raises:
+        InvalidInputError: Traces are on, and their packages are not installed.
+    """
+    return [tracing_of(settings, settings.traces)[0]] if settings.traces is not None else []
+
+
+def tracing_of(settings: Settings, address: str) -> "tuple[Tracing, AgentTraces]":
+    """Return the interceptor of a client, and the listener that traces agents.
+
+    Raises:
+        InvalidInputError: The packages are not installed.
+    """
+    try:
+        from workers.observing.traces import tracing
+    except ModuleNotFoundError as error:
+        remedy = "Install them with Septet: pip install 'septet[otel]'."
+        raise InvalidInputError(
+            f"SEPTET_TRACES needs packages that are missing: {error}.", remedy=remedy
+        ) from error
+    return tracing(settings, address)

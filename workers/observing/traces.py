@@ -61,7 +61,6 @@ class _GuardedExporter(OTLPSpanExporter):
         self._withholds_words: Final = withholds_words
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Export the guarded spans."""
         return super().export([self._guard(span) for span in spans])
 
     def _guard(self, span: ReadableSpan) -> ReadableSpan:
@@ -121,8 +120,7 @@ class Tracing(TracingInterceptor):
         self._processor: Final = road.processor
 
     def workflow_interceptor_class(
-        self,
-        input: WorkflowInterceptorClassInput,
+        self, input: WorkflowInterceptorClassInput
     ) -> type[TracingWorkflowInboundInterceptor]:
         """Return the tracing of workflows, which exports the root span when a work order ends."""
         super().workflow_interceptor_class(input)
@@ -278,7 +276,6 @@ class AgentTraces:
 
 
 def _use(role: str, agent: str, step: str, usage: Usage) -> dict[str, str | float | None]:
-    """Return the attributes that every agent run's span has: the agent and the agent's use."""
     adapter = ADAPTERS.get(agent)
     return {
         "gen_ai.operation.name": "invoke_agent",

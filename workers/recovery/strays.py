@@ -29,11 +29,8 @@ from workers.beside import beside, repeat, try_look
 LOOK_SECONDS: Final = 30.0
 _LEAVING_SECONDS: Final = 2.0
 """The time for the supervisor of an ended agent to release the writer's lock."""
-_PAUSE_SECONDS: Final = 0.02
 _WHY: Final = "closed"
-_CLOSED_OR_RESET: Final = "The work order was closed or reset from outside."
 _NOT_LOOKED_AFTER: Final = "strays_not_looked_after"
-_LEFT_ALONE: Final = "orphan_limit"
 
 _log = structlog.get_logger()
 
@@ -62,15 +59,13 @@ class BusyOrders:
             for order in (each for each in entries if each.is_dir()):
                 with suppress(FileNotFoundError):  # the janitor has just removed it
                     changed = order.stat().st_mtime_ns
-                    if self._quiet.get(order.name) != changed and self._is_busy(order.name):
+                    is_quiet = self._quiet.get(order.name) == changed
+                    if not is_quiet and (self.runs.is_held(order.name) or is_warm(self.runs, order.name)):
                         busy.append(order.name)
                     elif changed < settled:
                         quiet[order.name] = changed
         self._quiet = quiet
         return sorted(busy)
-
-    def _is_busy(self, order_id: str) -> bool:
-        return self.runs.is_held(order_id) or is_warm(self.runs, order_id)
 
 
 @asynccontextmanager
@@ -97,7 +92,12 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
     """
     ended, runs = [], host.runs
     busy = await asyncio.to_thread(orders.find)
-    await _end_waiting_in_vain(client, runs, busy)
+    for place_id in busy:
+        if runs.is_held(place_id) or not is_warm(runs, place_id):
+            continue
+        if await is_closed(client, pipeline_of(place_id) or place_id, when_unknown=False):
+            _log.warning("stray_ended", run=place_id, why=CLOSED)
+            await _end_warm(runs, place_id, _WHY)
     for run in await asyncio.to_thread(_living, runs, busy):
         if run.record is None:
             continue
@@ -107,7 +107,9 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
                 ended.append(run.name)
             continue
         if await _end_agent(run, _WHY):
-            await shielded_thread(host.threads.disk, _keep_unless_busy, host, run, _CLOSED_OR_RESET)
+            await shielded_thread(
+                host.threads.disk, _keep_unless_busy, host, run, "The work order was closed or reset from outside."
+            )
             ended.append(run.name)
     return ended
 
@@ -135,16 +137,6 @@ async def end_living(host: Host, why: str) -> list[str]:
     for order_id in await asyncio.to_thread(warm_orders, runs):
         await _end_warm(runs, order_id, RESTARTED)
     return ended
-
-
-async def _end_waiting_in_vain(client: Client, runs: Runs, busy: Sequence[str]) -> None:
-    """End the processes that wait for a turn of a work order or a pipeline that is closed."""
-    for place_id in busy:
-        if runs.is_held(place_id) or not is_warm(runs, place_id):
-            continue
-        if await is_closed(client, pipeline_of(place_id) or place_id, when_unknown=False):
-            _log.warning("stray_ended", run=place_id, why=CLOSED)
-            await _end_warm(runs, place_id, _WHY)
 
 
 async def _end_warm(runs: Runs, place_id: str, why: str) -> None:
@@ -178,19 +170,14 @@ def keep_what_was_left_alone(host: Host) -> None:
             continue
         end = last.exit()
         if end is None:
-            _sweep(runs, order_id)
-        elif end.cause == _LEFT_ALONE:
+            try:
+                sweep_order(runs, order_id)
+            except SeptetError as error:
+                _log.warning("stray_not_swept", place=order_id, error=error.message)
+        elif end.cause == "orphan_limit":
             _keep_unless_busy(host, last, "no worker had followed the agent for too long, and it was ended")
         if any(is_unread(run) for run in order_runs):
             _note_costs_unless_busy(host, order_id)
-
-
-def _sweep(runs: Runs, order_id: str) -> None:
-    """Sweep the remains of a work order; a failure is logged, and the other work orders are still swept."""
-    try:
-        sweep_order(runs, order_id)
-    except SeptetError as error:
-        _log.warning("stray_not_swept", place=order_id, error=error.message)
 
 
 def _living(runs: Runs, orders: Sequence[str]) -> list[Run]:
@@ -204,7 +191,7 @@ def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
     while (lock := runs.lock_writer(place_id)) is None:
         if time.monotonic() > bound:
             return
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(0.02)
     with close_after(lock):
         finalize_runs(runs, place_id)
         _note_costs(host, place_id)

@@ -48,7 +48,6 @@ class TokenFiles:
 
     folder: Path
     _free: list[_File] = field(default_factory=list)
-    """The files that hold no token now."""
 
     @contextlib.contextmanager
     def hold(self, held_token: HeldToken) -> Iterator[None]:
@@ -62,7 +61,12 @@ class TokenFiles:
         try:
             yield
         finally:
-            self._empty(file)
+            try:
+                os.ftruncate(file.descriptor, 0)
+            except OSError:  # on a disk that became read-only the token is stale, as after a kill
+                _remove(file)
+            else:
+                self._free.append(file)
 
     def close(self) -> None:
         """Remove the empty files."""
@@ -70,11 +74,7 @@ class TokenFiles:
             _remove(self._free.pop())
 
     def _write(self, content: bytes) -> _File:
-        """Write a token into a free file, or into a new one.
-
-        Raises:
-            OSError: The disk refused.
-        """
+        """Write a token into a free file, or into a new one."""
         file = self._take_free() or self._make()
         try:
             os.pwrite(file.descriptor, content, 0)
@@ -93,11 +93,7 @@ class TokenFiles:
         return None
 
     def _make(self) -> _File:
-        """Make a file, and lock it before it gets its final name.
-
-        Raises:
-            OSError: The disk refused.
-        """
+        """Make a file, and lock it before it gets its final name."""
         path = self.folder / f"{secrets.token_hex(8)}{_SUFFIX}"
         draft = path.with_suffix(".draft")
         file = _File(path, os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -109,14 +105,6 @@ class TokenFiles:
             os.close(file.descriptor)
             raise
         return file
-
-    def _empty(self, file: _File) -> None:
-        try:
-            os.ftruncate(file.descriptor, 0)
-        except OSError:  # on a disk that became read-only the token is stale, as after a kill
-            _remove(file)
-        else:
-            self._free.append(file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +124,6 @@ class _TokenHolder(ActivityInboundInterceptor):
         self._files = files
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        """Execute the activity with its token on disk."""
         with self._files.hold(running_attempt()):
             return await self.next.execute_activity(input)
 

@@ -90,7 +90,6 @@ def refuse_taken_ports(ports: Ports) -> None:
 
 
 def _other_ports(options: Mapping[str, int]) -> str:
-    """Return the options with free ports, near the given ports."""
     chosen: list[int] = []
     for port in options.values():
         near = (each for each in range(port, min(port + 200, 65_536)) if each not in chosen and is_free(each))

@@ -6,6 +6,7 @@ from datetime import timedelta
 from string import digits
 from typing import Any, Final
 
+import structlog
 from google.protobuf.duration_pb2 import Duration
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
@@ -16,8 +17,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.payloads import read_json
 from septet.contracts.seal import key_id_of
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, LIVENESS, PULL_REQUESTS
 from septet.errors import SealedError, SeptetError
-from workflows.wire.search_attributes import ALL
+from workflows.wire.search_attributes import ALL, HOST
 
 RETENTION: Final = timedelta(days=30)
 """The time for which a namespace that Septet makes keeps closed work orders."""
@@ -25,7 +27,6 @@ _CLOUD_HOSTS: Final = (".tmprl.cloud", ".api.temporal.io")
 _KNOWN_WITHIN_SECONDS: Final = 60.0
 """The longest wait for a new namespace: the parts of a server learn of the namespace one after the other, within
 some ten seconds."""
-_LOOK_SECONDS: Final = 0.5
 _SEALED_ROWS: Final = 100
 """The most open workflows whose seals are checked."""
 _TYPES: Final = {
@@ -65,7 +66,16 @@ async def register_namespace(client: Client) -> bool:
     except RPCError as error:
         if error.status is not RPCStatusCode.ALREADY_EXISTS:
             raise namespace_refusal(error, client.namespace, _host_of(client)) from error
-    await _until_known(client)
+    try:
+        async with asyncio.timeout(_KNOWN_WITHIN_SECONDS):
+            while not await _is_usable(client):  # noqa: ASYNC110 -- it is the server's event
+                await asyncio.sleep(0.5)
+    except TimeoutError:
+        message = (
+            f"Namespace {client.namespace!r} was created, but could not be used within "
+            f"{_KNOWN_WITHIN_SECONDS:.0f} s."
+        )
+        raise PreflightError(message, remedy="Run `septet worker --register` again.") from None
     return True
 
 
@@ -85,7 +95,13 @@ async def register_search_attributes(client: Client) -> tuple[str, ...]:
         )
     missing = [key for key in ALL if key.name not in known]
     if missing:
-        await _add(client, missing)
+        types = {key.name: IndexedValueType.ValueType(int(key.indexed_value_type)) for key in missing}
+        request = AddSearchAttributesRequest(namespace=client.namespace, search_attributes=types)
+        try:
+            await client.operator_service.add_search_attributes(request)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.ALREADY_EXISTS:
+                raise attributes_refusal(error, missing, client.namespace, _host_of(client)) from error
     return tuple(key.name for key in missing)
 
 
@@ -126,9 +142,8 @@ def namespace_refusal(error: RPCError, namespace: str, host: str) -> PreflightEr
             f"--retention-days {RETENTION.days}, with --ca-certificate-file FILE or --auth-method api_key"
         )
     return PreflightError(
-        f"The server at {host} has no namespace {namespace!r} for this client, and did not allow it "
-        "to create one: "
-        f"{error.message}.",
+        f"The server at {host} has no namespace {namespace!r} for this client, and did not allow it to create "
+        f"one: {error.message}.",
         remedy=f"Ask an administrator to run: {command}. Or name another namespace in TEMPORAL_NAMESPACE.",
     )
 
@@ -163,20 +178,6 @@ async def _has_namespace(client: Client) -> bool:
     return True
 
 
-async def _until_known(client: Client) -> None:
-    """Wait until a new namespace is usable."""
-    try:
-        async with asyncio.timeout(_KNOWN_WITHIN_SECONDS):
-            while not await _is_usable(client):  # noqa: ASYNC110 -- it is the server's event
-                await asyncio.sleep(_LOOK_SECONDS)
-    except TimeoutError:
-        message = (
-            f"Namespace {client.namespace!r} was created, but could not be used within "
-            f"{_KNOWN_WITHIN_SECONDS:.0f} s."
-        )
-        raise PreflightError(message, remedy="Run `septet worker --register` again.") from None
-
-
 async def _is_usable(client: Client) -> bool:
     try:
         await client.operator_service.list_search_attributes(
@@ -205,9 +206,6 @@ async def _list_attributes(client: Client) -> dict[str, int]:
     If the server's database has columns for search attributes, the namespace's description names the attributes.
     The server's own list is requested only if the description lacks an attribute of Septet: for each list the
     server connects to itself, and keeps that connection for half an hour.
-
-    Raises:
-        RPCError: The server refused.
     """
     described = await client.workflow_service.describe_namespace(
         DescribeNamespaceRequest(namespace=client.namespace)
@@ -232,19 +230,6 @@ async def _registered(client: Client) -> dict[str, int]:
         raise
 
 
-async def _add(client: Client, keys: Iterable[Key]) -> None:
-    keys = tuple(keys)
-    request = AddSearchAttributesRequest(
-        namespace=client.namespace,
-        search_attributes={key.name: IndexedValueType.ValueType(int(key.indexed_value_type)) for key in keys},
-    )
-    try:
-        await client.operator_service.add_search_attributes(request)
-    except RPCError as error:
-        if error.status is not RPCStatusCode.ALREADY_EXISTS:
-            raise attributes_refusal(error, keys, client.namespace, _host_of(client)) from error
-
-
 def _names_of(keys: Iterable[Key]) -> str:
     return ", ".join(key.name for key in keys)
 
@@ -255,3 +240,34 @@ def _host_of(client: Client) -> str:
 
 def _is_cloud(host: str) -> bool:
     return host.partition(":")[0].endswith(_CLOUD_HOSTS)
+
+
+_PROBES: Final = "Work orders ask their hosts themselves whether they are there, with timers in their histories."
+
+_log = structlog.get_logger()
+
+
+async def host_services(client: Client) -> tuple[str, ...]:
+    """Return the services that a host's workspaces announce on this server.
+
+    On a server that pushes cancels, the host does not deliver cancels. On a server that lists workers and has the
+    search attribute of hosts, work orders do not probe hosts. An ability that cannot be checked counts as missing.
+    """
+    try:
+        request = DescribeNamespaceRequest(namespace=client.namespace)
+        capabilities = (await client.workflow_service.describe_namespace(request)).namespace_info.capabilities
+        lacks_host = await lacks_attribute(client, HOST)
+    except RPCError as error:
+        _log.warning("server_not_described", error=error.message, consequence=_PROBES)
+        return END_WORK, PULL_REQUESTS, DELIVERS_CANCELS
+    services = [END_WORK, PULL_REQUESTS]
+    if not capabilities.worker_commands:
+        services.append(DELIVERS_CANCELS)
+    if not capabilities.worker_heartbeats:
+        _log.warning("hosts_are_probed", reason="the server does not list workers", consequence=_PROBES)
+    elif lacks_host:
+        remedy = "Run `septet worker --register`, then start the workers again."
+        _log.warning("hosts_are_probed", reason=f"{HOST.name} is missing", consequence=_PROBES, remedy=remedy)
+    else:
+        services.append(LIVENESS)
+    return tuple(services)

@@ -11,6 +11,8 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +38,6 @@ READY_WITHIN_SECONDS: Final = 30.0
 STOP_WITHIN_SECONDS: Final = 10.0
 SERVER_LOCK: Final = "up.lock"
 """The file in a state directory that is locked by the process which runs the directory's server."""
-_LOOK_SECONDS: Final = 0.02
 _STARTS_IN_A_ROW: Final = 3
 """The most starts in a row of a server that dies before it is ready."""
 RETENTION: Final = "30d"
@@ -84,9 +85,7 @@ async def embedded_server(
     holds the whole state.
 
     Args:
-        state: The state directory.
         ports: The server's ports; the caller serves `ports.ui` from `ui`.
-        env: The environment of the server.
         ui: The secret address of its web UI, which checks no user. `None` for no UI.
         config: Its dynamic configuration; `None` for the server's defaults, with its own retention.
 
@@ -103,7 +102,8 @@ async def embedded_server(
         server = _Server(state, env, _argv(state, ports, ui, config), ports, ui)
         try:
             server_file = await server.start()
-            await _register_missing_attributes(server_file)
+            client = await Client.connect(server_file.address, runtime=quiet_runtime())
+            await register_search_attributes(client)
             if config is not None:
                 await _keep_closed_work_orders(server_file, env)
             async with _beside(server.keep_alive()):
@@ -112,31 +112,31 @@ async def embedded_server(
             await server.end()
 
 
+@dataclass(slots=True)
 class _Server:
     """The server's process; when the process dies, a new process replaces it."""
 
-    def __init__(
-        self, state: StateDir, env: Mapping[str, str], argv: Sequence[str], ports: Ports, ui: UiAddress | None
-    ) -> None:
-        self._state = state
-        self._env = env
-        self._argv = argv
-        self._ports = ports
-        self._ui = ui
-        self._process: subprocess.Popen[bytes] | None = None
-        self._waiting = ThreadPoolExecutor(1, "septet-server")
-        """The separate thread that waits for the process's end, so that no shared thread is blocked."""
+    state: StateDir
+    env: Mapping[str, str]
+    argv: Sequence[str]
+    ports: Ports
+    ui: UiAddress | None
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _waiting: ThreadPoolExecutor = field(
+        default_factory=partial(ThreadPoolExecutor, 1, "septet-server"), init=False
+    )
+    """The separate thread that waits for the process's end, so that no shared thread is blocked."""
 
     async def start(self) -> ServerFile:
-        self._process = processes.start_detached(self._argv, env=self._env, log=self._state.server_log)
-        server_file = _write_server_file(self._state, self._ports, self._ui, self._process.pid)
-        await _wait_until_ready(server_file, self._process, self._state)
+        self._process = processes.start_detached(self.argv, env=self.env, log=self.state.server_log)
+        server_file = _write_server_file(self.state, self.ports, self.ui, self._process.pid)
+        await _wait_until_ready(server_file, self._process, self.state)
         return server_file
 
     async def keep_alive(self) -> None:
         while self._process is not None:
             code = await asyncio.get_running_loop().run_in_executor(self._waiting, self._process.wait)
-            _log.warning("server_ended", exit_code=code, log=str(self._state.server_log))
+            _log.warning("server_ended", exit_code=code, log=str(self.state.server_log))
             server_file = await self._start_again()
             _log.warning("server_started_again", address=server_file.address, pid=server_file.server_pid)
 
@@ -145,7 +145,7 @@ class _Server:
             await asyncio.to_thread(_end, self._process.pid)
             self._process.poll()
         self._waiting.shutdown(wait=False)
-        self._state.server_file.unlink(missing_ok=True)
+        self.state.server_file.unlink(missing_ok=True)
 
     async def _start_again(self) -> ServerFile:
         for _ in range(_STARTS_IN_A_ROW - 1):
@@ -215,12 +215,12 @@ def _argv(
         *(("--ui-codec-endpoint", ui.codec) if ui is not None and ui.codec else ()),
         *(("--metrics-port", str(ports.metrics)) if ports.metrics is not None else ()),
         *(pragmas if config is not None else ()),
-        *(part for key, value in (config or {}).items() for part in _dynamic(key, value)),
+        *(
+            part
+            for key, value in (config or {}).items()
+            for part in ("--dynamic-config-value", f"{key}={json.dumps(value)}")
+        ),
     ]
-
-
-def _dynamic(key: str, value: JsonValue) -> tuple[str, str]:
-    return "--dynamic-config-value", f"{key}={json.dumps(value)}"
 
 
 async def _wait_until_ready(server_file: ServerFile, process: subprocess.Popen[bytes], state: StateDir) -> None:
@@ -239,12 +239,6 @@ async def _wait_until_ready(server_file: ServerFile, process: subprocess.Popen[b
         f"{full} {message}" if full else message,
         remedy=f"Make room there, then start it again. {remedy}" if full else remedy,
     )
-
-
-async def _register_missing_attributes(server_file: ServerFile) -> None:
-    """Register search attributes that an older database lacks: the server's own option is for a new database."""
-    client = await Client.connect(server_file.address, runtime=quiet_runtime())
-    await register_search_attributes(client)
 
 
 async def _keep_closed_work_orders(server_file: ServerFile, env: Mapping[str, str]) -> None:
@@ -296,5 +290,5 @@ def _has_ended(process: psutil.Process) -> bool:
     while time.monotonic() < bound:
         if process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1:
             return True
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(0.02)
     return False

@@ -1,9 +1,16 @@
-"""The accounts of an installation's budgets, over its Temporal client."""
+"""The accounts of an installation's budgets, and the pauses that hosts share, over the Temporal client."""
 
 import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import CancelledError
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final, TypeVar
 
+import structlog
 from temporalio.client import (
     Client,
     WorkflowExecutionDescription,
@@ -13,6 +20,7 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.board.account_archive import FoundAccount, find_account, open_account
+from activities.host.host import Accounts
 from activities.host.payloads import read_memo
 from septet.contracts.budget import (
     MEMO,
@@ -24,7 +32,8 @@ from septet.contracts.budget import (
     account_id,
     quota_id,
 )
-from septet.errors import ServerNotReachedError
+from septet.errors import SeptetError, ServerNotReachedError
+from septet.forges.http.pauses import PAUSES
 
 _ANSWER_WITHIN: Final = timedelta(seconds=30)
 _TRIES: Final = 5
@@ -65,7 +74,8 @@ class FleetAccounts:
                     "reserve", call, result_type=Grant, rpc_timeout=self._answer_within
                 )
             except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-                if _is_cancelled():  # the SDK hides it
+                task = asyncio.current_task()
+                if task is not None and task.cancelling() > 0:  # the SDK hides it
                     raise asyncio.CancelledError from error
                 message = f"The account {workflow_id} did not answer: no worker has taken it up."
                 raise AccountNotReachedError(message) from error
@@ -174,10 +184,75 @@ class FleetAccounts:
             raise _not_reached(account_id(self.task_queue, opening.scope), error) from error
 
 
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
 def _not_reached(workflow_id: str, error: RPCError) -> AccountNotReachedError:
     return AccountNotReachedError(f"The account {workflow_id} could not be reached: {error.message}.")
+
+
+_ANSWER_WITHIN_SECONDS: Final = 2.0
+"""The longest wait for the server's answer, which takes a millisecond or two; after that, the request to the forge
+is sent anyway."""
+_LEFT_ALONE_SECONDS: Final = 30.0
+"""The seconds for which a server that did not answer gets no request, so that not each request to a forge
+waits."""
+
+_log: Final = structlog.get_logger()
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
+    """Share this process's pauses with all hosts, and heed the pauses of other hosts, while the block runs."""
+    PAUSES.fleet = SharedForgePauses(accounts, asyncio.get_running_loop())
+    try:
+        yield
+    finally:
+        PAUSES.fleet = None
+
+
+@dataclass(slots=True)
+class SharedForgePauses:
+    """Shares pauses as workflows of type `Quota`, and reads pauses from their descriptions, which is no Action.
+
+    Threads that send requests to forges call these methods; the worker's event loop sends the requests to the
+    server.
+    """
+
+    accounts: Accounts
+    loop: asyncio.AbstractEventLoop
+    _loop_thread: int = field(default_factory=threading.get_ident)
+    _asks_again_at: float = 0.0
+    """The time of the next request to the server, by the monotonic clock."""
+
+    def until(self, budget: str) -> float:
+        """Return the time until which no request may be sent; as `FleetPauses.until`."""
+        pause = self._answer(self.accounts.find_pause(_login(budget)))
+        return pause.until if pause is not None else 0.0
+
+    def note(self, budget: str, host: str, until: float) -> None:
+        """Share a pause with the other hosts; as `FleetPauses.note`."""
+        pause = QuotaPause(agent=host, until=until, message="It takes no more requests from this key until then.")
+        self._answer(self.accounts.note_pause(_login(budget), pause))
+
+    def _answer(self, call: Coroutine[Any, Any, T]) -> T | None:
+        """Return the server's answer; `None` without an answer: each host then finds a spent limit by itself."""
+        if threading.get_ident() == self._loop_thread or time.monotonic() < self._asks_again_at:
+            call.close()
+            return None
+        try:
+            answer = asyncio.run_coroutine_threadsafe(call, self.loop)
+        except RuntimeError:  # the worker has just ended
+            call.close()
+            return None
+        try:
+            return answer.result(_ANSWER_WITHIN_SECONDS)
+        except (SeptetError, TimeoutError, CancelledError) as error:
+            answer.cancel()
+            self._asks_again_at = time.monotonic() + _LEFT_ALONE_SECONDS
+            _log.warning("forge_pauses_not_shared", error=str(error) or type(error).__name__)
+            return None
+
+
+def _login(budget: str) -> str:
+    """Return the name of a forge's limit among the logins that can be paused."""
+    return f"forge-{budget[:24]}"

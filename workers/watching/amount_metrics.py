@@ -27,12 +27,9 @@ from septet.telemetry.recorder import RECORDER, Recorder
 from workers.beside import beside, repeat
 from workers.builds.deployment import Deployment
 from workers.builds.promotion import builds_with_workers, opens_workspaces
-from workers.watching.heard_hosts import HeardHosts
+from workers.watching.silent_hosts import HeardHosts
 
 LOOK_SECONDS: Final = 60.0
-_ANSWER_WITHIN_SECONDS: Final = 10.0
-_MOST_PROJECTS: Final = 50
-_MOST_PAUSES: Final = 1000
 _WORK: Final = ("decisions", "openings")
 
 
@@ -98,7 +95,6 @@ class AmountMetrics:
     task_queue: str
     recorder: Recorder = field(default_factory=lambda: RECORDER)
     is_ours: Callable[[], bool] = lambda: True
-    """Returns whether this process measures."""
     _agents: set[str] = field(default_factory=set)
     """The agents that had a paused login: once the pause is over, 0 is recorded for the agent."""
     _limits: dict[str, set[str]] = field(default_factory=dict)
@@ -120,11 +116,20 @@ class AmountMetrics:
             return
         await self._measure_service()
         await self._measure_pauses()
-        scopes = [DAY, *await self._projects()]
-        for scope in scopes:
+        prefix = account_id(self.task_queue, f"{PROJECT}/")
+        query = f'WorkflowId STARTS_WITH "{prefix}" AND WorkflowType="Account" AND ExecutionStatus="Running"'
+        rows = [row.id async for row in self.client.list_workflows(query, limit=50)]
+        for scope in (DAY, *(row.removeprefix(account_id(self.task_queue, "")) for row in rows)):
             view = await self._ask(scope)
             if view is not None:
-                self._record(view)
+                limits = parse_limit(view.limit).amounts if view.limit else {}
+                for unit, used in view.spent.amounts.items():
+                    self.recorder.record(BUDGET_USED, used, budget=view.scope, unit=unit)
+                limited = self._limits.setdefault(view.scope, set())
+                limited |= set(limits)
+                for unit in limited:
+                    self.recorder.record(BUDGET_LIMIT, limits.get(unit, math.inf), budget=view.scope, unit=unit)
+                self.recorder.record(BUDGET_WAITING, view.waiting_count, budget=view.scope)
 
     def _forget(self) -> None:
         """Record NaN if another process measures: an old value would be taken for a new value."""
@@ -153,19 +158,13 @@ class AmountMetrics:
     async def _measure_pauses(self) -> None:
         query = f'WorkflowType="Quota" AND ExecutionStatus="Running" AND TaskQueue="{self.task_queue}"'
         agents: Counter[str] = Counter()
-        async for row in self.client.list_workflows(query, limit=_MOST_PAUSES):
+        async for row in self.client.list_workflows(query, limit=1000):
             pause = await read_memo(row, MEMO, QuotaPause)
             if pause is not None and pause.agent in ADAPTERS and pause.until > time.time():
                 agents[pause.agent] += 1
         self._agents |= set(agents)
         for agent in self._agents:
             self.recorder.record(PAUSED_LOGINS, agents[agent], agent=agent)
-
-    async def _projects(self) -> list[str]:
-        prefix = account_id(self.task_queue, f"{PROJECT}/")
-        query = f'WorkflowId STARTS_WITH "{prefix}" AND WorkflowType="Account" AND ExecutionStatus="Running"'
-        rows = [row.id async for row in self.client.list_workflows(query, limit=_MOST_PROJECTS)]
-        return [row.removeprefix(account_id(self.task_queue, "")) for row in rows]
 
     async def _ask(self, scope: str) -> AccountView | None:
         """Return a budget; `None` if it does not exist, or no worker answers now.
@@ -174,7 +173,7 @@ class AmountMetrics:
         """
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
         with suppress(TimeoutError, WorkflowQueryFailedError):
-            async with asyncio.timeout(_ANSWER_WITHIN_SECONDS):
+            async with asyncio.timeout(10.0):
                 try:
                     now = await handle.describe()
                     at, view = self._views.get(scope, (None, None))
@@ -187,13 +186,3 @@ class AmountMetrics:
                 else:
                     return view.on(datetime.now(UTC).date().isoformat())
         return None
-
-    def _record(self, view: AccountView) -> None:
-        limits = parse_limit(view.limit).amounts if view.limit else {}
-        for unit, used in view.spent.amounts.items():
-            self.recorder.record(BUDGET_USED, used, budget=view.scope, unit=unit)
-        limited = self._limits.setdefault(view.scope, set())
-        limited |= set(limits)
-        for unit in limited:
-            self.recorder.record(BUDGET_LIMIT, limits.get(unit, math.inf), budget=view.scope, unit=unit)
-        self.recorder.record(BUDGET_WAITING, view.waiting_count, budget=view.scope)

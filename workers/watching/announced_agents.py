@@ -23,7 +23,6 @@ METRICS: Final = "septet-metrics"
 FORGE_KEY: Final = "septet-forge-key/"
 """The prefix before the host of a forge for which the worker has a key; the prefix alone if the worker has no
 key."""
-_PAGE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +30,11 @@ class AnnouncedAgents:
     """The announcement of one host's worker."""
 
     control_queue: str
-    """The queue on which the host answers."""
     agents: frozenset[str]
     default: str
     """The agent of a work order that names no agent."""
     sandbox: str = ""
-    """The sandbox of agents on the host; empty if not reported."""
     model: str | None = None
-    """The default model of a step."""
     forge_keys: frozenset[str] | None = None
     """The hosts of the forges for which the worker has a key; `None` if not reported."""
 
@@ -52,17 +48,16 @@ async def announced_agents(client: Client, task_queue: str) -> list[AnnouncedAge
         RPCError: The server does not list workers.
     """
     query = f'TaskQueue STARTS_WITH "{task_queue}-host-"'
-    request = ListWorkersRequest(namespace=client.namespace, page_size=_PAGE, query=query)
+    request = ListWorkersRequest(namespace=client.namespace, page_size=1000, query=query)
     page = await client.workflow_service.list_workers(request)
     heartbeats = [info.worker_heartbeat for info in page.workers_info]
-    hosts = [_agents_of(each) for each in heartbeats if _answers(each)]
+    hosts = [
+        _agents_of(each)
+        for each in heartbeats
+        if (each.task_queue.endswith(CONTROL) and each.status == WorkerStatus.WORKER_STATUS_RUNNING)
+    ]
     told = [host for host in hosts if host is not None]
     return told if len(told) == len(hosts) and not page.next_page_token else None
-
-
-def _answers(heartbeat: WorkerHeartbeat) -> bool:
-    """Return whether a worker is running on a control queue."""
-    return heartbeat.task_queue.endswith(CONTROL) and heartbeat.status == WorkerStatus.WORKER_STATUS_RUNNING
 
 
 def _agents_of(heartbeat: WorkerHeartbeat) -> AnnouncedAgents | None:

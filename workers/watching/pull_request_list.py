@@ -21,8 +21,6 @@ _QUERY: Final = (
     'WorkflowType="PullRequest" AND ExecutionStatus="Running" '
     'AND SeptetStage IN ("review", "executing") AND TaskQueue="{}"'
 )
-_AT_ONCE: Final = 1000
-_NAMED: Final = 5
 
 _log = structlog.get_logger()
 
@@ -37,7 +35,6 @@ class WatchedPullRequest:
     watcher: WatchingHost
     look: PullRequestLook
     trouble: str
-    """The kind of the trouble that the watch's host reported; empty without trouble."""
 
     @property
     def age_seconds(self) -> float:
@@ -45,12 +42,7 @@ class WatchedPullRequest:
         return (datetime.now(UTC) - self.started_at).total_seconds()
 
     def is_news(self, news: PullRequestNews, event_ids: AbstractSet[str] = frozenset()) -> bool:
-        """Return whether news is new to the workflow: each kind of trouble, and its end, is reported once.
-
-        Args:
-            news: The result of the poll.
-            event_ids: The events that the workflow was notified of.
-        """
+        """Return whether news is new to the workflow: each kind of trouble, and its end, is reported once."""
         events = {event.id for event in news.events}
         return news.state in {"merged", "closed"} or news.kind != self.trouble or not events <= event_ids
 
@@ -61,8 +53,6 @@ async def list_watched(
     """Yield the open pull requests of a queue's work orders that hosts poll; log watches that no key here opens.
 
     Args:
-        client: The client.
-        task_queue: The queue of the work orders.
         since: The earliest start of the watches.
 
     Raises:
@@ -72,7 +62,7 @@ async def list_watched(
     if since is not None:
         query += f' AND StartTime >= "{since.isoformat()}"'
     sealed = []
-    async for row in client.list_workflows(query, page_size=_AT_ONCE):
+    async for row in client.list_workflows(query, page_size=1000):
         try:
             watch = await _watch_of(row)
         except SealedError:
@@ -81,15 +71,11 @@ async def list_watched(
         if watch is not None:
             yield watch
     if sealed:
-        _log.warning("watches_not_opened", count=len(sealed), watches=sealed[:_NAMED])
+        _log.warning("watches_not_opened", count=len(sealed), watches=sealed[:5])
 
 
 async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
-    """Return the watch of a row; `None` if its workflow polls the pull request by an activity.
-
-    Raises:
-        SealedError: These keys cannot open the row.
-    """
+    """Return the watch of a row; `None` if its workflow polls the pull request by an activity."""
     try:
         watcher = WatchingHost.model_validate_json(await memo_json(row, WATCHER) or b"null")
         task = Task.model_validate_json(await memo_json(row, MEMO) or b"null")
@@ -103,10 +89,7 @@ async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
         started_at=row.start_time,
         watcher=watcher,
         look=PullRequestLook(
-            repository=task.repository_url,
-            url=task.pr_url or "",
-            commit=task.commit_sha or "",
-            follows=follows,
+            repository=task.repository_url, url=task.pr_url or "", commit=task.commit_sha or "", follows=follows
         ),
         trouble=trouble.kind if trouble is not None else "",
     )

@@ -31,7 +31,7 @@ from septet.forges.events.polls import PullRequestPolls
 from septet.git.engine.address import parse_address
 from septet.system.locks import open_lock, try_lock
 from septet.system.text import cut
-from workers.beside import beside, repeat
+from workers.beside import repeating
 from workers.watching.pull_request_list import WatchedPullRequest, list_watched
 from workflows.pull_request.pull_request import PullRequestWorkflow
 
@@ -47,7 +47,6 @@ class WebhookNotes:
 
     client: Client
     _delivered: dict[str, datetime] = field(default_factory=dict)
-    """The last delivery, by the key of the repository's address."""
     _read_at: float | None = None
 
     async def refresh(self) -> None:
@@ -126,7 +125,7 @@ async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[
             await watcher.look_around()
 
     try:
-        async with beside(repeat(look, lambda: pace.first_seconds, "pull_requests_not_listed")):
+        async with repeating(look, pace.first_seconds, "pull_requests_not_listed"):
             yield
     finally:
         await watcher.close()
@@ -139,7 +138,6 @@ class PullRequestWatcher:
 
     client: Client
     task_queue: str
-    """The queue of the work orders."""
     here: WatchingHost
     look: Look
     """Requests a pull request's state from the forge; it may take long, and raises a `SeptetError`."""
@@ -152,7 +150,6 @@ class PullRequestWatcher:
     _told: dict[str, frozenset[str]] = field(default_factory=dict)
     """The events that each workflow was notified of; a workflow ignores an event that it already has."""
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    """The polls under way."""
     _listed_at: float | None = None
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_LOOKS_AT_A_TIME, "looks"))
 
@@ -164,7 +161,10 @@ class PullRequestWatcher:
         """
         await self._list()
         due = [each for each in self._watched.values() if self._is_due(each)]
-        gone = await self._gone_hosts(due)
+        queues = {
+            each.watcher.host: each.watcher.control_queue for each in due if each.watcher.host != self.here.host
+        }
+        gone = {host for host, queue in queues.items() if not await self._is_served(queue)}
         for each in due:
             self._begin_look(each, is_left=each.watcher.host in gone)
         return len(due)
@@ -212,18 +212,9 @@ class PullRequestWatcher:
             self._looked_at[watch.run_id] = now - self.pace.longest_seconds * share
         since = now - self._looked_at[watch.run_id]
         if watch.look.follows and not is_first and self.is_told(watch.look.repository):
-            return since >= max(_TOLD_SECONDS, _TOLD_SHARE_SECONDS * self._followed_in(watch.look.repository))
+            followed = [each.look.repository for each in self._watched.values() if each.look.follows]
+            return since >= max(_TOLD_SECONDS, _TOLD_SHARE_SECONDS * followed.count(watch.look.repository))
         return self.pace.is_over(since, watch.age_seconds * (_FOLLOWED if watch.look.follows else 1.0))
-
-    def _followed_in(self, repository: str) -> int:
-        return sum(each.look.follows and each.look.repository == repository for each in self._watched.values())
-
-    async def _gone_hosts(self, due: list[WatchedPullRequest]) -> set[str]:
-        """Return the other hosts of these pull requests that are gone."""
-        queues = {
-            each.watcher.host: each.watcher.control_queue for each in due if each.watcher.host != self.here.host
-        }
-        return {host for host, queue in queues.items() if not await self._is_served(queue)}
 
     async def _is_served(self, queue: str) -> bool:
         """Return whether a worker polled a queue lately; the server forgets a poller after some minutes."""

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
@@ -16,6 +17,7 @@ from septet.contracts.task import TaskError
 from septet.contracts.workspace import MoveWorkspace, Workspace
 from septet.system.timestamps import timestamp
 from workflows.wire.activity_stubs import MOVE_WORKSPACE, PROBE_HOST
+from workflows.wire.cancellation import cancel_and_wait
 from workflows.wire.failures import explain_failure
 from workflows.wire.policies import WORKSPACE_OPTIONS, probe_options
 
@@ -26,7 +28,6 @@ LONGEST_PAUSE: Final = timedelta(days=1)
 """The longest pause between probes of a gone host. Each pause is twice the last, because some hosts never come
 back and a history has a limit. A host that comes back carries out its activities at once, whatever the pause."""
 
-_ANY: Final = "that opens it"
 _WAIT: Final = (
     "Start a worker on its state directory: the work order continues by itself as soon as the host answers."
 )
@@ -49,13 +50,11 @@ class KnownHosts:
 
     workspace: Workspace | None = None
     dead: str = ""
-    """The host that a person has reported dead."""
     is_nudged: bool = False
-    """Whether a person has requested a probe of the host now."""
+    """Whether a person has requested a probe of the host now, even within a long pause."""
     is_back: bool = False
     """Whether a return of the host is not handled yet: return and silence may be reported together."""
     silent_since: dict[str, datetime] = field(default_factory=dict)
-    """The start of the silence of each silent host."""
     unanswered_since: dict[str, datetime] = field(default_factory=dict)
     """The start of each host's silence, as it was reported to people. No decision depends on this."""
 
@@ -74,8 +73,8 @@ class KnownHosts:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the host of the workspace is silent."""
-        return self.here.host in self.silent_since
+        """Whether the host of the workspace was reported silent."""
+        return self.workspace is not None and self.workspace.host in self.silent_since
 
     def take_words(self) -> bool:
         """Clear the reports of people, and return whether they reported the host dead."""
@@ -175,7 +174,6 @@ class HostWait(ABC):
         return True
 
     def _tell_silence(self, since: datetime, gone_at: datetime) -> None:
-        """Report the silent host and the work order's next step."""
         here = self.hosts.here
         silence = f"Host {here.host}, which has the workspace, has been silent since {since:%H:%M} UTC"
         goes_on, remedy = "it keeps no checkpoints elsewhere", _WAIT
@@ -199,7 +197,9 @@ class HostWait(ABC):
         """Open the workspace on another host and return it; any host may open a lane that is not open yet."""
         left = self.hosts.here
         if isinstance(call, EnterLane) and left.lane != call.lane.id:
-            return left.model_copy(update={"host": _ANY, "task_queue": "", "control_queue": "", "serves": ()})
+            return left.model_copy(
+                update={"host": "that opens it", "task_queue": "", "control_queue": "", "serves": ()}
+            )
         return await MOVE_WORKSPACE.start(
             MoveWorkspace(workspace=left, checkpoint=checkpoint_of(call)),
             summary=f"host {left.host} is gone: its workspace opens elsewhere",
@@ -220,3 +220,49 @@ def checkpoint_of(call: HostCall) -> str:
     if isinstance(call, FinalizeCall):
         return call.result.checkpoint or call.call.starts_from
     return call.starts_from if isinstance(call, StepCall) else ""
+
+
+class ProbedHostWait(HostWait):
+    """Waits by probes; a silent host is gone once its agents can no longer live unseen, or if a person says so.
+
+    Work orders wait in this way if no watcher reports their host: the server does not list workers, or the host
+    runs an older release. The probes are rare, and each needs a timer.
+    """
+
+    async def is_left(self, running: Running, call: HostCall) -> bool:
+        """Return whether the workspace moved before the activity ended; a late result then does not count."""
+        first = pause = timedelta(seconds=self.hosts.here.probe_seconds)
+        silent_since: datetime | None = None
+        while not await self._ends_within(running, pause):
+            is_dead = self.hosts.take_words()
+            if not is_dead and await self._answers():
+                pause = min(2 * pause, RAREST * first) if silent_since is None else first
+                silent_since = None
+                continue
+            silent_since = silent_since or workflow.now()
+            if not is_dead and workflow.now() - silent_since < self._patience(call):
+                pause = first
+            elif await self._move(call, silent_since):
+                return True
+            else:
+                pause = min(2 * pause, LONGEST_PAUSE)
+        self._end_wait()
+        return False
+
+    async def end_of(self, running: Running) -> Any:  # noqa: ANN401 -- what the activity returns
+        """Wait without limit for the end of a cancelled activity, and return its result."""
+        return await running
+
+    async def leave(self, running: Running, host: str) -> None:  # noqa: ARG002 -- no watcher reports its silence
+        """Cancel an activity whose workspace has moved, and wait for its end."""
+        await cancel_and_wait(running)
+
+    async def _ends_within(self, running: Running, pause: timedelta) -> bool:
+        """Wait for the activity's end, a person's report or the pause; return whether the activity ended."""
+        with suppress(TimeoutError):
+            await workflow.wait_condition(
+                lambda: running.done() or self.hosts.is_nudged or self.hosts.is_dead,
+                timeout=pause,
+                timeout_summary="is the host there?",
+            )
+        return running.done()

@@ -15,11 +15,17 @@ from temporalio.common import SearchAttributeUpdate
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 from septet.contracts.lanes import EnterLane
-from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import DELIVERS_CANCELS, LIVENESS, CancelledWork, HostSilence, Workspace
-from workflows.hosts.host_wait import LONGEST_PAUSE, HostCall, HostNews, HostWait, KnownHosts, Running
-from workflows.hosts.probed_hosts import ProbedHostWait
+from workflows.hosts.host_wait import (
+    LONGEST_PAUSE,
+    HostCall,
+    HostNews,
+    HostWait,
+    KnownHosts,
+    ProbedHostWait,
+    Running,
+)
 from workflows.wire.activity_stubs import DELIVER_CANCEL
 from workflows.wire.cancellation import forget, is_to_end, wait_despite_cancel
 from workflows.wire.failures import AgentLeft
@@ -107,39 +113,20 @@ AnyStepCall = TypeVar("AnyStepCall", StepCall, FinalizeCall)
 Result = TypeVar("Result")
 
 
-class HostWatch:
+class HostWatch(KnownHosts):
     """The hosts of one work order."""
 
     def __init__(self, state: HostNews, show: Callable[[], None]) -> None:
         """Start without a workspace; `show` shows the work order to people."""
-        self._known = KnownHosts()
+        super().__init__()
         self._show = show
-        self._probed = ProbedHostWait(self._known, state, show)
-        self._watched = WatchedHostWait(self._known, state, show)
-
-    @property
-    def workspace(self) -> Workspace | None:
-        """The workspace; `None` before it is open."""
-        return self._known.workspace
-
-    @property
-    def here(self) -> Workspace:
-        """The workspace where it is now."""
-        return self._known.here
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether the host of the workspace was reported silent."""
-        return self.workspace is not None and self._known.is_silent
+        self._probed = ProbedHostWait(self, state, show)
+        self._watched = WatchedHostWait(self, state, show)
 
     @property
     def attributes(self) -> Sequence[SearchAttributeUpdate[Any]]:
         """The search attribute by which the watchers of hosts find the work order."""
         return (HOST.value_set(self.here.host),) if self._is_watched else ()
-
-    def take_in(self, workspace: Workspace) -> None:
-        """Set the workspace."""
-        self._known.workspace = workspace
 
     def holds(self, host: str) -> bool:
         """Return whether a host has the workspace."""
@@ -147,26 +134,22 @@ class HostWatch:
 
     def give_up(self, host: str) -> None:
         """Record a person's report that a host is dead."""
-        self._known.dead = host
+        self.dead = host
 
     def leave_lost_host(self, last_host: str) -> None:
         """After a reset, give up the last host of that time if the work order moved to another host later."""
         if self.workspace is not None and last_host and not self.holds(last_host):
             self.give_up(self.workspace.host)
 
-    def nudge(self) -> None:
-        """Request a probe of the host now, even within a long pause."""
-        self._known.is_nudged = True
-
     def note_silence(self, silence: HostSilence) -> None:
         """Record a host's silence; of two start times the later counts, and a future time counts as now."""
         since = min(silence.since, workflow.now())
-        self._known.silent_since[silence.host] = max(since, self._known.silent_since.get(silence.host, since))
+        self.silent_since[silence.host] = max(since, self.silent_since.get(silence.host, since))
 
     def note_return(self, host: str) -> None:
         """Record that a host was heard again."""
-        self._known.silent_since.pop(host, None)
-        self._known.is_back = self._known.is_back or self.holds(host)
+        self.silent_since.pop(host, None)
+        self.is_back = self.is_back or self.holds(host)
 
     async def carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
         """Run an activity on the host of the workspace; if that host is gone, run it again on another host.
@@ -175,17 +158,11 @@ class HostWatch:
             asyncio.CancelledError: The work order is to end. An activity that was under way has ended by itself.
         """
         warnings: list[str] = []
-        return _add_warnings(await self._follow(call, start, warnings), warnings)
-
-    async def prepare(
-        self, call: StepCall, start: Callable[[StepCall], workflow.ActivityHandle[PreparedRework]]
-    ) -> PreparedRework:
-        """Prepare a round on the host of the workspace; if that host is gone, on another host.
-
-        Raises:
-            asyncio.CancelledError: The round is to end.
-        """
-        return await self._follow(call, start, [])
+        result: StepResult = await self.follow(call, start, warnings)
+        if not warnings:
+            return result
+        values = {"recovered_by": result.recovered_by or "rerun", "warnings": (*result.warnings, *warnings)}
+        return result.model_copy(update=values)
 
     async def enter(
         self, call: EnterLane, start: Callable[[EnterLane], workflow.ActivityHandle[Workspace]]
@@ -198,10 +175,10 @@ class HostWatch:
         if call.lane.workspace is None:
             return await start(call)
         order_id = call.opening.work_order_id
-        self.take_in(call.lane.workspace.model_copy(update={"work_order_id": order_id, "visit": call.visit}))
+        self.workspace = call.lane.workspace.model_copy(update={"work_order_id": order_id, "visit": call.visit})
         if self._is_watched:
             self._show()
-        return await self._follow(call, start, [])
+        return await self.follow(call, start, [])
 
     async def end_of(self, running: workflow.ActivityHandle[Result]) -> Result:
         """Wait for the end of an activity of cancelled work, and return its result.
@@ -212,7 +189,7 @@ class HostWatch:
         result: Result = await self._wait.end_of(running)
         return result
 
-    async def _follow(
+    async def follow(
         self, call: AnyCall, start: Callable[[AnyCall], workflow.ActivityHandle[Result]], warnings: list[str]
     ) -> Result:
         """Wait for an activity's end, on one host after the other; add a warning of the cost to `warnings`."""
@@ -246,9 +223,6 @@ class HostWatch:
         """Cancel an activity, and return its result.
 
         If the server does not push cancels, a second activity on the host makes the attempt check for the cancel.
-
-        Raises:
-            AgentLeft: The host is silent.
         """
         running.cancel()
         if DELIVERS_CANCELS not in self.here.serves:
@@ -273,11 +247,3 @@ def place_call(call: AnyCall, workspace: Workspace) -> AnyCall:
     if isinstance(call, EnterLane):
         return call.model_copy(update={"lane": call.lane.at(workspace)})
     return call.model_copy(update={"workspace": workspace})
-
-
-def _add_warnings(result: StepResult, warnings: list[str]) -> StepResult:
-    """Return a result with the warnings of its rerun on another host."""
-    if not warnings:
-        return result
-    values = {"recovered_by": result.recovered_by or "rerun", "warnings": (*result.warnings, *warnings)}
-    return result.model_copy(update=values)

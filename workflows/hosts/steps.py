@@ -5,6 +5,7 @@ already has. The use of a try's activities adds up, even if the try waits for bu
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -15,13 +16,24 @@ from septet.contracts.facts import Usage
 from septet.contracts.names import AGENT_NAMES, Verdict
 from septet.contracts.order import StepSettings
 from septet.contracts.steps import EndCall, FinalizeCall, ReaderReport, StepCall, StepResult
-from workflows.hosts.activity_ids import ActivityIds
-from workflows.hosts.budget_gate import BudgetGate
+from workflows.gates import BudgetGate
 from workflows.hosts.host_wait import Running
 from workflows.hosts.host_watch import AnyStepCall, HostWatch
 from workflows.wire.activity_stubs import END_WORK, FINALIZE_JSON, READ_OUTGOING, REWORK, STEPS
 from workflows.wire.cancellation import is_to_end
 from workflows.wire.policies import end_options, step_options
+
+
+class ActivityIds:
+    """The unique ids of one workflow run's activities: `<activity>-<n>` for the n-th activity of a type."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def of(self, activity: str) -> str:
+        """Return the next id of a type."""
+        self._counts[activity] += 1
+        return f"{activity}-{self._counts[activity]}"
 
 
 def reader_of(call: StepCall, unread: StepResult) -> StepCall:
@@ -48,10 +60,8 @@ def going_on(
     """Return the call that continues with an answer after its reading.
 
     Args:
-        last: The call that was answered.
         activity_id: The activity whose agent answered it.
         so_far: The step's result until now, with the use of all its activities.
-        reading: The reader's report.
     """
     call = step_of(last)
     update = {"reading": reading, "settles": activity_id, "starts_from": so_far.checkpoint or call.starts_from}
@@ -93,16 +103,13 @@ class StepTaker:
     """Runs steps on the host of a workspace, one after the other, and ends a cancelled step."""
 
     def __init__(self, hosts: HostWatch, ids: ActivityIds, gate: BudgetGate) -> None:
-        """Start without a step."""
         self._hosts = hosts
         self._ids = ids
         self._gate = gate
         self._known: StepResult | None = None
-        """The combined result of the last try's activities."""
         self._activity_id: str | None = ""
         """The id of the try's running activity, empty without one; `None` if the id is unreadable."""
         self.is_under_way = False
-        """Whether a try has begun and has not returned its result."""
         self._answered: tuple[StepCall | FinalizeCall, str] | None = None
         """The step's last call, and the activity whose agent answers it."""
         self._held: tuple[StepCall | FinalizeCall, frozenset[str]] | None = None
@@ -189,15 +196,21 @@ class StepTaker:
         """Carry out a call on the host of the workspace; if a budget is used up, wait for it and continue.
 
         The result includes the use of the step's earlier activities; a finalizer's result already does.
-
-        Raises:
-            asyncio.CancelledError: The work is to end.
         """
         while True:
             self._gate.close()
             result = await self._hosts.carry_out(call, start)
             if self._known is not None and isinstance(call, StepCall):
-                result = _add_earlier(result, self._known)
+                result = result.model_copy(
+                    update={
+                        "usage": result.usage.plus(self._known.usage),
+                        "duration_seconds": round(result.duration_seconds + self._known.duration_seconds, 3),
+                        "session_id": result.session_id or self._known.session_id,
+                        "run": result.run or self._known.run,
+                        "timestamp": result.timestamp or self._known.timestamp,
+                        "checkpoint": result.checkpoint or self._known.checkpoint,
+                    }
+                )
             self._known, self._activity_id = result, ""
             wait = result.budget_wait if result.verdict is Verdict.OVER_BUDGET else None
             if wait is None:
@@ -259,17 +272,3 @@ def _after_wait(call: AnyStepCall, result: StepResult) -> AnyStepCall:
         "reasons": reasons,
     }
     return call.model_copy(update=update)
-
-
-def _add_earlier(result: StepResult, earlier: StepResult) -> StepResult:
-    """Return a result with the use of the earlier runs."""
-    return result.model_copy(
-        update={
-            "usage": result.usage.plus(earlier.usage),
-            "duration_seconds": round(result.duration_seconds + earlier.duration_seconds, 3),
-            "session_id": result.session_id or earlier.session_id,
-            "run": result.run or earlier.run,
-            "timestamp": result.timestamp or earlier.timestamp,
-            "checkpoint": result.checkpoint or earlier.checkpoint,
-        }
-    )

@@ -8,9 +8,10 @@ from septet.contracts.board import SeatRequest
 from septet.contracts.lanes import FilesChanged, LaneLeft
 from septet.contracts.pipeline import IssueCall, PipelineCall
 from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
+from workflows.pipeline.notes import Notes
 from workflows.pipeline.state import PipelineState
-from workflows.wire.refusals import refusal
-from workflows.wire.update_input import reads_input
+from workflows.wire.failures import refusal
+from workflows.wire.inputs import reads_input
 
 _SKIPPED = frozenset({IssueStatus.WAITING, IssueStatus.PLANNED})
 _ANYBODY = PipelineCall()
@@ -22,14 +23,13 @@ class PipelineHandlers:
     def __init__(self) -> None:
         """Start empty: `run` reads the input, because only `run` can refuse wrong input."""
         self._state = PipelineState()
+        self._notes: Notes
         self._waiting_orders: set[str] = set()
-        """The work orders that wait for the planner."""
         self._absent_orders: set[str] = set()
         """The work orders that a person moved away on the board, or that have ended."""
         self._holders: dict[str, tuple[str, str]] = {}
         """The work order that has each lane, and the id of that visit, by lane."""
         self._order_tasks: dict[str, asyncio.Task[None]] = {}
-        """The task that runs each issue's work order, by issue."""
         self._has_news = True
 
     @workflow.query(description="The pipeline, with the state of each issue.")
@@ -171,14 +171,11 @@ class PipelineHandlers:
             self._state.leave_lane(report)
             issue = self._state.issue_of(report.order_id)
             if issue is not None and issue.status is IssueStatus.PLANNED:
-                self._note_plan(issue)
+                self._notes.note(issue.issue_id)
         self._has_news = True
 
     def _note_news(self) -> None:
         self._has_news = True
-
-    def _note_plan(self, issue: IssueState) -> None:
-        """Write a plan to the notes; a subclass implements this."""
 
     @workflow.signal(description="A work order has changed these files.")
     def changed(self, report: FilesChanged) -> None:

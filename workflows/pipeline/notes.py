@@ -16,12 +16,9 @@ from workflows.pipeline.state import PipelineState
 from workflows.wire.activity_stubs import CLOSE_LANES, NOTE_RESULTS, WRITE_REPORT
 from workflows.wire.policies import ActivityOptions
 
-_CLOSED_WITHIN: Final = timedelta(minutes=2)
 _NOTED_WITHIN: Final = timedelta(seconds=30)
 """The time-out of writing a note, which takes milliseconds; if a worker died while writing, the note is requested
 again after this time."""
-_IN_ALL: Final = timedelta(minutes=15)
-_RETRIES: Final = RetryPolicy(maximum_interval=timedelta(seconds=30), maximum_attempts=10)
 
 
 class Notes:
@@ -69,25 +66,6 @@ class Notes:
     async def close(self) -> None:
         """Close the agents' lanes, and write the report, even if one of the two fails."""
         await self.wait_until_written()
-        await self._close_lanes()
-        queue = self._queue
-        unknown = self._find_outdated() if queue and queue == self._host_queue else self._state.issues
-        writing = WRITE_REPORT.start(
-            self._state.view_of(unknown), summary="the report", task_queue=queue or None, **_options()
-        )
-        await self._wait_for_end(writing, queue, "report_not_written")
-
-    def _find_outdated(self) -> list[str]:
-        """Return the issues whose notes are not current."""
-        return [name for name in self._state.issues if self._host_issues.get(name) != self._state.issue_view(name)]
-
-    @property
-    def _queue(self) -> str:
-        """The queue of the planner's host, or of another lane's if that host is gone; empty for any host."""
-        lanes = (self._state.planner, *self._state.executors)
-        return next((lane.task_queue for lane in lanes if lane.task_queue not in self._gone_queues), "")
-
-    async def _close_lanes(self) -> None:
         queues: dict[str, list[str]] = {}
         for lane in self._state.lanes.values():
             if lane.task_queue and lane.task_queue not in self._gone_queues:
@@ -97,19 +75,38 @@ class Notes:
                 CloseLanes(pipeline=self._state.id, lanes=tuple(lanes)),
                 summary="the agents are closed",
                 task_queue=queue,
-                **_options(_CLOSED_WITHIN),
+                **_options(timedelta(minutes=2)),
             )
             for queue, lanes in queues.items()
         ]
         for queue, each in zip(queues, closing, strict=True):
             await self._wait_for_end(each, queue, "lanes_not_closed")
+        queue = self._queue
+        unknown = self._find_outdated() if queue and queue == self._host_queue else self._state.issues
+        writing = WRITE_REPORT.start(
+            self._state.view_of(unknown), summary="the report", task_queue=queue or None, **_options()
+        )
+        await self._wait_for_end(writing, queue, "report_not_written")
+
+    def _find_outdated(self) -> list[str]:
+        return [name for name in self._state.issues if self._host_issues.get(name) != self._state.issue_view(name)]
+
+    @property
+    def _queue(self) -> str:
+        """The queue of the planner's host, or of another lane's if that host is gone; empty for any host."""
+        lanes = (self._state.planner, *self._state.executors)
+        return next((lane.task_queue for lane in lanes if lane.task_queue not in self._gone_queues), "")
 
     async def _write(self) -> None:
         while self._unwritten:
             names, self._unwritten = self._unwritten, []
             queue = self._queue
             if queue != self._host_queue:
-                names = [each.issue_id for each in self._state.issues.values() if _is_worth_a_note(each)]
+                names = [
+                    each.issue_id
+                    for each in self._state.issues.values()
+                    if each.planned_at is not None or each.status in CLOSED
+                ]
             some = self._state.view_of(names)
             if await self._write_note(some, queue):
                 earlier = self._host_issues if queue == self._host_queue else {}
@@ -148,10 +145,10 @@ def _closed_issues(state: PipelineState) -> list[str]:
     return [name for name, issue in state.issues.items() if issue.status in CLOSED]
 
 
-def _is_worth_a_note(issue: IssueState) -> bool:
-    return issue.planned_at is not None or issue.status in CLOSED
-
-
 def _options(within: timedelta = _NOTED_WITHIN) -> ActivityOptions:
     """Return the options of an activity on a host, which do not wait for a gone host."""
-    return ActivityOptions(start_to_close_timeout=within, schedule_to_close_timeout=_IN_ALL, retry_policy=_RETRIES)
+    return ActivityOptions(
+        start_to_close_timeout=within,
+        schedule_to_close_timeout=timedelta(minutes=15),
+        retry_policy=RetryPolicy(maximum_interval=timedelta(seconds=30), maximum_attempts=10),
+    )

@@ -27,11 +27,11 @@ from septet.contracts.task import Task, TaskError
 from septet.pipelines.schedule import CLOSED, find_doomed
 from septet.system.timestamps import timestamp
 from workflows.pipeline.handlers import PipelineHandlers
-from workflows.pipeline.notes import Notes
 from workflows.pipeline.state import skip_error
 from workflows.wire.failures import GO_ON
 from workflows.wire.search_attributes import start_attributes
 
+_OTHER_ID: Final = "Put the issue into a pipeline with another id: its work order is named `<pipeline>-<issue>`."
 _ENOUGH_EVENTS: Final = 3_000
 """The events (and below, the bytes) of a history after which a run starts no work order: the open work orders must
 still fit into the history."""
@@ -71,7 +71,6 @@ class Window:
 
         Args:
             open_orders: The number of work orders that wait for a lane or have a lane.
-            started_count: The number of work orders that this run has started.
         """
         room = self._limits.open_orders - open_orders
         if self._goes_on:
@@ -105,27 +104,27 @@ def _is_shorter(events: int, size: int) -> bool:
     return info.get_current_history_length() < events and info.get_current_history_size() < size
 
 
-class PipelineChoice(PipelineHandlers):
-    """The choice of the work orders that a pipeline starts."""
+class PipelineBase(PipelineHandlers):
+    """The work orders of one pipeline: their choice, their start, and their end."""
 
     window_limits: ClassVar[WindowLimits] = WindowLimits()
 
     def __init__(self) -> None:
-        """Start with an empty window."""
         super().__init__()
         self._window = Window(self.window_limits, self._note_news)
+        self._texts: dict[str, PipelineIssue] = {}
 
     @property
     def _is_under_way(self) -> bool:
         return not all(work.done() for work in self._order_tasks.values())
 
     def _next_issues(self) -> list[IssueState]:
-        """Return the issues whose work orders start now, in their order."""
-        state, following = self._state, self._following_issues()
+        state = self._state
+        following = [issue for issue in state.open_issues if issue.issue_id not in self._order_tasks]
         if not following or state.is_stopping or (state.is_paused and self._order_tasks):
             self._window.end_patience()
             return []
-        left = self._issues_left()
+        left = [state.issues[name] for name, work in self._order_tasks.items() if not work.done()]
         in_turn = [issue for issue in left if not self._is_held_back(issue)]
         if left and not in_turn and not self._holders:
             self._window.go_on()
@@ -136,32 +135,10 @@ class PipelineChoice(PipelineHandlers):
             self._window.begin_patience()
         return [issue for issue in following[:room] if issue.issue_id not in state.to_skip]
 
-    def _issues_left(self) -> list[IssueState]:
-        """Return the issues with a running work order."""
-        return [self._state.issues[name] for name, work in self._order_tasks.items() if not work.done()]
-
-    def _following_issues(self) -> list[IssueState]:
-        """Return the issues without a work order in this run."""
-        return [issue for issue in self._state.open_issues if issue.issue_id not in self._order_tasks]
-
     def _is_held_back(self, issue: IssueState) -> bool:
         """Return whether an issue waits for a person to move it, or to move an issue that it depends on."""
         away = issue.status is IssueStatus.WAITING and issue.order_id in self._absent_orders
         return away or (issue.status is IssueStatus.PLANNED and issue.issue_id not in self._state.to_skip)
-
-
-_OTHER_ID: Final = "Put the issue into a pipeline with another id: its work order is named `<pipeline>-<issue>`."
-
-
-class PipelineBase(PipelineChoice):
-    """The work orders of one pipeline."""
-
-    def __init__(self) -> None:
-        """Start without an issue."""
-        super().__init__()
-        self._notes: Notes
-        self._texts: dict[str, PipelineIssue] = {}
-        """The text for each issue's work order, by issue."""
 
     def _start_orders(self) -> bool:
         """Start the work orders that have room now; return whether any started."""
@@ -203,16 +180,12 @@ class PipelineBase(PipelineChoice):
             self._end_issue(issue_id, status, None, error)
 
     def _end_issue(self, issue_id: str, status: IssueStatus, task: Task | None, error: TaskError | None) -> None:
-        """Record the end of an issue, write its note, and free its lane."""
         state = self._state
         if reason := state.to_skip.get(issue_id):
             status, error = IssueStatus.SKIPPED, skip_error(reason)
         state.end_issue(state.issues[issue_id], status, workflow.now(), task, error)
         self._notes.note(issue_id)
         self.leaves(state.issues[issue_id].order_id)
-
-    def _note_plan(self, issue: IssueState) -> None:
-        self._notes.note(issue.issue_id)
 
     def _skip_issues(self) -> None:
         """Skip the issues that cannot be carried out, and the requested ones."""
@@ -235,7 +208,6 @@ class PipelineBase(PipelineChoice):
 
 
 def _make_order(pipeline_id: str, request: PipelineRun, issue: PipelineIssue) -> WorkOrderInput:
-    """Return the input of an issue's work order."""
     return WorkOrderInput(
         repository=request.repository,
         issue=issue.number,

@@ -23,7 +23,6 @@ from septet.pipelines.schedule import CLOSED, below_of, held_by, same_files
 from septet.system.text import cut_line
 from septet.system.timestamps import timestamp
 from workflows.pipeline.lanes import host_of, is_open, make_lanes, shown_lane
-from workflows.pipeline.table import format_table
 
 
 class PipelineState:
@@ -38,7 +37,6 @@ class PipelineState:
         self.issues: dict[str, IssueState] = {}
         self.lanes: dict[str, Lane] = {}
         self.visits = 0
-        """The number of visits to lanes so far."""
         self.is_paused = False
         self.reason = ""
         """A person's last action on the whole pipeline, and the reason."""
@@ -47,7 +45,6 @@ class PipelineState:
         self.status: PipelineStatus | None = None
         self.error: TaskError | None = None
         self.to_skip: dict[str, str] = {}
-        """The reason to skip each issue, by issue."""
         self.lost_hosts: set[str] = set()
         """The hosts that a person reported dead: the lanes of these hosts are opened on other hosts."""
         self._rows: dict[str, Task] = {}
@@ -141,18 +138,13 @@ class PipelineState:
         if report.result is not None or report.done_at:  # a result from there shows a living host
             self.lost_hosts.discard(host_of(lane))
         if report.role is Role.PLANNER and self.planner.task_queue:
-            self._place_executors()
+            # Unopened executors follow to the planner's host, because the plan's snapshot is in that host's vault.
+            place = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
+            self.lanes |= {each.id: each.model_copy(update=place) for each in self.executors if not is_open(each)}
         if report.task is not None:
             self._rows[report.order_id] = report.task
         if issue := self.issue_of(report.order_id):
             self.change_issue(issue, **_values_from(report, issue))
-
-    def _place_executors(self) -> None:
-        """Place unopened executors on the planner's host, because the plan's snapshot is in that host's vault."""
-        place = {"task_queue": self.planner.task_queue, "workspace": self.planner.workspace}
-        for lane in self.executors:
-            if not is_open(lane):
-                self.lanes[lane.id] = lane.model_copy(update=place)
 
     def change_files(self, report: FilesChanged) -> None:
         """Record the files that a work order changed, and the running issues with the same files."""
@@ -241,10 +233,6 @@ class PipelineState:
             },
         )
 
-    def details(self) -> str:
-        """Return the pipeline as Markdown, for the web UI."""
-        return format_table(self.view_of(), list(self.issues.values()), self.open_issues)
-
     def take_word(self, verb: str, call: PipelineCall) -> None:
         """Record a person's action on the whole pipeline, and the reason."""
         words = f"{call.who or 'a person'} {verb} it{f': {call.why}' if call.why else ''}"
@@ -271,7 +259,6 @@ def skip_error(why: str) -> TaskError:
 
 
 def _values_from(report: LaneLeft, issue: IssueState) -> dict[str, object]:
-    """Return the fields of an issue from the report of its work order."""
     values: dict[str, object] = {}
     if report.done_at:
         values["done_at"] = report.done_at

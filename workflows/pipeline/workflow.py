@@ -1,16 +1,13 @@
 """The pipeline: one agent plans many issues, and one or more agents carry out the plans."""
 
 import asyncio
+from collections import Counter
 from datetime import timedelta
 from typing import Final
 
 from temporalio import workflow
 from temporalio.common import RawValue, RetryPolicy
-from temporalio.exceptions import (
-    ActivityError,
-    ApplicationError,
-    is_cancelled_exception,
-)
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.lanes import Lane, LaneGrant, Role
@@ -20,17 +17,20 @@ with workflow.unsafe.imports_passed_through():
     from septet.errors import InvalidInputError
     from septet.pipelines.issues import merge_issues, order_issues
     from septet.pipelines.schedule import next_to_execute, next_to_plan
+    from septet.system.text import table_cell
     from septet.system.timestamps import timestamp
     from workflows.pipeline.notes import Notes
     from workflows.pipeline.orders import PipelineBase
+    from workflows.pipeline.state import PipelineState
     from workflows.wire.activity_stubs import READ_ISSUES
     from workflows.wire.cancellation import send_signal, wait_despite_cancel
     from workflows.wire.failures import GO_ON, explain_failure
-    from workflows.wire.run_input import parse_input, takes_raw_input
+    from workflows.wire.inputs import parse_input, takes_raw_input
 
-_READING: Final = timedelta(minutes=10)
-_RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1))
 
+_SHOWN: Final = 40
+_CELL_LIMIT: Final = 60
+_REASON_LIMIT: Final = 200
 _BEGIN_ANEW: Final = "When the cause is gone, start another pipeline, with another `--id`."
 
 
@@ -81,8 +81,8 @@ class Pipeline(PipelineBase):
             read = (
                 await READ_ISSUES.start(
                     ReadIssues(repository=request.repository, ids=tuple(map(str, numbers)), label=request.label),
-                    start_to_close_timeout=_READING,
-                    retry_policy=_RETRIES,
+                    start_to_close_timeout=timedelta(minutes=10),
+                    retry_policy=RetryPolicy(maximum_interval=timedelta(minutes=1)),
                     summary=f"the issues of {request.repository}"[:200],
                 )
             ).issues
@@ -107,7 +107,7 @@ class Pipeline(PipelineBase):
             self._skip_issues()
             await self._give_lanes()
             self._start_orders()
-            workflow.set_current_details(state.details())
+            workflow.set_current_details(format_table(state))
             await workflow.wait_condition(lambda: self._has_news or not self._is_under_way)
 
     async def _has_news_as_notes_are_written(self) -> bool:
@@ -117,7 +117,6 @@ class Pipeline(PipelineBase):
         return self._has_news
 
     async def _give_lanes(self) -> None:
-        """Give each free lane to the next issue for it."""
         state = self._state
         while not (state.is_paused or state.is_stopping):
             unskipped = [each for each in state.issues.values() if each.issue_id not in state.to_skip]
@@ -136,7 +135,6 @@ class Pipeline(PipelineBase):
         return lane.id in self._holders
 
     async def _give_lane(self, issue: IssueState, role: Role, lane: Lane) -> None:
-        """Signal a lane's grant to a work order."""
         state = self._state
         status = IssueStatus.PLANNING if role is Role.PLANNER else IssueStatus.EXECUTING
         state.change_issue(issue, status=status, executor="" if role is Role.PLANNER else lane.id)
@@ -155,7 +153,6 @@ class Pipeline(PipelineBase):
             self._holders.pop(lane.id, None)
 
     async def _continue_as_new(self) -> None:
-        """Continue in a new run with a short history."""
         state = self._state
         await workflow.wait_condition(workflow.all_handlers_finished)
         texts = tuple(  # the carried state has the dependencies
@@ -179,6 +176,28 @@ class Pipeline(PipelineBase):
         state.status, state.error, state.closed_at = status, error, timestamp(workflow.now())
         if status is PipelineStatus.CANCELLED:
             state.reason = ""  # the reason belongs to a pause or a resume
-        workflow.set_current_details(state.details())
+        workflow.set_current_details(format_table(state))
         closing = asyncio.create_task(self._notes.close())
         await wait_despite_cancel(lambda: closing.done() and workflow.all_handlers_finished())
+
+
+def format_table(state: PipelineState) -> str:
+    """Return the counts and the open issues, or the last issues if none is open, as Markdown."""
+    view, issues = state.view_of(), list(state.issues.values())
+    counts = Counter(each.status for each in issues)
+    summary = ", ".join(f"{counts[name]} {name.value}" for name in IssueStatus if counts[name])
+    reason = f" ({table_cell(view.reason, _REASON_LIMIT)})" if view.reason else ""
+    lines = [f"**{view.id}** · **{view.status.value}**{reason} · {summary or 'no issues yet'}", ""]
+    lines += ["| issue | status | solution | commit | pull request |", "| --- | --- | --- | --- | --- |"]
+    rows = state.open_issues[:_SHOWN] or issues[-_SHOWN:]
+    lines += [_format_row(issue) for issue in rows]
+    if len(issues) > len(rows):
+        lines += ["", f"and {len(issues) - len(rows)} more: `septet pipeline show {view.id}`"]
+    return "\n".join(lines)
+
+
+def _format_row(issue: IssueState) -> str:
+    reason = f" ({table_cell(issue.error.message, _CELL_LIMIT)})" if issue.error else ""
+    solution = f"{issue.solution.id}: {table_cell(issue.solution.summary, _CELL_LIMIT)}" if issue.solution else ""
+    commit = (issue.commit_hash or "")[:12]
+    return f"| {issue.issue_id} | {issue.status.value}{reason} | {solution} | {commit} | {issue.pr_url or ''} |"

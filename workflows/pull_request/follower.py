@@ -14,18 +14,15 @@ from septet.contracts.pull_request import Follow
 from septet.contracts.rework import PreparedRework, Rework, ReworkEvent, ReworkRound, ReworkState, RoundOutcome
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
-from workflows.gates.findings_gate import FindingsGate
-from workflows.hosts.activity_ids import ActivityIds
-from workflows.hosts.budget_gate import BudgetGate
+from workflows.gates import BudgetGate, FindingsGate
 from workflows.hosts.host_watch import HostWatch
-from workflows.hosts.steps import StepTaker
+from workflows.hosts.steps import ActivityIds, StepTaker
 from workflows.pull_request.waits import RoundWaits
 from workflows.wire.activity_stubs import PREPARE_REWORK
 from workflows.wire.failures import AgentEnded, AgentLeft, explain_failure
 from workflows.wire.policies import WORKSPACE_OPTIONS, priority_of
 
 _TITLES_SHOWN: Final = 5
-_GONE: Final = "its branch is gone"
 _TRIES: Final = 2
 """The most tries of a round; a person's decision on findings allows as many again."""
 
@@ -38,10 +35,10 @@ class Follower:
         self._follow: Follow | None = None
         self._show = show
         self._waits = RoundWaits()
-        self._hosts = HostWatch(self._waits, show)
+        self.hosts = HostWatch(self._waits, show)
         self._ids = ActivityIds()
-        self._budget_gate = BudgetGate(self._waits, show)
-        self._steps = StepTaker(self._hosts, self._ids, self._budget_gate)
+        self.budget_gate = BudgetGate(self._waits, show)
+        self._steps = StepTaker(self.hosts, self._ids, self.budget_gate)
         self._waiting: dict[str, ReworkEvent] = {}
         self._taken: set[str] = set()
         """The ids of the events of earlier rounds: no event is answered twice."""
@@ -49,10 +46,8 @@ class Follower:
         self.findings_gate = FindingsGate(self._waits, show)
         self._news_at = workflow.now()
         self._call: StepCall | None = None
-        """The call of the running round."""
         self.state: ReworkState | None = None
         self._base_usage = Usage()
-        """The use of the work order before the rounds."""
         self.usage = Usage()
         self.rescues: tuple[Rescue, ...] = ()
 
@@ -60,7 +55,7 @@ class Follower:
         """Follow from now on, and forget earlier rounds: the work order has completed again since."""
         self._follow, self._news_at = follow, workflow.now()
         self._base_usage, self.usage = task.usage, Usage()
-        self._hosts.take_in(follow.call.workspace)
+        self.hosts.workspace = follow.call.workspace
         self._waiting, self._worked = {}, timedelta(0)
         self.state = ReworkState(rounds=follow.terms.rounds)
 
@@ -83,33 +78,22 @@ class Follower:
         return max(until - workflow.now(), timedelta(0))
 
     @property
-    def hosts(self) -> HostWatch:
-        """The hosts of the workspace."""
-        return self._hosts
-
-    @property
     def text(self) -> str:
         """The state of the rounds, in words."""
         return self.state.text if self.state is not None else ""
 
     def tell(self, task: Task) -> Task:
         """Return the task with the results of the rounds, and with the reason of a delay."""
-        self._waits.task = self._with_rounds(task)
-        return self._waits.task
-
-    def _with_rounds(self, task: Task) -> Task:
-        if self.state is None or self._follow is None:
-            return task
-        commit = self._follow.call.progress.commit_sha or task.commit_sha
-        rescues = (*task.rescues, *(each for each in self.rescues if each not in task.rescues))
-        usage = self._base_usage.plus(self.usage)
-        update: dict[str, object] = {
-            "rework": self.state,
-            "commit_sha": commit,
-            "rescues": rescues,
-            "usage": usage,
-        }
-        return task.model_copy(update=update | self._waits.task_fields(task.id))
+        if self.state is not None and self._follow is not None:
+            update: dict[str, object] = {
+                "rework": self.state,
+                "commit_sha": self._follow.call.progress.commit_sha or task.commit_sha,
+                "rescues": (*task.rescues, *(each for each in self.rescues if each not in task.rescues)),
+                "usage": self._base_usage.plus(self.usage),
+            }
+            task = task.model_copy(update=update | self._waits.task_fields(task.id))
+        self._waits.task = task
+        return task
 
     def note(self, events: Iterable[ReworkEvent]) -> None:
         """Record the events of a poll; ignore the events of earlier rounds."""
@@ -151,7 +135,7 @@ class Follower:
                 "history": (*self.state.history, round_),
             }
         )
-        rework = Rework(round=self.state.round, url=self._url, events=events)
+        rework = Rework(round=self.state.round, url=self._follow.url, events=events)
         self._call, self._waiting = self._follow.call.model_copy(update={"rework": rework}), {}
         return True
 
@@ -176,16 +160,19 @@ class Follower:
     async def end_agent(self) -> None:
         """End the agent of a cancelled round; this does not wait for a silent host."""
         call, self._call = self._call, None
-        if call is None or self._hosts.is_silent:
+        if call is None or self.hosts.is_silent:
             return
         try:
-            result = await self._steps.end(call.model_copy(update={"workspace": self._hosts.here}))
+            result = await self._steps.end(call.model_copy(update={"workspace": self.hosts.here}))
         except (AgentLeft, ActivityError):
             return
         self._take_in(result if self._steps.is_under_way else result.model_copy(update={"usage": Usage()}))
 
     async def _try_twice(self, task: Task) -> None:
-        call, reasons, tries = self._round_call(), tuple[str, ...](), 0
+        if self._call is None or self._follow is None:
+            message = "no round was taken"
+            raise RuntimeError(message)
+        call, reasons, tries = self._call, tuple[str, ...](), 0
         for number in count(1):
             prepared = await self._prepare(call.model_copy(update={"attempt": number}), task)
             if prepared.state != "ready":
@@ -197,7 +184,7 @@ class Follower:
                 "starts_from": prepared.checkpoint,
                 "attempt": min(number, _TRIES),
                 "reasons": reasons,
-                "allowed_findings": (*self._allowed_before, *self.findings_gate.allowed),
+                "allowed_findings": (*self._follow.call.allowed_findings, *self.findings_gate.allowed),
             }
             call = self._call = call.model_copy(update=update)
             result = await self._steps.take(call, priority_of(task, Step.CREATE_PULL_REQUEST))
@@ -216,12 +203,6 @@ class Follower:
         self._end_round("failed")
         self.end("; ".join(reason.rstrip(".") for reason in reasons) or "the agent's answer was not accepted")
 
-    def _round_call(self) -> StepCall:
-        if self._call is None:
-            message = "no round was taken"
-            raise RuntimeError(message)
-        return self._call
-
     async def _prepare(self, call: StepCall, task: Task) -> PreparedRework:
         def start(call: StepCall) -> workflow.ActivityHandle[PreparedRework]:
             round_ = call.rework.round if call.rework is not None else 0
@@ -234,13 +215,13 @@ class Follower:
                 **WORKSPACE_OPTIONS,
             )
 
-        return await self._hosts.prepare(call, start)
+        return await self.hosts.follow(call, start, [])
 
     def _leave(self, preparation: PreparedRework) -> None:
         """End a round without work; a round whose events were already answered does not count."""
         if preparation.state == "gone":
             self._end_round("gone")
-            self.end(_GONE)
+            self.end("its branch is gone")
         elif self.state is not None and preparation.state == "answered":
             update = {"round": self.state.round - 1, "history": self.state.history[:-1]}
             self.state = self.state.model_copy(update=update)
@@ -256,7 +237,6 @@ class Follower:
         self.rescues = (*self.rescues, *(new for new in result.rescues if new not in self.rescues))
 
     def _learn(self, result: StepResult) -> None:
-        """Let the next round continue from this round's work, in this round's session."""
         self._end_round("done", result.commit_sha or "")
         if self._follow is None:
             return
@@ -266,21 +246,9 @@ class Follower:
             "progress": progress,
             "session_id": result.session_id or call.session_id,
             "starts_from": result.checkpoint or call.starts_from,
-            "workspace": self._hosts.here,
+            "workspace": self.hosts.here,
         }
         self._follow = self._follow.model_copy(update={"call": call.model_copy(update=update)})
 
     def _titles(self) -> str:
         return ", ".join(event.title for event in list(self._waiting.values())[:_TITLES_SHOWN])
-
-    @property
-    def _url(self) -> str:
-        return self._follow.url if self._follow is not None else ""
-
-    def open_budget(self) -> None:
-        """Record that a budget is open again; a waiting round then reserves again."""
-        self._budget_gate.open()
-
-    @property
-    def _allowed_before(self) -> tuple[str, ...]:
-        return self._follow.call.allowed_findings if self._follow is not None else ()

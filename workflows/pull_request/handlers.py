@@ -18,16 +18,15 @@ from septet.contracts.task import MOVED_TO_BLOCKED, Move, Task, TaskError
 from septet.contracts.workspace import HostSilence
 from septet.errors import RefusedTransitionError
 from septet.system.timestamps import timestamp
-from workflows.gates.findings_gate import FINDINGS_UPDATES
-from workflows.notifications.notifications import Notifications
+from workflows.gates import FINDINGS_UPDATES
+from workflows.notifications import Notifications
 from workflows.pull_request.follower import Follower
-from workflows.wire.refusals import refusal
-from workflows.wire.row import Row
-from workflows.wire.update_input import reads_input
+from workflows.wire.failures import refusal
+from workflows.wire.inputs import reads_input
+from workflows.wire.search_attributes import Row
 
 _DELIVERIES: Final = 50
 """The number of a forge's last deliveries that are remembered, so that a repeated delivery is ignored."""
-_TAKEN_OVER: Final = "a person took it over"
 _CLOSED: Final = "The pull request was closed without a merge."
 _END: Final = "`septet move {id} done` ends it. For the rest, start another work order."
 _END_OR_REOPEN: Final = (
@@ -47,7 +46,6 @@ class PullRequestHandlers:
         self._history: tuple[Move, ...] = ()
         self._looks_again = False
         self._deliveries: tuple[str, ...] = ()
-        """The last deliveries of a forge."""
         self._is_looked_after = False
         """Whether a host polls the pull request and reports news."""
         self._row = Row()
@@ -78,7 +76,7 @@ class PullRequestHandlers:
                 return
             self._deliveries = (*self._deliveries[1 - _DELIVERIES :], nudge.delivery)
         else:
-            self._follower.open_budget()
+            self._follower.budget_gate.open()
         self._looks_again = True
         if self._task.stage is Stage.BLOCKED:
             self._move(Stage.REVIEW, "looked at again")
@@ -96,7 +94,7 @@ class PullRequestHandlers:
                 remedy=_GO_ON.format(id=self._task.id),
             )
         if self._follower.is_active:
-            self._follower.end(call.why or _TAKEN_OVER)
+            self._follower.end(call.why or "a person took it over")
         self._move(Stage(call.to.value), call.why, call.who or "septet", error)
         return self._task
 
@@ -189,7 +187,7 @@ class PullRequestHandlers:
     def budget_open(self, scope: str) -> None:
         """Reserve again if a round waits for a budget."""
         del scope
-        self._follower.open_budget()
+        self._follower.budget_gate.open()
 
     @workflow.signal(description="The host of the workspace is silent.")
     def host_silent(self, silence: HostSilence) -> None:

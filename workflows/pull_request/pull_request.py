@@ -7,17 +7,27 @@ from typing import Final
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, FailureError, WorkflowAlreadyStartedError
+from temporalio.workflow import ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.names import Stage
-    from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, PullRequestWatch
+    from septet.contracts.board import MEMO, row_of
+    from septet.contracts.names import WATCHER, Stage, Status, watch_id
+    from septet.contracts.pull_request import (
+        Follow,
+        PullRequestEnd,
+        PullRequestLook,
+        PullRequestWatch,
+        WatchingHost,
+    )
     from septet.contracts.task import Task
+    from septet.contracts.workspace import PULL_REQUESTS, Workspace
     from workflows.pull_request.handlers import PullRequestHandlers
     from workflows.wire.activity_stubs import LOOK_AT_PULL_REQUEST
     from workflows.wire.cancellation import cancel_and_wait, wait_despite_cancel
     from workflows.wire.failures import AgentEnded
     from workflows.wire.policies import ActivityOptions
+    from workflows.wire.search_attributes import start_attributes
 
 _LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
@@ -33,7 +43,6 @@ class PullRequestWorkflow(PullRequestHandlers):
 
     @workflow.init
     def __init__(self, watch: PullRequestWatch) -> None:
-        """Record the watch; signals and updates may come before `run`."""
         super().__init__(watch)
 
     @workflow.run
@@ -111,14 +120,11 @@ class PullRequestWorkflow(PullRequestHandlers):
                 await cancel_and_wait(looking)
                 return
             with suppress(ActivityError):  # it is open, or the polling host reports the trouble
-                self._take_in(await looking)
-
-    def _take_in(self, end: PullRequestEnd) -> None:
-        """Record the result of a poll."""
-        if end.state == "open":
-            self._follower.note(end.events)
-        else:
-            self._end(end)
+                end = await looking
+                if end.state == "open":
+                    self._follower.note(end.events)
+                else:
+                    self._end(end)
 
     async def _look(self) -> None:
         """Poll until the pull request ends, or there is a reason for a new poll."""
@@ -145,3 +151,46 @@ class PullRequestWorkflow(PullRequestHandlers):
             **options,
             summary=f"is {task.pr_url} merged?",
         )
+
+
+async def watch_pull_request(task: Task, workspace: Workspace, follow: Follow | None) -> None:
+    """Start the watch over the pull request of a completing work order, or renew an existing watch."""
+    row = row_of(task.model_copy(update={"status": Status.COMPLETED, "stage": Stage.REVIEW, "error": None}))
+    queue = (workspace.control_queue or workspace.task_queue) if workspace.forge == "local" else ""
+    watcher = WatchingHost(host=workspace.host, control_queue=workspace.control_queue)
+    watch = PullRequestWatch(
+        task=row,
+        forge=workspace.forge,
+        task_queue=queue,
+        watcher=watcher if PULL_REQUESTS in workspace.serves else None,
+        follow=follow,
+    )
+    for _ in range(3):
+        if await _start_watch(watch) or await _renew_watch(watch):
+            return
+
+
+async def _start_watch(watch: PullRequestWatch) -> bool:
+    try:
+        await workflow.start_child_workflow(
+            PullRequestWorkflow.run,
+            watch,
+            id=watch_id(watch.task.id),
+            parent_close_policy=ParentClosePolicy.ABANDON,
+            memo={MEMO: watch.task} | ({WATCHER: watch.watcher} if watch.watcher else {}),
+            search_attributes=start_attributes(watch.task),
+            static_summary=f"{watch.task.pr_url}: {watch.task.title}"[:200],
+        )
+    except WorkflowAlreadyStartedError:
+        return False
+    return True
+
+
+async def _renew_watch(watch: PullRequestWatch) -> bool:
+    try:
+        await workflow.get_external_workflow_handle(watch_id(watch.task.id)).signal(
+            PullRequestWorkflow.renew, watch
+        )
+    except FailureError:  # it ended just now
+        return False
+    return True

@@ -16,7 +16,6 @@ class RoundWaits:
     task: Task = field(default_factory=lambda: Task(id=""))
     """The task as people last saw it."""
     waited: timedelta = timedelta(0)
-    """The time that the round has waited for a budget or a person."""
     error: TaskError | None = None
     """The reason of a delay: a host that is gone."""
     _shown_error: TaskError | None = None

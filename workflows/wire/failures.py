@@ -1,4 +1,4 @@
-"""The error that a person reads, made from a failure: type, message, remedy, and the step's facts."""
+"""The error that a person reads, made from a failure, and the refusals of updates."""
 
 import asyncio
 from typing import Final
@@ -8,6 +8,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.exceptions import TimeoutError as TemporalTimeoutError
 
 from septet.contracts.names import Step
+from septet.contracts.seal import UNSEALED_INPUT
 from septet.contracts.steps import FailureFacts, StepResult
 from septet.contracts.task import TaskError
 
@@ -24,7 +25,6 @@ class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
     """Neither the first nor the second try of a step was accepted."""
 
     def __init__(self, step: Step, reasons: tuple[str, ...]) -> None:
-        """Name the step and the reasons."""
         self.step = step
         self.reasons = reasons
         super().__init__(f"{step.value}: {'; '.join(reasons)}")
@@ -79,3 +79,21 @@ def _facts_of(cause: ApplicationError) -> FailureFacts:
         return FailureFacts.model_validate(cause.details[0], strict=False) if cause.details else FailureFacts()
     except ValidationError:
         return FailureFacts()
+
+
+REFUSED: Final = "RefusedTransition"
+
+
+def refusal(message: str, remedy: str = "") -> ApplicationError:
+    """Return the refusal of an update: a validator that raises it leaves no trace in the history."""
+    return ApplicationError(f"{message} {remedy}".strip(), message, remedy, type=REFUSED, non_retryable=True)
+
+
+def invalid_update(message: str) -> ApplicationError:
+    """Return the refusal of an update whose input is not valid."""
+    return ApplicationError(message, message, "", type="InvalidInput", non_retryable=True)
+
+
+def unsealed_update(message: str) -> ApplicationError:
+    """Return the refusal of an update that is not sealed."""
+    return ApplicationError(message, message, "", type=UNSEALED_INPUT, non_retryable=True)

@@ -1,14 +1,14 @@
-"""The search attributes of work orders: `temporal workflow list --query 'SeptetStage="review"'`."""
+"""The row of a work order: search attributes for `temporal workflow list --query`, and its memo."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
-from temporalio.common import (
-    SearchAttributeKey,
-    SearchAttributePair,
-    SearchAttributeUpdate,
-    TypedSearchAttributes,
-)
+from pydantic import ValidationError
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey, SearchAttributePair, SearchAttributeUpdate, TypedSearchAttributes
 
+from septet.contracts.board import MEMO, differ_but_in_time, differ_in_memo, row_of
 from septet.contracts.task import Task
 from septet.system.text import cut_bytes
 
@@ -29,7 +29,6 @@ TAKEN_UP_AGAIN: Final = SearchAttributeKey.for_bool("SeptetTakenUpAgain")
 
 KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
 ROW: Final = (*KEYWORDS, PRIORITY)
-"""The attributes of a task's row."""
 ALL: Final = (*ROW, HOST, TAKEN_UP_AGAIN)
 
 _MOST_BYTES: Final = 2000
@@ -50,11 +49,6 @@ def attribute_updates(task: Task) -> list[SearchAttributeUpdate[Any]]:
     ]
 
 
-def updates_of(attributes: TypedSearchAttributes) -> list[SearchAttributeUpdate[Any]]:
-    """Return the updates that would write a workflow's present attributes."""
-    return [pair.key.value_set(pair.value) for pair in attributes]
-
-
 def start_attributes(task: Task) -> TypedSearchAttributes:
     """Return the search attributes of a workflow's start."""
     pairs = ((update.key, update.value) for update in attribute_updates(task))
@@ -64,3 +58,41 @@ def start_attributes(task: Task) -> TypedSearchAttributes:
 def _cut(value: str) -> str:
     """Cut a value to the server's limit: a longer value fails the start or the workflow task."""
     return cut_bytes(value, _MOST_BYTES)
+
+
+class Row:
+    """The search attributes and the memo of a task."""
+
+    def __init__(self) -> None:
+        self._memo: Task | None = None
+        with suppress(ValidationError):
+            self._memo = Task.model_validate(workflow.memo_value(MEMO, None), strict=False)
+        self._attributes: list[SearchAttributeUpdate[Any]] = []
+
+    def write(self, task: Task, more: Sequence[SearchAttributeUpdate[Any]] = ()) -> None:
+        """Write the search attributes of the task and `more`, once for a stage, because each write costs.
+
+        The memo is written only if it shows more than the search attributes, and at the end. A new branch or
+        address alone waits for the next write.
+        """
+        attributes = [*attribute_updates(task), *more]
+        present = workflow.info().typed_search_attributes
+        known = self._attributes or [pair.key.value_set(pair.value) for pair in present]
+        news = [each for each in attributes if each not in known]
+        row = row_of(task)
+        is_due = any(each.key != PULL_REQUEST for each in news)
+        if is_due:
+            workflow.upsert_search_attributes(news)
+            self._attributes = attributes
+        if (
+            self._memo is None
+            or differ_in_memo(row, self._memo, with_branch=is_due)
+            or row.findings != self._memo.findings
+            or (row.is_closed and differ_but_in_time(row, self._memo))
+        ):
+            workflow.upsert_memo({MEMO: row})
+            self._memo = row
+
+    def erase(self) -> None:
+        """Remove the search attributes: another workflow has the task's row."""
+        workflow.upsert_search_attributes([key.value_unset() for key in ROW])

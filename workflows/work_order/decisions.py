@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 from temporalio import workflow
 
@@ -14,13 +14,9 @@ from septet.contracts.task import Task, TaskError
 from septet.errors import RefusedTransitionError
 from workflows.hosts.host_watch import HostWatch
 from workflows.wire.activity_stubs import CANCEL_WORK_ORDER
-from workflows.wire.failures import GO_ON
-from workflows.wire.refusals import refusal
+from workflows.wire.failures import GO_ON, refusal
 from workflows.wire.search_attributes import TAKEN_UP_AGAIN
 from workflows.work_order.state import WorkOrderState
-
-_REASON_WITHIN: Final = timedelta(seconds=5)
-_CANCEL_WITHIN: Final = timedelta(minutes=1)
 
 
 class Decisions:
@@ -39,10 +35,7 @@ class Decisions:
         """The seed of this run; only a reset changes it."""
         self._feedback = ""
         self.is_in_pipeline = False
-        """Whether a pipeline starts the work order."""
         self.was_reset = False
-        """Whether a reset has restarted the work order."""
-        self.is_of_a_reset = False
         """Whether a reset began this run."""
 
     def watch(self) -> None:
@@ -52,7 +45,7 @@ class Decisions:
     def check(self, call: MoveCall) -> None:
         """Refuse a move that is not allowed from here; the refusal lists the allowed moves."""
         self._check_begun()
-        if self._is_over or self._end_call is not None:
+        if self._state.task.is_closed or self._end_call is not None:
             raise refusal(f"{self._state.task.id} is about to close.", "Try again when it is closed.")
         if self.is_in_pipeline and call.to is Target.EXECUTING and self._state.task.status is Status.PENDING:
             raise refusal(
@@ -71,7 +64,7 @@ class Decisions:
                 self._end_call = call
                 await _cancel(call)
             case Target.EXECUTING if self._state.waits_for_host:
-                self._hosts.nudge()
+                self._hosts.is_nudged = True
             case Target.BLOCKED if self._state.task.status is not Status.PENDING:
                 self._end_call = call
                 if self._work is not None:
@@ -81,14 +74,14 @@ class Decisions:
                 self._state.place(Stage(call.to.value), call.who, call.why, workflow.now())
                 self._show()
         if self._end_call is not None:
-            await workflow.wait_condition(lambda: self._is_over)
+            await workflow.wait_condition(lambda: self._state.task.is_closed)
         return self._state.task
 
     def check_retry(self, call: RetryCall) -> None:
         """Refuse to retry a work order that continues by itself."""
         self._check_begun()
         task = self._state.task
-        if self._is_over or not (self._is_held_up or self._state.waits_for_host):
+        if self._state.task.is_closed or not (self._is_held_up or self._state.waits_for_host):
             why = f"{task.id} is {task.stage.value} ({task.status.value})."
             raise refusal(
                 why, "Only a blocked or closed work order can be retried: cancel it first, or wait until it ends."
@@ -103,7 +96,7 @@ class Decisions:
             self._state.place(Stage.TRIAGED, call.who, call.why or "retried", workflow.now())
             self._show()
         else:
-            self._hosts.nudge()
+            self._hosts.is_nudged = True
         return self._state.task
 
     def resume(self, previous: PreviousRun) -> None:
@@ -144,13 +137,11 @@ class Decisions:
         seed, self._seed = self._seed, workflow.random_seed()
         if seed == self._seed and not self.knows_of_reset:
             return False
-        self.was_reset = self.is_of_a_reset = True
+        self.was_reset = True
         workflow.upsert_search_attributes([TAKEN_UP_AGAIN.value_set(value=True)])
         with suppress(TimeoutError):
             await workflow.wait_condition(
-                lambda: self.knows_of_reset,
-                timeout=_REASON_WITHIN,
-                timeout_summary="a reset: what for?",
+                lambda: self.knows_of_reset, timeout=timedelta(seconds=5), timeout_summary="a reset: what for?"
             )
         return True
 
@@ -188,14 +179,9 @@ class Decisions:
             raise refusal("The work order has not started yet.", "Try again in a moment.")
 
     @property
-    def _is_over(self) -> bool:
-        return self._state.task.is_closed
-
-    @property
     def _is_held_up(self) -> bool:
         return self._state.task.status is Status.PENDING and self._state.task.stage is Stage.BLOCKED
 
 
 async def _cancel(call: MoveCall) -> None:
-    """Request this work order's cancel from the server."""
-    await CANCEL_WORK_ORDER.start(call, summary="a person ends it", start_to_close_timeout=_CANCEL_WITHIN)
+    await CANCEL_WORK_ORDER.start(call, summary="a person ends it", start_to_close_timeout=timedelta(minutes=1))

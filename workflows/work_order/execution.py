@@ -9,14 +9,12 @@ from septet.contracts.order import StepSettings, WorkOrderInput
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
-from workflows.hosts.activity_ids import ActivityIds
-from workflows.hosts.steps import StepTaker
+from workflows.hosts.steps import ActivityIds, StepTaker
 from workflows.wire.activity_stubs import OPEN_WORKSPACE
 from workflows.wire.failures import AgentEnded, StepFailed
 from workflows.wire.policies import OPENING_OPTIONS, priority_of
 from workflows.work_order.handlers import WorkOrderHandlers
-from workflows.work_order.lane_visit import LaneVisit
-from workflows.work_order.role_sessions import RoleSessions
+from workflows.work_order.lane_visit import LaneVisit, RoleSessions
 
 
 class WorkOrderBase(WorkOrderHandlers):
@@ -50,7 +48,6 @@ class WorkOrderBase(WorkOrderHandlers):
                     raise
 
     async def _find_plan(self) -> None:
-        """Find the plan's file; if the file is missing, plan once more."""
         if (await self._take(Step.FIND_PLAN_FILE)).result_text != "0":
             return
         await self._take(Step.BUILD_PLAN, feedback=("the plan's file was not found in the worktree",))
@@ -84,10 +81,6 @@ class WorkOrderBase(WorkOrderHandlers):
 
         If a key or a protected path is the reason, this waits for a person's decision. If an earlier step has to
         do more first, this repeats the earlier step in the session of that step's agent.
-
-        Raises:
-            StepFailed: The second try was not accepted either.
-            AgentEnded: The work order is cancelled, and the step has ended its agent.
         """
         await self._apply_reset()
         gate = self._findings_gate
@@ -121,9 +114,6 @@ class WorkOrderBase(WorkOrderHandlers):
         """Return the result of a step's first try, or of the second try, which gets the reasons of the rejection.
 
         A failure that only a person can resolve has no second try.
-
-        Raises:
-            AgentEnded: The work order is cancelled, and the step has ended its agent.
         """
         reasons: tuple[str, ...] = ()
         for attempt in (first_attempt, 2):
@@ -168,23 +158,19 @@ class WorkOrderBase(WorkOrderHandlers):
         await self._apply_reset()
         if self._order.pipeline is not None:
             self._take_in_workspace(await self._visit.enter(self._make_opening(), self._ids, plan))
-            await self._begin_session()
-
-    async def _begin_session(self) -> None:
-        """Continue in the lane's session; if the session is too long, start a new one with its summary."""
-        if self._visit.is_too_long:
-            call = SummariseCall(
-                workspace=self._hosts.here,
-                pipeline=self._order.pipeline or "",
-                session_id=self._visit.session_id or "",
-                model=self._order.model,
-                limits=self._order.timeouts,
-                project=self._state.task.project,
-                budget=self._order.budget or "",
-                pipeline_budget=self._order.pipeline_budget or "",
-            )
-            summary = await self._visit.begin_anew(call, self._ids.of("summarise_session"))
-            self._state.take_in_summary(summary, workflow.now())
+            if self._visit.is_too_long:
+                call = SummariseCall(
+                    workspace=self._hosts.here,
+                    pipeline=self._order.pipeline or "",
+                    session_id=self._visit.session_id or "",
+                    model=self._order.model,
+                    limits=self._order.timeouts,
+                    project=self._state.task.project,
+                    budget=self._order.budget or "",
+                    pipeline_budget=self._order.pipeline_budget or "",
+                )
+                summary = await self._visit.begin_anew(call, self._ids.of("summarise_session"))
+                self._state.take_in_summary(summary, workflow.now())
 
     async def _open_own_workspace(
         self, opening: OpenWorkspace, queue: str | None = None, lane: Workspace | None = None
@@ -223,13 +209,12 @@ class WorkOrderBase(WorkOrderHandlers):
         )
 
     def _take_in_workspace(self, workspace: Workspace) -> None:
-        self._hosts.take_in(workspace)
+        self._hosts.workspace = workspace
         self._checkpoint = workspace.checkpoint
         self._state.take_in_workspace(workspace, workflow.now())
         self._show()
 
     async def _leave_planner(self) -> None:
-        """Leave the planner's lane with the plan."""
         self._call_under_way = None
         plan = self._state.planning_outcome(workflow.now())
         await self._visit.leave(self._order, task=self._state.task, outline=self._outline, plan=plan)
@@ -240,7 +225,6 @@ class WorkOrderBase(WorkOrderHandlers):
         return (task.branch_name or "", self._checkpoint) if task.status is Status.COMPLETED else ("", "")
 
     def _session_again(self, step: Step) -> str | None:
-        """Return the session of a step that is repeated for a later step."""
         rows = self._state.task.steps if self._went_back and step is Step.IMPLEMENT_PLAN else ()
         return next((row.session_id for row in reversed(rows) if row.step == step), None)
 

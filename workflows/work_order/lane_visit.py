@@ -20,15 +20,16 @@ from septet.contracts.lanes import (
     SessionSummary,
     SummariseCall,
 )
+from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import IssueCall
 from septet.contracts.solution import Outline
-from septet.contracts.steps import StepResult
+from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.pipelines.notes import no_summary
-from workflows.hosts.activity_ids import ActivityIds
 from workflows.hosts.host_watch import HostWatch
+from workflows.hosts.steps import ActivityIds
 from workflows.wire.activity_stubs import ENTER_LANE, SUMMARISE_SESSION
 from workflows.wire.cancellation import send_signal
 from workflows.wire.failures import explain_failure
@@ -42,7 +43,6 @@ class LaneSession:
     id: str | None = None
     """The session's id; `None` to start a new session."""
     tokens: int = 0
-    """The length of the session's context."""
     context: SessionContext = "shared"
     summarised: bool = False
     """Whether the lane's host has a summary, with which each new session starts."""
@@ -70,22 +70,14 @@ class LaneSession:
             result = result.model_copy(update={"context_tokens": self.tokens})
         self.id, self.tokens = result.session_id, result.context_tokens
 
-    def lane_values(self) -> dict[str, object]:
-        """Return the fields of a lane that describe the session."""
-        return {"session_id": self.id, "context_tokens": self.tokens, "summarised": self.summarised}
-
     def _forget_context(self) -> None:
         self.context = "summarised" if self.summarised else "fresh"
-
-
-_MOST_FILES = 20
 
 
 class LaneVisit:
     """The lane that a work order has, and the session of the work order's agent in that lane."""
 
     def __init__(self, hosts: HostWatch) -> None:
-        """Start without a lane."""
         self._hosts = hosts
         self._session = LaneSession()
         self._next_grant: LaneGrant | None = None
@@ -183,10 +175,7 @@ class LaneVisit:
         """Report to the pipeline that the lane is free, with the plan.
 
         Args:
-            order: The input of the work order.
             done_at: The branch and the last snapshot of a completed work order.
-            task: The work order as it is now.
-            outline: The summary of the plan.
             plan: The path and the duration of the plan.
         """
         if self._grant is None:
@@ -195,11 +184,15 @@ class LaneVisit:
         workspace = self._hosts.workspace
         if workspace is not None and workspace.lane == lane.id:  # else the lane was never entered
             lane = lane.at(workspace)
-        values = self._session.lane_values()
         branch, snapshot = done_at
+        session, self._grant, self._session = self._session, None, LaneSession()
+        values: dict[str, object] = {
+            "session_id": session.id,
+            "context_tokens": session.tokens,
+            "summarised": session.summarised,
+        }
         if lane.one_branch and role is Role.EXECUTOR and branch:
             values |= {"branch": branch, "starts_from": snapshot}
-        session, self._grant, self._session = self._session, None, LaneSession()
         report = LaneLeft(
             order_id=workflow.info().workflow_id,
             role=role,
@@ -218,7 +211,7 @@ class LaneVisit:
         files = tuple(change for change in result.files_changed if change.path != plan_path)
         report = FilesChanged(
             order_id=workflow.info().workflow_id,
-            files=files[:_MOST_FILES],
+            files=files[:20],
             count=result.files_changed_count - (len(result.files_changed) - len(files)),
         )
         await self._signal_pipeline(order, "changed", report)
@@ -233,7 +226,6 @@ class LaneVisit:
 
 
 def _start_entering(ids: ActivityIds, call: EnterLane) -> workflow.ActivityHandle[Workspace]:
-    """Start the activity that enters a lane."""
     return ENTER_LANE.start(
         call,
         task_queue=call.lane.task_queue or None,
@@ -241,3 +233,27 @@ def _start_entering(ids: ActivityIds, call: EnterLane) -> workflow.ActivityHandl
         summary=f"lane {call.lane.id}",
         **OPENING_OPTIONS,
     )
+
+
+class RoleSessions:
+    """The session of each role's next step; a pipeline's lanes have their own."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[Role, str] = {}
+
+    def session_of(self, step: Step) -> str | None:
+        """Return the session that a step continues; `None` for a new session."""
+        return self._sessions.get(_role_of(step))
+
+    def follow(self, call: StepCall, result: StepResult) -> None:
+        """Record the session of the agent's last answer if steps share sessions."""
+        if call.shares_session and not call.pipeline and result.session_id is not None:
+            self._sessions[_role_of(call.step)] = result.session_id
+
+    def forget(self) -> None:
+        """Start new sessions: after a reset, an old session knows of work that the worktree does not have."""
+        self._sessions.clear()
+
+
+def _role_of(step: Step) -> Role:
+    return Role.PLANNER if step.number <= Step.FIND_PLAN_FILE.number else Role.EXECUTOR

@@ -15,7 +15,6 @@ from septet.telemetry.metrics import SEAT_WAIT
 from workflows.wire.activity_stubs import LOOK_AT_OTHERS
 from workflows.wire.cancellation import cancel_and_wait, send_signal
 
-_LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
 """The retries of a poll of the work orders that must end first: retries do not grow the history, and the failure's
 message names the wait."""
@@ -27,7 +26,6 @@ class Seat:
     """The seat of one work order among the running work orders."""
 
     def __init__(self) -> None:
-        """Start without a seat."""
         self._board = ""
         self._is_given = False
         self._is_requested = False
@@ -42,7 +40,8 @@ class Seat:
         if await self._wait_for_others(order, task, is_wanted) and await self._request(task, is_wanted):
             await workflow.wait_condition(lambda: self._is_given or not is_wanted())
         if is_wanted():
-            _record_wait(workflow.now() - since)
+            histogram = workflow.metric_meter().create_histogram_float(SEAT_WAIT.name, SEAT_WAIT.help)
+            histogram.record((workflow.now() - since).total_seconds())
             return True
         await self.give_back()
         return False
@@ -72,7 +71,7 @@ class Seat:
             self._looks_again = False
             looking = LOOK_AT_OTHERS.start(
                 look,
-                start_to_close_timeout=_LOOK,
+                start_to_close_timeout=timedelta(minutes=2),
                 retry_policy=_RETRIES,
                 summary=f"after {', '.join(order.after)} ({order.after_until})"[:200],
             )
@@ -103,9 +102,3 @@ class Seat:
     async def _tell_board(self, signal: str, content: SeatRequest | str) -> bool:
         """Signal the board of this queue, or the pipeline; return whether the receiver exists."""
         return await send_signal(self._board or board_id(workflow.info().task_queue), signal, content)
-
-
-def _record_wait(wait: timedelta) -> None:
-    """Record the wait for a seat; the SDK's meter leaves out replays."""
-    histogram = workflow.metric_meter().create_histogram_float(SEAT_WAIT.name, SEAT_WAIT.help)
-    histogram.record(wait.total_seconds())

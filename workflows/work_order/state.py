@@ -13,7 +13,6 @@ from septet.contracts.steps import Progress, StepResult
 from septet.contracts.task import UNCONFINED, Move, Task, TaskError, TaskStep
 from septet.contracts.workspace import Workspace
 from septet.system.timestamps import timestamp
-from workflows.work_order.details import format_details
 
 
 class WorkOrderState:
@@ -26,7 +25,6 @@ class WorkOrderState:
         self.running_step: Step | None = None
         self.history: tuple[Move, ...] = ()
         self._warnings: tuple[str, ...] = ()
-        """The warnings for the next step's row."""
 
     def begin(self, order_id: str, order: WorkOrderInput, now: datetime, waits_in: Stage | None = None) -> None:
         """Record the input; `waits_in` is the stage of the board in which the work order waits."""
@@ -183,10 +181,6 @@ class WorkOrderState:
         error = error and error.of(self.task.id)
         self._move(now, why, who, status=status, stage=stage, findings=(), budget=None, error=error)
 
-    def details(self) -> str:
-        """Return the work order as Markdown, for the web UI."""
-        return format_details(self.task, self.running_step)
-
     def _learn(self, result: StepResult, now: datetime) -> None:
         text = result.result_text
         match result.step:
@@ -215,7 +209,6 @@ class WorkOrderState:
         return (*self.task.rescues, *(new for new in result.rescues if new not in self.task.rescues))
 
     def _move(self, now: datetime, why: str, who: str = "", **values: object) -> None:
-        """Change the task, and record the move from its previous stage."""
         before = self.task.stage.value
         self._change(now, **values)
         self._add_move(before, now, why, who)
@@ -238,7 +231,6 @@ def _update_progress(progress: Progress, **values: object) -> Progress:
 
 
 def _source(workspace: Workspace) -> str:
-    """Return the source of the issue."""
     if workspace.tracker is not None:
         return workspace.tracker.tracker
     return workspace.forge if workspace.issue_number else "text"

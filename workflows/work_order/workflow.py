@@ -17,12 +17,12 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.task import Task, TaskError
     from septet.git.engine.project import with_project
     from workflows.hosts.host_watch import place_call
+    from workflows.pull_request.pull_request import watch_pull_request
+    from workflows.tracker_session import report_failure
     from workflows.wire.cancellation import wait_despite_cancel
     from workflows.wire.failures import AgentEnded, AgentLeft, StepFailed, explain_failure, failure_facts
-    from workflows.wire.run_input import invalid_input, parse_input, takes_raw_input
+    from workflows.wire.inputs import invalid_input, parse_input, takes_raw_input
     from workflows.work_order.execution import WorkOrderBase
-    from workflows.work_order.failure_report import report_failure
-    from workflows.work_order.watch import watch_pull_request
 
 
 @workflow.defn(name="WorkOrder")
@@ -158,16 +158,12 @@ class WorkOrder(WorkOrderBase):
             await self._visit.leave(self._order, self._branch_and_snapshot(), task=self._state.task)
             await self._seat.give_back()
         await self._notifications.settle()
-        if self._decisions.is_of_a_reset:
+        if self._decisions.was_reset:
             await report_failure(self._state.task, self._order.tracker)
         await wait_despite_cancel(workflow.all_handlers_finished)
 
     async def _end_cancelled(self, cause: BaseException) -> None:
-        """Close as cancelled after the agent has ended.
-
-        Raises:
-            asyncio.CancelledError: The work order is closed.
-        """
+        """Close as cancelled after the agent has ended."""
         error = await self._end_agent(cause)
         who, why = self._decisions.end_reason()
         self._close(Status.CANCELLED, Stage.DONE, error, who=who, why=why)

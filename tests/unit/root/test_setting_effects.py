@@ -17,7 +17,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.board.pull_requests import PullRequestActivities
 from activities.host.host import Host
 from activities.turns.budget_openings import openings_of
-from activities.workspaces.sweep_host import terms_of
+from activities.workspaces.hosts import terms_of
 from septet.agents.guest.network import parse_way_out
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.names import Step
@@ -34,7 +34,7 @@ from septet.state import StateDir
 from workers.builds.versions import deployment_config
 from workers.connection.payload_codec import codec_of
 from workers.slots import workflow_cache
-from workers.watching.board import capacity_of
+from workers.watching.reports import capacity_of
 
 ROOT: Final = Path(__file__).parents[3]
 ENTERPRISE: Final = parse_address("https://ghe.example/o/r", home=Path("/home/ada"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from workers.builds.patch_ids import own_patches, patches_below
+from workers.builds.build_id import own_patches, patches_below
 
 ROOT = Path(__file__).resolve().parents[3]
 

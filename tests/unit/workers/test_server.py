@@ -21,9 +21,8 @@ from septet.errors import ServerNotReachedError, UsageError
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect
-from workers.server.capabilities import host_services
 from workers.server.ports import Ports
-from workers.server.preflight import PreflightError, register_search_attributes
+from workers.server.preflight import PreflightError, host_services, register_search_attributes
 from workers.server.server import embedded_server, temporal_program
 from workers.server.server_file import read_server_file
 from workflows.wire.search_attributes import ALL

@@ -19,7 +19,7 @@ from septet.contracts.steps import StepCall
 from septet.settings import Settings
 from septet.system.masking import hide, reveal
 from workers.observing.activity_observer import activity_observer
-from workers.observing.observers import observers
+from workers.observing.runtime import observers
 
 KEY = "a-key-that-no-collector-sees"
 

@@ -1,0 +1,101 @@
+"""One host's activities in a tracker: take an issue, write in its session, and obey people's replies."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.board.comment_commands import Decide, decide_nothing
+from activities.board.intake import take_issue
+from activities.host.cancellation import cancellable_thread
+from activities.host.host import Host
+from septet.contracts.forge_events import CommentCommand
+from septet.contracts.tracker import MessageKind, SessionMessage, SessionPrompted, TakeTrackedIssue, TrackedClaim
+from septet.errors import SeptetError, TrackerUnavailableError
+from septet.system.text import cut
+from septet.trackers.choose import tracker_for
+from septet.trackers.words import cancelled_message, parse_reply, what_is_missing
+
+_LOOKS: Final = 6
+"""The most attempts to read a work order that an issue names: the work order may be about to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerActivities:
+    """The trackers of one host, with its keys."""
+
+    host: Host
+    decide: Decide = decide_nothing
+
+    @activity.defn(name="tell_session")
+    async def tell_session(self, message: SessionMessage) -> None:
+        """Write a message in a session as one activity. Idempotent: an earlier message is found by its key.
+
+        Raises:
+            ApplicationError: The tracker did not answer, or refused.
+        """
+        async with self.host.working():
+            tracker = tracker_for(message.issue.tracker, self.host.settings)
+            await cancellable_thread(self.host.threads.network, tracker.say, message)
+
+    @activity.defn(name="take_tracked_issue")
+    async def take_tracked_issue(self, request: TakeTrackedIssue) -> TrackedClaim:
+        """Take an issue for a workflow, unless it was taken before.
+
+        Idempotent: a workflow that takes the issue again keeps it. Writes an attachment of the issue that names
+        the work order. If settings forbid the issue, this returns the reason and writes nothing.
+
+        Raises:
+            ApplicationError: The tracker did not answer, or refused.
+        """
+        async with self.host.working():
+            return await cancellable_thread(self.host.threads.network, take_issue, self.host, request)
+
+    @activity.defn(name="obey_prompt")
+    async def obey_prompt(self, prompt: SessionPrompted) -> SessionMessage:
+        """Carry out a person's answer in a session, and return the reply.
+
+        Idempotent as decisions are: this repeats no decision of an earlier attempt.
+
+        Raises:
+            ApplicationError: The tracker, the server or a worker did not answer.
+        """
+        async with self.host.working():
+            command = CommentCommand(verb="cancel") if prompt.is_stop else parse_reply(prompt.body)
+            if refusal := what_is_missing(command):
+                return _answer(prompt, refusal, kind="elicitation")
+            tracker = tracker_for(prompt.issue.tracker, self.host.settings)
+            mark = await cancellable_thread(self.host.threads.network, tracker.find_mark, prompt.issue.id)
+            if mark is None:
+                kind: MessageKind = "response" if prompt.is_stop else "error"
+                return _answer(prompt, "No work order has this issue.", kind=kind)
+            await _expect_order(activity.client(), mark.order_id)
+            who = f"{prompt.author} on {prompt.issue.tracker}"
+            try:
+                task = await self.decide(activity.client(), mark.order_id, command, who)
+            except SeptetError as error:
+                if error.retryable:
+                    raise
+                words = " ".join(part for part in (f"`{mark.order_id}`: {error.message}", error.remedy) if part)
+                asks_again = command.verb in {"approve", "reject"}
+                return _answer(prompt, words, kind="elicitation" if asks_again else "thought")
+            if command.verb == "cancel":
+                return cancelled_message(prompt.issue, mark.order_id)
+            return _answer(prompt, f"`{mark.order_id}` is {task.status.value} now.", kind="thought")
+
+
+def _answer(prompt: SessionPrompted, text: str, *, kind: MessageKind) -> SessionMessage:
+    return SessionMessage(issue=prompt.issue, key=f"answer/{prompt.prompt_id}", kind=kind, text=cut(text, 2000))
+
+
+async def _expect_order(client: Client, order_id: str) -> None:
+    """Check that the server has the work order of a marked issue; the work order may be about to start."""
+    try:
+        await client.get_workflow_handle(order_id).describe()
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        if activity.info().attempt < _LOOKS:
+            raise TrackerUnavailableError(f"{order_id} has not started yet.", retry_after_seconds=1) from error

@@ -1,1 +1,0 @@
-"""Judge an agent's answer: the proof of a step, its result and its checkpoint."""

@@ -1,1 +1,0 @@
-"""Take issues, and obey commands in comments."""

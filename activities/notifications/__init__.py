@@ -1,1 +1,0 @@
-"""Reports to people: comments, labels, notifications, and the session of a tracker."""

@@ -1,0 +1,223 @@
+"""The attempts of a host's workers: take over those of a gone worker at once, and find news of the running ones.
+
+When a worker's process ends, its tokens' locks are released. The successor fails the attempts of these tokens, and
+Temporal starts the next attempts, which adopt the agents. The successor also fails the attempts of a process that
+has been stopped for a few seconds; when that process continues, its attempts are superseded. A slow worker keeps
+its attempts.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import structlog
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse
+from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle, Client
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.host.cancellation import activity_handle, bound_to, was_reset
+from activities.host.running_attempts import RunningAttempt, RunningAttempts
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.records import RunKey
+from septet.contracts.names import watched_order
+from septet.janitor.terms import pipeline_of
+from septet.system.lock_holder import LockHolders, read_lock_holders, stopped_holder
+from workers.beside import repeating
+from workers.recovery.tokens import HeldToken, holding_left_token, read_token, tokens_in
+
+LOOK_SECONDS: Final = 1.0
+STOPPED_SECONDS: Final = 4.0
+"""The seconds after which a stopped worker loses its attempts: a cancel must take effect within ten, and a
+debugger's short stop must not count."""
+
+_PASSING: Final = frozenset(
+    {
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.UNKNOWN,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.RESOURCE_EXHAUSTED,
+        RPCStatusCode.ABORTED,
+        RPCStatusCode.INTERNAL,
+        RPCStatusCode.UNAVAILABLE,
+    }
+)
+"""The errors after which a server may accept the token a moment later."""
+
+_log = structlog.get_logger()
+
+
+@asynccontextmanager
+async def taking_over(client: Client, folder: Path, runs: Runs) -> AsyncIterator[None]:
+    """Take over left attempts once before the block, and repeatedly during it."""
+    successor = Successor(client, folder, runs)
+    await successor.look()
+    async with repeating(successor.look, LOOK_SECONDS, "tokens_not_looked_at"):
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """Takes over the attempts that other workers of this host have left."""
+
+    client: Client
+    folder: Path
+    runs: Runs
+    stopped_seconds: float = STOPPED_SECONDS
+    """The seconds that a worker may be stopped without losing its attempts."""
+    _stopped: dict[Path, float] = field(default_factory=dict)
+    """The time when the holder of each token was first seen stopped, by the monotonic clock."""
+
+    async def look(self) -> int:
+        """Fail the attempts of gone workers, and return their number.
+
+        This removes a token that the server does not know, or that is another server's; if the server cannot
+        accept a token now, the token stays for the next call.
+        """
+        taken, holders = 0, read_lock_holders()
+        for path in tokens_in(self.folder):
+            with holding_left_token(path) as left:
+                held = left or (read_token(path) if self._is_stopped(path, holders) else None)
+                if held is None:
+                    continue
+                try:
+                    await self._take(held)
+                    taken += 1
+                except RPCError as refusal:
+                    _log.info("token_not_taken", token=path.name, error=refusal.message)
+                    if refusal.status in _PASSING:
+                        break
+                path.unlink(missing_ok=True)
+        return taken
+
+    async def _take(self, held_token: HeldToken) -> None:
+        """Fail one attempt; if a person has reset the activity meanwhile, set its runs aside."""
+        handle: AsyncActivityHandle = self.client.get_async_activity_handle(task_token=held_token.token)
+        reset = False
+        try:
+            await handle.heartbeat()
+        except AsyncActivityCancelledError as cancelled:
+            reset = cancelled.details is not None and cancelled.details.reset
+        except RPCError as error:
+            unknown = error.status is RPCStatusCode.NOT_FOUND
+            if not (
+                unknown and await was_reset(self.client, held_token.key, held_token.attempt, held_token.started_at)
+            ):
+                raise
+            reset, handle = True, activity_handle(self.client, held_token.key)
+        if reset:
+            await asyncio.to_thread(self._set_aside, held_token.key)
+        await bound_to(held_token.key, handle, self.client).fail(
+            ApplicationError(
+                "The worker that ran it ended, or was stopped.",
+                type="WorkerGone",
+                category=ApplicationErrorCategory.BENIGN,
+            )
+        )
+        _log.info(
+            "taken_over",
+            work_order_id=held_token.key.workflow_id,
+            activity=held_token.key.activity_id,
+            reset=reset,
+        )
+
+    def _set_aside(self, key: RunKey) -> None:
+        """Set an activity's runs aside, in the work order's own workspace or in its pipeline's lanes."""
+        own = watched_order(key.workflow_id)
+        for place_id in self.runs.orders():
+            pipeline = pipeline_of(place_id)
+            if place_id == own or (pipeline is not None and own.startswith(f"{pipeline}-")):
+                self.runs.set_aside(place_id, key)
+
+    def _is_stopped(self, path: Path, holders: LockHolders) -> bool:
+        """Return whether the process that holds a token has been stopped for long."""
+        if stopped_holder(path, holders) is None:
+            self._stopped.pop(path, None)
+            return False
+        since = self._stopped.setdefault(path, time.monotonic())
+        return time.monotonic() - since >= self.stopped_seconds
+
+
+NEWS_SECONDS: Final = 15.0
+"""The seconds between checks: a pause or a reset must reach an agent within 30 s."""
+
+
+def looking_after_attempts(client: Client, attempts: RunningAttempts) -> AbstractAsyncContextManager[None]:
+    """Check for news of this process's attempts every few seconds during the block."""
+    return repeating(AttemptsLook(client, attempts).take, NEWS_SECONDS, "attempts_not_looked_at")
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The server's last description of an activity."""
+
+    transitions: int
+    heartbeat: int
+    """The time of the activity's last heartbeat, in nanoseconds by the server's clock."""
+
+    def explains(self, later: "_Seen") -> bool:
+        beats = 1 if later.heartbeat != self.heartbeat else 0
+        return later.transitions - self.transitions <= beats
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptsLook:
+    """Compares the server's descriptions of one process's attempts with the previous descriptions.
+
+    The server itself pushes at most a cancel. The answer to a heartbeat reports also a pause or a reset, but each
+    heartbeat costs. A description costs nothing, and counts the state transitions of the attempt's workflow. If a
+    transition is not explained by a heartbeat, the attempt sends a heartbeat.
+    """
+
+    client: Client
+    attempts: RunningAttempts
+    rare_seconds: float = NEWS_SECONDS
+    """The longest pause between heartbeats, in seconds, with which an attempt is not checked: its own heartbeats
+    suffice."""
+    _seen: dict[RunningAttempt, _Seen] = field(default_factory=dict)
+
+    async def take(self) -> int:
+        """Make the attempts with news send a heartbeat, and return their number.
+
+        Raises:
+            RPCError: The server does not answer now.
+        """
+        running = [each for each in self.attempts if each.pause.total_seconds() > self.rare_seconds]
+        for ended in self._seen.keys() - set(running):
+            del self._seen[ended]
+        asking = [attempt for attempt in running if await self._is_news(attempt)]
+        for attempt in asking:
+            attempt.ask()
+        return len(asking)
+
+    async def _is_news(self, attempt: RunningAttempt) -> bool:
+        """Return whether the server may have news for an attempt; `True` at an attempt's first check."""
+        described = await self._describe(attempt)
+        activities = described.pending_activities if described is not None else ()
+        pending = next((each for each in activities if each.activity_id == attempt.key.activity_id), None)
+        if described is None or pending is None:
+            return True
+        before = self._seen.get(attempt)
+        seen = _Seen(
+            described.workflow_execution_info.state_transition_count, pending.last_heartbeat_time.ToNanoseconds()
+        )
+        self._seen[attempt] = seen
+        started = pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+        return not started or before is None or not before.explains(seen)
+
+    async def _describe(self, attempt: RunningAttempt) -> DescribeWorkflowExecutionResponse | None:
+        """Return the server's description of an attempt's workflow; `None` for an unknown workflow."""
+        execution = WorkflowExecution(workflow_id=attempt.key.workflow_id, run_id=attempt.key.run_id)
+        request = DescribeWorkflowExecutionRequest(namespace=self.client.namespace, execution=execution)
+        try:
+            return await self.client.workflow_service.describe_workflow_execution(request)
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise

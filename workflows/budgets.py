@@ -1,0 +1,296 @@
+"""The workflows of budgets: the account of each budget, the costs of each project, the pause of each login."""
+
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from septet.budgets.account_amounts import find_unknown_step
+    from septet.budgets.account_book import AccountBook
+    from septet.contracts.amounts import Spending, describe_spending, parse_limit
+    from septet.contracts.budget import (
+        DAY,
+        LONGEST_PAUSE_SECONDS,
+        MEMO,
+        PROJECT,
+        AccountState,
+        AccountView,
+        Grant,
+        LimitCall,
+        QuotaPause,
+        RaiseCall,
+        RaiseView,
+        ReserveCall,
+        SettleCall,
+    )
+    from septet.contracts.costs import CostHistory, CostNotes
+    from septet.costs.cost_book import CostBook
+    from workflows.wire.activity_stubs import READ_ENDED_ACCOUNT
+    from workflows.wire.cancellation import send_signal
+    from workflows.wire.failures import invalid_update, refusal
+    from workflows.wire.inputs import reads_input
+    from workflows.wire.policies import LIST_OPTIONS
+
+_CALLED_AGAIN: Final = timedelta(minutes=2)
+"""The pause before the account signals waiting work orders again if a budget has room: the work order that was
+signalled last may have ended."""
+_QUIET: Final = 0.25
+"""The share of the time between two checks for which an account counts as used after news. A state that was read
+within this time is current: another workflow run could not have begun and ended since."""
+
+
+@workflow.defn(name="Account")
+class Account:
+    """One budget: its limit, its use, its holds, and the work orders that wait for it."""
+
+    @workflow.init
+    def __init__(self, state: AccountState) -> None:
+        """Restore the previous workflow run's state before any signal or update."""
+        self._book = AccountBook(state)
+        self._has_news = True
+        self._last_news = workflow.now()
+        now = workflow.now().timestamp()
+        self._is_known = abs(now - (state.read_at or now)) < state.looked_at_seconds * _QUIET
+
+    @workflow.run
+    async def run(self, state: AccountState) -> AccountState:
+        """Answer until the account is idle, and return its state; the next workflow run starts from that state.
+
+        The account of a project or of the day never ends.
+        """
+        stays = state.scope == DAY or state.scope.startswith(f"{PROJECT}/")
+        if not self._is_known:
+            self._book = AccountBook(await READ_ENDED_ACCOUNT.start(state, **LIST_OPTIONS))
+            self._is_known = True
+        ending = None if stays else asyncio.create_task(self._wait_until_idle(state.looked_at_seconds))
+        while self._has_news or ending is None or not ending.done():
+            self._has_news = False
+            await self._call_waiting()
+            self._show()
+            await self._wait_for_news(ending)
+            if workflow.info().is_continue_as_new_suggested():
+                await workflow.wait_condition(workflow.all_handlers_finished)
+                workflow.continue_as_new(self._book.state)
+        return self._book.state
+
+    @workflow.query(description="The budget: its limit, what was used, and which work orders wait.")
+    def account(self) -> AccountView:
+        """Return the budget as people see it."""
+        return self._book.view
+
+    @workflow.update(description="Whether an agent may start now, and within which limits.")
+    @reads_input("reserve", ReserveCall, by_worker=True)
+    async def reserve(self, call: ReserveCall) -> Grant:
+        """Grant or refuse room; a work order that must wait gets the signal `budget_open`, if it can be listed."""
+        await self._until_known()
+        self._note_news()
+        return self._book.reserve(call, workflow.now())
+
+    @reserve.validator
+    @reads_input("reserve", ReserveCall, by_worker=True)
+    def _may_reserve(self, call: ReserveCall) -> None:
+        """Refuse a call that names no turn."""
+
+    @workflow.signal(description="What a turn used that has ended or paused.")
+    async def settle(self, call: SettleCall) -> None:
+        """Count the use of a turn, once."""
+        await self._until_known()
+        self._note_news()
+        self._book.settle(call, workflow.now())
+
+    @workflow.update(description="Set the limit.")
+    @reads_input("set_limit", LimitCall)
+    async def set_limit(self, call: LimitCall) -> AccountView:
+        """Set the limit; waiting work orders then reserve again."""
+        await self._until_known()
+        return self._set_limit(call, raises=False)
+
+    @set_limit.validator
+    @reads_input("set_limit", LimitCall)
+    def _may_set_limit(self, call: LimitCall) -> None:
+        """Refuse an invalid limit or an unknown step."""
+        _check_step(call)
+
+    @workflow.update(description="Raise the limit by an amount.")
+    @reads_input("raise_limit", RaiseCall)
+    async def raise_limit(self, call: RaiseCall) -> RaiseView:
+        """Raise the limit unless the caller expects another limit; waiting work orders then reserve again."""
+        await self._until_known()
+        is_raised = self._book.is_expected(call)
+        view = self._set_limit(call, raises=True) if is_raised else self._book.view
+        return RaiseView(**dict(view), is_raised=is_raised)
+
+    @raise_limit.validator
+    @reads_input("raise_limit", RaiseCall)
+    def _may_raise_limit(self, call: RaiseCall) -> None:
+        """Refuse an invalid limit, or a limit that cannot be added to the current limit."""
+        _check_step(call)
+        _check_expected(call)
+        message, remedy = self._book.find_mistake(call)
+        if message and self._book.is_expected(call):
+            raise refusal(message, remedy)
+
+    def _set_limit(self, call: LimitCall, *, raises: bool) -> AccountView:
+        self._note_news()
+        self._book.set_limit(call, raises=raises)
+        return self._book.view
+
+    async def _until_known(self) -> None:
+        if not self._is_known:
+            await workflow.wait_condition(lambda: self._is_known)
+
+    def _note_news(self) -> None:
+        self._has_news, self._last_news = True, workflow.now()
+
+    async def _call_waiting(self) -> None:
+        while callers := self._book.take_callers(workflow.now()):
+            scope = self._book.view.scope
+            await asyncio.gather(*(send_signal(order_id, "budget_open", scope) for order_id in callers))
+            if not self._book.calls_more:
+                break
+
+    async def _wait_for_news(self, ending: "asyncio.Task[None] | None") -> None:
+        """Wait for news; if a work order waits, wait at most until the day or a hold ends."""
+        try:
+            await workflow.wait_condition(
+                lambda: (
+                    self._has_news
+                    or (ending is not None and ending.done())
+                    or workflow.info().is_continue_as_new_suggested()
+                ),
+                timeout=self._pause(),
+                timeout_summary="until those that wait are called again",
+            )
+        except TimeoutError:
+            self._book.note_time()
+
+    def _pause(self) -> timedelta | None:
+        """Return the longest pause without news; `None` if no work order waits or nothing changes by itself."""
+        book = self._book
+        if book.calls_again:
+            return _CALLED_AGAIN
+        ends = (book.day_ends_in(workflow.now()), book.hold_ends_in(workflow.now()))
+        return min((end for end in ends if end is not None), default=None)
+
+    async def _wait_until_idle(self, looked_at_seconds: float) -> None:
+        """Wait until no news is recent, no agent may run, and no waiting work order has to be signalled by itself.
+
+        Work orders that wait for a higher limit keep waiting: the raise opens the account again and signals them.
+        """
+        between = timedelta(seconds=looked_at_seconds)
+        while (
+            workflow.now() < self._last_news + between * _QUIET
+            or self._book.has_agents(workflow.now())
+            or self._pause() is not None
+        ):
+            await workflow.sleep(between, summary="is it still used?")
+
+    def _show(self) -> None:
+        view, limit = self._book.view, self._book.state.limit
+        spent = describe_spending(view.spent, limit) if limit is not None else "no limit"
+        waiting = ", ".join(f"`{order_id}`" for order_id in view.waiting)
+        workflow.set_current_details(
+            f"**{view.scope}**: {spent}. {view.running} agents are running, {view.waiting_count} work "
+            "orders are waiting.\n\n"
+            f"In all: {view.total.usd:.2f} USD, {view.total.tokens:,} tokens, {view.total.turns} turns.\n\n"
+            f"Waiting: {waiting or 'none'}"
+        )
+
+
+def _check_step(call: LimitCall) -> None:
+    """Refuse an unknown step; only validators call this, because accepted updates are replayed."""
+    message, remedy = find_unknown_step(call.step)
+    if message:
+        raise invalid_update(f"{message} {remedy}")
+
+
+def _check_expected(call: RaiseCall) -> None:
+    """Refuse an expected limit that is invalid, or not in the form of limits and so equal to no limit."""
+    if not call.expected:
+        return
+    try:
+        limit = parse_limit(call.expected)
+    except ValueError as error:
+        raise invalid_update(f"raise_limit: expected {error}.") from None
+    if str(limit) != call.expected:
+        raise invalid_update(f"raise_limit: expected must be written as {limit}.")
+
+
+_MESSAGES: Final = 500
+"""The messages after which the workflow continues as new: a query on a new worker replays all messages."""
+
+
+@workflow.defn(name="Costs")
+class Costs:
+    """The cost history of one project. The workflow never ends, so the server's retention never removes it."""
+
+    @workflow.init
+    def __init__(self, history: CostHistory) -> None:
+        self._book = CostBook(history)
+        self._messages = 0
+
+    @workflow.run
+    async def run(self, history: CostHistory) -> None:
+        """Record notes until the number of messages calls for a new run."""
+        del history
+        await workflow.wait_condition(
+            lambda: self._messages >= _MESSAGES or workflow.info().is_continue_as_new_suggested()
+        )
+        workflow.continue_as_new(self._book.history)
+
+    @workflow.signal(description="What turns of this project's work orders have used.")
+    def note(self, notes: CostNotes) -> None:
+        """Record the notes; a repeated note counts nothing."""
+        self._book.add(notes.notes)
+        self._messages += 1
+        history, total = self._book.history, Spending()
+        for row in history.rows:
+            total = total.plus(row.use)
+        minutes = total.seconds / 60
+        workflow.set_current_details(
+            f"**{history.project}**: {total.usd:.2f} USD, {total.tokens:,} tokens, {minutes:.0f} minutes, "
+            f"{total.turns} agent runs. {len(history.completed)} completed work orders are kept one by one."
+        )
+
+    @workflow.query(description="All that is known of what this project's work orders have cost.")
+    def costs(self) -> CostHistory:
+        """Return the history."""
+        return self._book.history
+
+
+@workflow.defn(name="Quota")
+class Quota:
+    """The pause of one login: meanwhile no host starts an agent, or calls a forge, with that login."""
+
+    @workflow.init
+    def __init__(self, pause: QuotaPause) -> None:
+        self._pause, self._latest = pause, _latest()
+
+    @workflow.run
+    async def run(self, pause: QuotaPause) -> None:
+        """Wait until the latest reported time of the limit's reset, at most a month after that report."""
+        del pause
+        while (left := min(self._pause.until, self._latest) - workflow.now().timestamp()) > 0:
+            known = self._pause
+            workflow.set_current_details(f"**{known.agent}** is paused: {known.message}")
+            with suppress(TimeoutError):
+                await workflow.wait_condition(
+                    lambda: self._pause != known,  # noqa: B023 -- the condition is checked in this round only
+                    timeout=timedelta(seconds=left),
+                    timeout_summary="until the usage limit resets",
+                )
+
+    @workflow.signal(description="An agent has reached the usage limit of this login.")
+    def pause(self, pause: QuotaPause) -> None:
+        """Wait longer if the limit resets later than known."""
+        if pause.until > self._pause.until:
+            self._pause, self._latest = pause, _latest()
+            workflow.upsert_memo({MEMO: pause})
+
+
+def _latest() -> float:
+    """Return the latest end of a pause that is reported now."""
+    return workflow.now().timestamp() + LONGEST_PAUSE_SECONDS

@@ -1,1 +1,0 @@
-"""The workflows that record amounts: accounts of budgets, costs of projects, pauses of logins."""

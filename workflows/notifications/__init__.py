@@ -1,1 +1,0 @@
-"""The notifications of people about a work order, sent by a workflow that outlives it."""
