@@ -26,7 +26,7 @@ from septet.git.engine.place import Place
 from septet.git.evidence.evidence import current_head
 from septet.git.vault.vault import find, first_and_last, vault_at
 from septet.git.workspace.plan import switch
-from septet.pipelines.forge_issues import read_issues
+from septet.pipelines.issues import read_issues
 from septet.pipelines.records import note, report
 from septet.pipelines.store import store_of
 from septet.system.threads import LOOKS, shielded_thread, stoppable_thread
