@@ -59,10 +59,10 @@ _INTAKES: Final = {
     "remove": _row("start.intake:remove", "start.pipeline_options:RemoveIntakeOptions", "Stop taking issues; work orders that have started continue.", "septet-intake-o-r-1f0c9a2b-9c3d1e"),
 }  # fmt: skip
 _ISSUES: Final = {
-    "add": _row("local_forge.local_forge:add_issue", "local_forge.options:AddIssueOptions", "Add an issue.", "--title 'Totals are wrong' --body 'add(1, 2) gives -1'"),
-    "list": _row("local_forge.local_forge:list_issues", "local_forge.options:LocalListOptions", "List the open issues.", ""),
-    "show": _row("local_forge.local_forge:show_issue", "local_forge.options:OneIssueOptions", "Show an issue with its comments.", "1"),
-    "close": _row("local_forge.local_forge:close_issue", "local_forge.options:OneIssueOptions", "Close an issue.", "1"),
+    "add": _row("decide.local_forge:add_issue", "decide.options:AddIssueOptions", "Add an issue.", "--title 'Totals are wrong' --body 'add(1, 2) gives -1'"),
+    "list": _row("decide.local_forge:list_issues", "decide.options:LocalListOptions", "List the open issues.", ""),
+    "show": _row("decide.local_forge:show_issue", "decide.options:OneIssueOptions", "Show an issue with its comments.", "1"),
+    "close": _row("decide.local_forge:close_issue", "decide.options:OneIssueOptions", "Close an issue.", "1"),
 }  # fmt: skip
 _BUDGETS: Final = {
     "list": _row("decide.budgets:list_budgets", "decide.options:BudgetsOptions", "Show the budgets: what was used, and how many work orders wait.", ""),
@@ -71,15 +71,15 @@ _BUDGETS: Final = {
     "raise": _row("decide.budgets:raise_budget", "decide.options:RaiseBudgetOptions", "Raise a budget by an amount; work orders that wait for it continue.", "wo-42 5usd"),
 }  # fmt: skip
 _PULLS: Final = {
-    "list": _row("local_forge.local_forge:list_pull_requests", "local_forge.options:LocalListOptions", "List the open pull requests.", ""),
-    "show": _row("local_forge.local_forge:show_pull_request", "local_forge.options:OnePullRequestOptions", "Show a pull request: title, branches, state and text.", "1"),
-    "diff": _row("local_forge.local_forge:diff_pull_request", "local_forge.options:OnePullRequestOptions", "Show what a pull request changes, paged and in colours on a terminal.", "1"),
-    "merge": _row("local_forge.local_forge:merge_pull_requests", "local_forge.options:PullRequestsOptions", "Merge pull requests into their base, and bring a clean checkout of the base along.", "1 2"),
-    "close": _row("local_forge.local_forge:close_pull_requests", "local_forge.options:PullRequestsOptions", "Close pull requests without a merge; their branches stay.", "1"),
+    "list": _row("decide.local_forge:list_pull_requests", "decide.options:LocalListOptions", "List the open pull requests.", ""),
+    "show": _row("decide.local_forge:show_pull_request", "decide.options:OnePullRequestOptions", "Show a pull request: title, branches, state and text.", "1"),
+    "diff": _row("decide.local_forge:diff_pull_request", "decide.options:OnePullRequestOptions", "Show what a pull request changes, paged and in colours on a terminal.", "1"),
+    "merge": _row("decide.local_forge:merge_pull_requests", "decide.options:PullRequestsOptions", "Merge pull requests into their base, and bring a clean checkout of the base along.", "1 2"),
+    "close": _row("decide.local_forge:close_pull_requests", "decide.options:PullRequestsOptions", "Close pull requests without a merge; their branches stay.", "1"),
 }  # fmt: skip
 _RESCUES: Final = {
-    "list": _row("recover.rescues:list_rescues", "recover.options:RescuesOptions", "List the rescues on this host.", _ORDER),
-    "restore": _row("recover.rescues:restore", "recover.options:RestoreOptions", "Restore a snapshot, bit for bit, to a new folder. Its `.git` has no hooks or settings of an agent.", "wo-42/0007-rescue --to /tmp/back"),
+    "list": _row("decide.rescues:list_rescues", "decide.options:RescuesOptions", "List the rescues on this host.", _ORDER),
+    "restore": _row("decide.rescues:restore", "decide.options:RestoreOptions", "Restore a snapshot, bit for bit, to a new folder. Its `.git` has no hooks or settings of an agent.", "wo-42/0007-rescue --to /tmp/back"),
 }  # fmt: skip
 GROUPS: Final[Mapping[str, Mapping[str, CommandRow]]] = {
     "Start": {
@@ -115,9 +115,9 @@ GROUPS: Final[Mapping[str, Mapping[str, CommandRow]]] = {
         "retry": _row("decide.decide:retry", "decide.options:RetryOptions", "Continue work orders that failed, were cancelled, are blocked or ended with their plan.", "wo-42 --from implement_plan"),
         "refresh": _row("watch.show:refresh", "watch.options:OneOrderOptions", "Check now what a work order waits for: its pull request, host or predecessors.", _ORDER),
         "rescue": CommandRow(summary="List and restore saved work.", commands=_RESCUES),
-        "doctor": _row("doctor.doctor:doctor", "doctor.options:DoctorOptions", "Check this machine: what is missing, and how to fix it.", "--repo ."),
-        "docs": _row("recover.docs:docs", "recover.options:DocsOptions", "Show a page of the documentation, or list all pages.", "commands"),
-        "host-gone": _row("recover.hosts:host_gone", "recover.options:HostGoneOptions", "Declare a host dead, so that its work orders and pipelines continue elsewhere.", "3f9a2c71d0be", notes="What its agents did since the last checkpoint may be paid for twice."),
+        "doctor": _row("doctor.doctor:doctor", "options:DoctorOptions", "Check this machine: what is missing, and how to fix it.", "--repo ."),
+        "docs": _row("decide.docs:docs", "decide.options:DocsOptions", "Show a page of the documentation, or list all pages.", "commands"),
+        "host-gone": _row("serve.upkeep:host_gone", "decide.options:HostGoneOptions", "Declare a host dead, so that its work orders and pipelines continue elsewhere.", "3f9a2c71d0be", notes="What its agents did since the last checkpoint may be paid for twice."),
     },
     "Serve": {
         "up": _row("serve.up:up", "serve.options:UpOptions", "Run server, worker, page and HTTP API in this terminal, until Ctrl-C.", has_keys=True),

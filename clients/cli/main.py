@@ -6,8 +6,7 @@ from importlib.metadata import version
 
 from clients.cli.commands import HELP, find_command, load
 from clients.cli.parsing.help import print_help
-from clients.cli.terminal.ending import ExitCode, end_with_error
-from clients.cli.terminal.output import echo
+from clients.cli.terminal.output import ExitCode, echo, end_with_error
 from septet.errors import UsageError
 from septet.system.keys import take_keys_out_of_sight
 from septet.system.own_process import end_process, quick_imports, share_heaps

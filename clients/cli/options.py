@@ -4,7 +4,7 @@ A shell waits for these modules at each `--help`, mistake and completion: they i
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from inspect import Parameter as Given
 from inspect import Signature, signature
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, dataclass_transform
@@ -129,3 +129,17 @@ class Server:
 
 
 SERVER: Final = Server()
+
+
+@command_options
+class DoctorOptions:
+    """The options of `septet doctor`."""
+
+    _: KW_ONLY
+    repo: Annotated[
+        str | None, option(metavar="REPO", help="Look at this repository's commands and settings too.")
+    ] = None
+    agent: Annotated[
+        str | None, option("--try", metavar="AGENT", help="Only try this agent, with one short turn.")
+    ] = None
+    server: Server = SERVER

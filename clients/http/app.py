@@ -1,16 +1,20 @@
 """Build the HTTP API, the page and the MCP server as one application."""
 
+import asyncio
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
 from inspect import Parameter, Signature
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, FastAPI, Path
 from fastapi.openapi.utils import get_openapi
 from pydantic.warnings import UnsupportedFieldAttributeWarning
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 from temporalio.service import RPCError
 
 from clients.http import log_stream, reference, webhooks, work_orders
@@ -18,15 +22,57 @@ from clients.http.access import OPEN_PATHS, Guard, MaskedAnswers
 from clients.http.answers import Health
 from clients.http.bodies import Connected, OrderId, PipelineId, json_alone, read_strictly
 from clients.http.problems import Problem, answer_errors, problems, problems_of_a_body
-from clients.mcp.over_http import mcp_route
 from clients.operations.operation import Operation, is_body
-from clients.operations.operations import Operations
+from clients.operations.operations import Operations, OperationsContext, lend
 from clients.operations.order_operations import ORDER_OPERATIONS
 from clients.operations.project_operations import BUDGET_OPERATIONS
 from clients.page.key import deciding_key, new_page_key
 from clients.page.routes import page_router, temporal_ui
 from septet.contracts.intake import IntakeId
 from septet.contracts.replies import Reply
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+PATH: Final = "/mcp"
+
+
+def mcp_route(operations: Operations) -> Route:
+    """Return the route with the tools; the application must guard this route like its other routes."""
+    return Route(PATH, _Endpoint(partial(lend, operations)), include_in_schema=False)
+
+
+@dataclass(slots=True)
+class _Endpoint:
+    """Answers each request without a session, so that the end of a process loses no state between requests."""
+
+    context: OperationsContext
+    _sessions: "Callable[[], StreamableHTTPSessionManager] | None" = None
+    _preparing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        async with self._preparing:  # two that come at once import nothing twice
+            if self._sessions is None:
+                self._sessions = await asyncio.to_thread(_prepare_sessions, self.context)
+        sessions = self._sessions()
+        async with sessions.run():
+            await sessions.handle_request(scope, receive, send)
+
+
+def _prepare_sessions(context: OperationsContext) -> "Callable[[], StreamableHTTPSessionManager]":
+    """Return a factory of sessions; only this function imports the MCP server, because the import takes long."""
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from clients.mcp.server import mcp_server
+
+    return partial(
+        StreamableHTTPSessionManager,
+        mcp_server(context, beside=False),
+        json_response=True,
+        stateless=True,
+    )
+
 
 _PLACES: Final[dict[str, Any]] = {
     "order_id": OrderId,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from fastapi import Depends, Header, HTTPException, Path, Query, Request
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from clients.operations.calls import CancelBody
+from clients.operations.operation import CancelBody
 from clients.operations.operations import Operations
 from clients.starting.tracked_issue import with_issue_of_page
 from septet.agents.clis.registry import ADAPTERS

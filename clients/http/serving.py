@@ -12,12 +12,10 @@ from typing import Final
 import uvicorn
 from starlette.types import ASGIApp
 
-from clients.api_token import api_token
 from clients.http.app import ApiChoices, api_of
-from clients.http.codec import CodecEndpoint, codec_key
-from clients.http.ui_relay import UiRelay, Visitors, relay_client
+from clients.http.temporal_ui import CodecEndpoint, UiRelay, Visitors, codec_key, relay_client
 from clients.operations.operations import Operations
-from clients.page.key import LOOPBACK, new_page_key, page_host, page_link
+from clients.page.key import LOOPBACK, api_token, new_page_key, page_host, page_link
 from septet.contracts.seal import CODEC_PATH
 from septet.errors import UsageError
 from septet.settings import Settings

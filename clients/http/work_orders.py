@@ -1,12 +1,16 @@
 """The routes that the table of operations cannot make, because their bodies or answers have their own schemas."""
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 from http import HTTPStatus
+from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
+from temporalio.service import RPCError
 
 from clients.disk.workspace_view import CommitCount, count_commits
 from clients.http.answers import (
@@ -31,15 +35,46 @@ from clients.http.bodies import (
     json_alone,
 )
 from clients.http.problems import Problem, problems, problems_of_a_body
-from clients.operations.merging import merge as merge_here
 from clients.operations.operations import Operations
 from clients.operations.reading import ENTRIES_AT_ONCE, REQUESTS_AT_ONCE
+from clients.temporal.pull_request_watch import tell_watches
 from clients.temporal.work_orders import OrderFilter
-from septet.contracts.names import Status
+from septet.contracts.names import LOCAL_PULL, Stage, Status
 from septet.contracts.pipeline_view import PipelineReply
 from septet.contracts.replies import RescuesReply, TaskReply
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
+from septet.forges.local.forge import LocalForge
+
+_READS_AFTER_MERGE: Final = 25
+"""The most times that `merge` checks whether the board shows the merge."""
+_READ_SECONDS: Final = 0.2
+
+
+async def merge_here(operations: Operations, order_id: str) -> TaskReply:
+    """Merge the pull request of a work order, and return the work order.
+
+    Raises:
+        RefusedTransitionError: The pull request is not of a repository on this machine.
+        ForgeError: The pull request is no longer open, or conflicts with its base.
+    """
+    orders = operations.orders
+    task = await orders.get(order_id)
+    pull = LOCAL_PULL.fullmatch(task.pr_url or "")
+    if pull is None:
+        where = f"its pull request is {task.pr_url}" if task.pr_url else "it has no pull request yet"
+        remedy = "Merge it on its own forge." if task.pr_url else "Wait for its last step."
+        raise RefusedTransitionError(f"{order_id} cannot be merged here: {where}.", remedy=remedy)
+    forge = LocalForge(Path(unquote(pull["path"])), operations.git_env)
+    merged = await asyncio.to_thread(forge.merge_pull_request, int(pull["number"]))
+    with suppress(RPCError):  # the watch polls the pull request anyway
+        await tell_watches(operations.client, merged.url)
+    for _ in range(_READS_AFTER_MERGE):
+        if (task := await orders.get(order_id)).stage is not Stage.REVIEW:
+            break
+        await asyncio.sleep(_READ_SECONDS)
+    return TaskReply(task=task)
+
 
 MOST_HOURS: Final = 100_000
 _ORDERS: Final = "/agent-work-orders"

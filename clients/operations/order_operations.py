@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
-from clients.operations.calls import (
+from clients.operations.operation import (
     FAILED_STEP,
     NO_REASON,
     WAITING_PLAN,
@@ -16,10 +16,11 @@ from clients.operations.calls import (
     CancelBody,
     FewRows,
     Limit,
+    Operation,
+    OrderId,
     RejectBody,
     RestoreBody,
 )
-from clients.operations.operation import Operation, OrderId
 from clients.operations.operations import Operations
 from clients.starting.tracked_issue import with_issue_of_page
 from clients.temporal.board import TASKS_AT_ONCE

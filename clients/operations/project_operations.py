@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from clients.operations.calls import (
+from clients.operations.operation import (
     NO_REASON,
     AddBody,
     After,
@@ -14,9 +14,10 @@ from clients.operations.calls import (
     IssueBody,
     Limit,
     LimitBody,
+    Operation,
+    PipelineId,
     RaiseBody,
 )
-from clients.operations.operation import Operation, PipelineId
 from clients.operations.operations import Operations
 from clients.temporal.budgets import BUDGETS_AT_ONCE
 from clients.temporal.pipelines import PIPELINES_AT_ONCE, PipelineDecision

@@ -9,8 +9,7 @@ from typing import Final
 from temporalio.client import WorkflowExecutionDescription
 
 from clients.disk.log_cache import LogCache
-from clients.disk.network_requests import network_of, refused_in_setup, refused_to
-from clients.disk.runs import runs_of
+from clients.disk.runs import network_of, refused_in_setup, refused_to, runs_of
 from clients.disk.workspace_view import WorkspaceView, base_of, fails_on_base
 from clients.executions.waits import pending_step
 from clients.operations.under_way import StepUnderWay

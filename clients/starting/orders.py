@@ -14,8 +14,7 @@ from clients.starting.agents import (
     first_agent,
     worker_agents,
 )
-from clients.starting.checks import check_agents, check_folder, checked_order
-from clients.starting.issues import check_start
+from clients.starting.checks import check_agents, check_folder, check_start, checked_order
 from clients.starting.repository_path import with_host
 from clients.starting.tracked_issue import expect_team, find_order, id_of_issue, with_issue_of
 from clients.temporal.costs import CostClient

@@ -17,7 +17,7 @@ from typing import Any, Final
 from fakes.septet_command import PROGRAMS, Ended, Septet
 from fakes.unreached import unreached
 
-from clients.cli.terminal.ending import ExitCode
+from clients.cli.terminal.output import ExitCode
 from clients.http.app import api_of
 from clients.mcp.tools import TOOLS
 from septet.settings import Settings

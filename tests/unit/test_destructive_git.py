@@ -78,7 +78,7 @@ MAY_DESTROY = {
     # Removes the state of earlier demos, whose work orders are of a sample repository.
     "clients/cli/start/demo.py": ("shutil.rmtree(used.parent, ignore_errors=True)",),
     # Removes the home and the run of a trial of `septet doctor --try`, which belongs to no work order.
-    "clients/cli/doctor/agent_trial.py": (
+    "clients/cli/doctor/agent_checks.py": (
         "shutil.rmtree(runtime.runs.folder_of(order_id), ignore_errors=True)",
         "shutil.rmtree(home, ignore_errors=True)",
     ),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from temporalio.client import Client
 
-from clients.cli.doctor.clock_check import clock_checks
+from clients.cli.doctor.server_checks import clock_checks
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -1,17 +1,182 @@
 """The commands of decisions on work orders; the history of a work order shows who decided."""
 
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from typing import Final, Literal, TypeVar
 
-from clients.cli.decide.bulk import ManyOrders, check_choice
-from clients.cli.decide.options import ApproveOptions, CancelOptions, MoveOptions, RejectOptions, RetryOptions
-from clients.cli.live.task_reply import reply_at_end, reply_of_move, reply_of_task
+from clients.cli.decide.options import (
+    ApproveOptions,
+    CancelOptions,
+    MoveOptions,
+    OrderChoice,
+    RejectOptions,
+    RetryOptions,
+)
+from clients.cli.render.board import show_list
+from clients.cli.render.live_view import read_line
+from clients.cli.render.task_reply import reply_at_end, reply_of_move, reply_of_task
 from clients.cli.render.work_order import show_decision
+from clients.cli.terminal.console import console
 from clients.cli.terminal.reply import CommandReply
+from clients.error_reply import error_reply
+from clients.operations.operations import Operations
+from clients.starting.repository_path import whole_path
+from clients.temporal.work_orders import OrderFilter
 from septet.contracts.decisions import MoveCall, RetryCall, Target, parse_decision
-from septet.contracts.names import SHA256, Step
-from septet.errors import UsageError
+from septet.contracts.names import SHA256, Status, Step
+from septet.contracts.replies import TaskReply, TasksReply
+from septet.contracts.task import Task
+from septet.errors import SeptetError, UsageError
 from septet.settings import load_settings
+
+Verb = Literal["retry", "cancel", "approve"]
+_AT_ONCE: Final = 8
+_PAGE: Final = 1000
+_STATES: Final = {"retry": "failed", "cancel": "", "approve": "waiting"}
+"""The status of the work orders that a verb chooses without ids; an empty text means all open work orders."""
+
+
+def check_choice(
+    ids: Sequence[str], choice: OrderChoice, error_type: str | None = None, single: Sequence[str] = ()
+) -> None:
+    """Check that the ids or the filters choose work orders clearly.
+
+    Args:
+        ids: The named work orders.
+        choice: The filters of other work orders.
+        error_type: The filter of the error.
+        single: The given options that allow only one work order.
+
+    Raises:
+        UsageError: Neither ids nor filters, or both, choose work orders; or an option allows only one work order.
+    """
+    is_chosen = bool(choice.everything or choice.repo or choice.agent or error_type)
+    if not ids and not is_chosen:
+        remedy = "Name one or more, such as wo-42, or choose some: --all, --repo REPO or --agent AGENT."
+        raise UsageError("No work order is named.", remedy=remedy)
+    if ids and is_chosen:
+        raise UsageError("Work orders are named and chosen at once.", remedy="Leave out the ids, or the options.")
+    if single and len(ids) != 1:
+        raise UsageError(f"{single[0]} is for one work order.", remedy="Name one, or leave the option out.")
+
+
+@dataclass(frozen=True, slots=True)
+class ManyOrders:
+    """One decision on many work orders. A refusal by one work order does not stop the decision on the others."""
+
+    operations: Operations
+    verb: Verb
+    act: "Callable[[Task], Awaitable[TaskReply]]"
+    """The function that carries out the decision on one work order."""
+
+    async def decide(
+        self, ids: Sequence[str], choice: OrderChoice, error_type: str | None = None, *, as_json: bool
+    ) -> CommandReply:
+        """Show the chosen work orders, and decide on each work order after the person confirms."""
+        tasks, refusals = await _each(ids or await self._chosen_ids(choice, error_type), self._look)
+        if not ids and self.verb == "approve":
+            tasks = [task for task in tasks if task.waits_for_a_decision]
+        if not as_json and (tasks or not refusals):
+            show_list(TasksReply(tasks=tuple(tasks)), "", is_filtered=True)
+        is_done = bool(tasks) and (choice.yes or (not as_json and await self._is_wanted(len(tasks))))
+        if is_done:
+            meant = {task.id: task for task in tasks}
+
+            async def act(order_id: str) -> Task:
+                return (await self.act(meant[order_id])).task
+
+            tasks, failures = await _each(meant, act)
+            refusals |= failures
+        return self._reply(tasks, refusals, is_done=is_done)
+
+    async def _look(self, order_id: str) -> Task:
+        """Return a work order: for an approval from a worker, else from the server, which needs no worker."""
+        orders = self.operations.orders
+        if self.verb == "approve":
+            return await orders.get(order_id)
+        task = await orders.without_worker(await orders.describe(order_id))
+        if self.verb == "cancel" and task.is_closed:
+            raise orders.refusal_of_cancel(task)
+        return task
+
+    async def _chosen_ids(self, choice: OrderChoice, error_type: str | None) -> list[str]:
+        """Return the ids of the work orders that match the filters."""
+        state, after = _STATES[self.verb], ""
+        tasks: list[Task] = []
+        which = OrderFilter(
+            status=Status(state) if state else None,
+            is_open=not state,
+            agent=choice.agent,
+            repository=whole_path(choice.repo) if choice.repo else "",
+        )
+        while True:
+            page = await self.operations.orders.list(which, limit=_PAGE, after=after)
+            tasks += page.tasks
+            if page.next is None:
+                break
+            after = page.next
+        return [
+            task.id
+            for task in tasks
+            if error_type is None or (task.error is not None and task.error.type == error_type)
+        ]
+
+    async def _is_wanted(self, count: int) -> bool:
+        """Prompt for a confirmation and return the answer; without a terminal, print how to confirm."""
+        these, word = f"these {count}" if count > 1 else "this one", ""
+        if sys.stdin.isatty():
+            console().print(f"{self.verb.capitalize()} {these}? [y/N] ", end="", markup=False)
+            word = await read_line(sys.stdin.fileno()) or ""
+        if word.lower() in {"y", "yes"}:
+            return True
+        console().print(f"Nothing was done. To {self.verb} {these}, add --yes.", soft_wrap=True)
+        return False
+
+    def _reply(self, tasks: "Sequence[Task]", refusals: dict[str, SeptetError], *, is_done: bool) -> CommandReply:
+
+        errors, failure = [], None
+        for order_id, error in refusals.items():
+            errors.append({"id": order_id, **error_reply(error).error.model_dump(mode="json")})
+            failure = failure or type(error)(_name_order(order_id, error.message), remedy=error.remedy)
+        payload = {"done": is_done, "tasks": [task.model_dump(mode="json") for task in tasks], "errors": errors}
+
+        def show() -> None:
+            for task in tasks if is_done else ():
+                console().print(f"{task.id} is {task.status.value}.", soft_wrap=True, markup=False)
+            for each in errors[1:]:  # the command itself shows the first one
+                console().print(
+                    _name_order(each["id"], each["message"]), style="red", soft_wrap=True, markup=False
+                )
+
+        return CommandReply(payload, show, failure)
+
+
+def _name_order(order_id: str, message: str) -> str:
+    """Return a message that begins with the id of its work order, unless the message already does."""
+    return message if message.startswith(f"{order_id} ") else f"{order_id}: {message}"
+
+
+async def _each(
+    ids: Iterable[str], act: "Callable[[str], Awaitable[Task]]"
+) -> "tuple[list[Task], dict[str, SeptetError]]":
+    """Carry out the decision on a few work orders at a time, and return the results and the refusals."""
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(order_id: str) -> "Task | SeptetError":
+        async with places:
+            try:
+                return await act(order_id)
+            except SeptetError as error:
+                return error
+
+    each = list(dict.fromkeys(ids))
+    results = dict(zip(each, await asyncio.gather(*map(one, each)), strict=True))
+    refusals = {order_id: result for order_id, result in results.items() if isinstance(result, SeptetError)}
+    return [result for result in results.values() if not isinstance(result, SeptetError)], refusals
+
 
 Word = TypeVar("Word", bound=StrEnum)
 

@@ -1,11 +1,13 @@
 """The options of the commands that decide about work."""
 
 from dataclasses import KW_ONLY
+from pathlib import Path
 from typing import Annotated, Final
 
 from clients.cli.options import (
     SERVER,
     Id,
+    Json,
     Next,
     Server,
     Wait,
@@ -182,3 +184,106 @@ class RaiseBudgetOptions:
         option("--expected", metavar="LIMIT", help="Add nothing if the limit is no longer this one."),
     ] = ""
     server: Server = SERVER
+
+
+@command_options
+class RescuesOptions:
+    """The options of `septet rescue list`."""
+
+    order_id: Annotated[str | None, argument(metavar="ID", help="Only this work order's.")] = None
+    _: KW_ONLY
+    everything: Annotated[bool, option("--all", help="Include checkpoints.")] = False
+    as_json: Json = False
+
+
+@command_options
+class RestoreOptions:
+    """The options of `septet rescue restore`."""
+
+    snapshot: Annotated[
+        str,
+        argument(
+            metavar="SNAPSHOT", help="Its name, as `rescue list` shows it.", completer=completed_by("snapshots")
+        ),
+    ]
+    _: KW_ONLY
+    to: Annotated[Path, option(metavar="DIR", help="A new or empty folder.")]
+    as_json: Json = False
+
+
+@command_options
+class DocsOptions:
+    """The options of `septet docs`."""
+
+    page: Annotated[
+        str | None,
+        argument(metavar="PAGE", help="A page, such as commands.", completer=completed_by("pages")),
+    ] = None
+    _: KW_ONLY
+    as_json: Json = False
+
+
+@command_options
+class HostGoneOptions:
+    """The options of `septet host-gone`."""
+
+    host: Annotated[str, argument(metavar="HOST", help="The host's id, as `septet worker` prints it.")]
+    _: KW_ONLY
+    server: Server = SERVER
+
+
+Repo = Annotated[
+    str | None, option("--repo", metavar="PATH", help="The repository. [default: that of this folder]")
+]
+
+
+@command_options
+class AddIssueOptions:
+    """The options of `septet issue add`."""
+
+    _: KW_ONLY
+    title: Annotated[str, option(metavar="TEXT", help="The issue's title.")]
+    repo: Repo = None
+    body: Annotated[str, option(metavar="TEXT", help="The issue's body.")] = ""
+    label: Annotated[list[str] | None, option(metavar="LABEL", help="A label; can be repeated.")] = None
+    as_json: Json = False
+
+
+@command_options
+class LocalListOptions:
+    """The options of the commands that list issues or pull requests."""
+
+    _: KW_ONLY
+    repo: Repo = None
+    everything: Annotated[bool, option("--all", help="Include closed ones.")] = False
+    as_json: Json = False
+
+
+@command_options
+class OneIssueOptions:
+    """The options of the commands that show or close an issue."""
+
+    number: Annotated[int, argument(metavar="N", help="The issue's number.", least=1)]
+    _: KW_ONLY
+    repo: Repo = None
+    as_json: Json = False
+
+
+@command_options
+class OnePullRequestOptions:
+    """The options of the commands that show a pull request."""
+
+    number: Annotated[int, argument(metavar="N", help="The pull request's number.", least=1)]
+    _: KW_ONLY
+    repo: Repo = None
+    as_json: Json = False
+
+
+@command_options
+class PullRequestsOptions:
+    """The options of the commands that merge or close pull requests."""
+
+    numbers: Annotated[list[int], argument(metavar="N", help="The pull requests' numbers.", least=1)]
+    _: KW_ONLY
+    repo: Repo = None
+    as_json: Json = False

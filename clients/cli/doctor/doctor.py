@@ -8,9 +8,7 @@ from typing import Final
 from rich.text import Text
 from temporalio.client import Client
 
-from clients.cli.doctor.agent_checks import agent_checks
-from clients.cli.doctor.agent_trial import try_agent
-from clients.cli.doctor.clock_check import clock_checks
+from clients.cli.doctor.agent_checks import agent_checks, try_agent
 from clients.cli.doctor.machine_checks import (
     OWN_NAME,
     WORKER,
@@ -21,10 +19,15 @@ from clients.cli.doctor.machine_checks import (
     summary,
     without_missing_agents,
 )
-from clients.cli.doctor.options import DoctorOptions
 from clients.cli.doctor.repository_check import repository_findings
-from clients.cli.doctor.seal_checks import seal_checks
-from clients.cli.doctor.worker_checks import host_checks, own_worker_check, workers_check
+from clients.cli.doctor.server_checks import (
+    clock_checks,
+    host_checks,
+    own_worker_check,
+    seal_checks,
+    workers_check,
+)
+from clients.cli.options import DoctorOptions
 from clients.cli.terminal.console import console
 from clients.cli.terminal.output import wrap
 from clients.cli.terminal.reply import CommandReply

@@ -48,7 +48,7 @@ def scenarios(incomplete: str) -> list[str]:
 
 def pages(incomplete: str) -> list[str]:
     """Return the pages of the documentation that begin with a text."""
-    return _starting(load("clients.cli.recover.docs:pages")(), incomplete)
+    return _starting(load("clients.cli.decide.docs:pages")(), incomplete)
 
 
 def snapshots(incomplete: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Print the board for people, once or after each change."""
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Sequence
 from datetime import timedelta
 from typing import Final
@@ -11,15 +12,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from clients.cli.render.columns import GAP, table_of
-from clients.cli.render.work_order import LONGEST_CELL, STYLE_OF, cut_to_line, issue_of, notes_on
+from clients.cli.render.tables import GAP, age_of, table_of
+from clients.cli.render.work_order import LONGEST_CELL, STYLE_OF, cut_to_line, issue_of, notes_on, status_of
 from clients.cli.terminal.console import console
 from clients.cli.terminal.output import notify, print_json, wrap
 from clients.cli.terminal.reply import CommandReply
 from clients.operations.absence import Absence, outlast
 from clients.operations.operations import Operations
 from septet.contracts.names import Stage
-from septet.contracts.replies import BoardReply
+from septet.contracts.replies import BoardReply, TasksReply
 from septet.contracts.task import Task
 from septet.system.preview import printable
 
@@ -144,3 +145,45 @@ async def _boards(
             last = look
             yield look
         await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (loop.time() - began)))
+
+
+_LIST_HEADINGS: Final = ("id", "state", "age", "agent", "issue", "title")
+_TITLE: Final = 200
+_LIST_GIVES: Final = ((5, 12), (4, 8), (3, 0), (5, 0), (4, 0), (2, 0))
+"""The columns that shrink, in order, with least widths: title, issue, age, agent. Id and state stay whole."""
+
+
+def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
+    """Print each work order on a line, in a pipe with tabs between the columns.
+
+    Args:
+        answer: The work orders.
+        nobody: The notice that no worker runs, which only a terminal shows; or an empty text.
+        is_filtered: Whether the request had a filter.
+    """
+    out = console()
+    if not answer.tasks and not is_filtered:
+        out.print(
+            "There are no work orders yet. Start one: septet run --title 'What is wrong' --wait", soft_wrap=True
+        )
+    elif not answer.tasks:
+        out.print("There are no such work orders.")
+    elif not out.is_terminal:
+        for task in answer.tasks:
+            sys.stdout.write("\t".join(printable(cell) for cell in _list_row(task)) + "\n")
+    else:
+        out.print(table_of([_list_cells(task) for task in answer.tasks], out.width, _LIST_GIVES, _LIST_HEADINGS))
+        if nobody:
+            out.print(Text(wrap(nobody, out.width), style="yellow"), soft_wrap=True)
+    if answer.next is not None:
+        out.print(Text(f"There are more: add --after {answer.next}", style="dim"), soft_wrap=True)
+
+
+def _list_cells(task: Task) -> tuple[Text, ...]:
+    identity, status, *cells = _list_row(task)
+    return (Text(identity, style="bold"), Text(status, style=STYLE_OF.get(status, "")), *map(Text, cells))
+
+
+def _list_row(task: Task) -> tuple[str, ...]:
+    age, title = age_of(task.created_at), cut_to_line(task.title, _TITLE)
+    return (task.id, status_of(task), age, task.assigned_agent or "", issue_of(task), title)

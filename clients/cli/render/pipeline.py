@@ -12,8 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from clients.cli.render.ages import age_of
-from clients.cli.render.columns import GAP, fit, table_of
+from clients.cli.render.tables import GAP, age_of, fit, table_of
 from clients.cli.terminal.console import console
 from clients.cli.terminal.output import notify
 from clients.executions.pipeline_rows import counts_of

@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from clients.cli.render.columns import GAP
 from clients.cli.render.logs import headline
+from clients.cli.render.tables import GAP
 from clients.cli.terminal.console import console
 from clients.operations.under_way import StepUnderWay
 from septet.contracts.names import LOCAL_PULL, Stage, Status

@@ -4,7 +4,7 @@ import signal
 
 from clients.cli.serve.options import McpOptions
 from clients.cli.terminal.reply import CommandReply
-from clients.login_keys import hide_login_keys
+from clients.cli.terminal.serving import hide_login_keys
 from clients.mcp.server import serve_stdio
 from clients.operations.operations import Connection
 from septet.settings import load_settings

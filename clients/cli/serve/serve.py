@@ -4,9 +4,8 @@ from clients.cli.serve.options import ServeOptions
 from clients.cli.terminal.browser import show_page_link
 from clients.cli.terminal.output import print_json, say
 from clients.cli.terminal.reply import CommandReply
-from clients.cli.terminal.stop_signals import StopSignals
+from clients.cli.terminal.serving import StopSignals, hide_login_keys
 from clients.http.serving import Door, serve_api
-from clients.login_keys import hide_login_keys
 from septet.settings import load_settings
 from septet.state import StateDir
 from workers.observing.logs import set_up_logs

@@ -8,16 +8,14 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any, Final
 
-from clients.api_token import api_token
 from clients.cli.doctor.machine_checks import SCENARIO, check_scenario
 from clients.cli.serve.options import UpOptions
 from clients.cli.terminal.browser import show_page_link
 from clients.cli.terminal.output import print_json, say
-from clients.cli.terminal.program import septet_elsewhere
 from clients.cli.terminal.reply import CommandReply
-from clients.cli.terminal.stop_signals import StopSignals, reply_at_stop
+from clients.cli.terminal.serving import StopSignals, reply_at_stop, septet_elsewhere
 from clients.operations.operations import Operations
-from clients.page.key import page_host
+from clients.page.key import api_token, page_host
 from clients.temporal.comment_commands import comment_decisions
 from clients.temporal.intakes import intakes_of
 from clients.temporal.work_orders import OrderFilter, WorkOrders

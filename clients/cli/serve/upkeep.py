@@ -1,10 +1,13 @@
 """Commands for administrators: builds, copies of a host, and keys that seal."""
 
+from dataclasses import asdict
 from typing import Final
 
+from clients.cli.decide.options import HostGoneOptions
 from clients.cli.serve.options import BackupOptions, NewKeyOptions, PromoteOptions
 from clients.cli.terminal.output import echo, say
 from clients.cli.terminal.reply import CommandReply
+from clients.temporal.hosts import give_up
 from septet.backup import Backup as Copy
 from septet.backup import back_up
 from septet.keys.key_ring import new_key_line
@@ -69,3 +72,21 @@ async def new_key(options: NewKeyOptions) -> CommandReply:
     """Print a new key as a line for the file that SEPTET_SEAL_KEYS_FILE names."""
     line = new_key_line(options.key_id)
     return CommandReply({"line": line}, lambda: echo(line))
+
+
+_NAMED: Final = 5
+
+
+async def host_gone(options: HostGoneOptions) -> CommandReply:
+    """Declare a host dead, so that its work orders and pipelines continue elsewhere."""
+    told = await give_up(await connect(load_settings(), address=options.server.address), options.host)
+    orders, pipelines = told.work_orders, told.pipelines
+    names = [*orders, *(f"pipeline {each}" for each in pipelines)]
+    show = f"septet show {orders[0]}" if orders else f"septet pipeline show {pipelines[0]}"
+    text = (
+        f"Host {options.host} is marked as gone for {', '.join(names)}.\n"
+        f"With a checkpoint remote they continue on another host; without one they wait for this one: {show}"
+    )
+    if told.unanswered:
+        text += f"\nNo worker answered for {name_some(told.unanswered, _NAMED)}: repeat the command later."
+    return CommandReply({"host": options.host, **asdict(told)}, lambda: say(text))

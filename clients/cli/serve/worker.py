@@ -7,7 +7,7 @@ from temporalio.client import Client
 from clients.cli.serve.options import WorkerOptions
 from clients.cli.terminal.output import print_json, say
 from clients.cli.terminal.reply import CommandReply
-from clients.cli.terminal.stop_signals import StopSignals, reply_at_stop
+from clients.cli.terminal.serving import StopSignals, reply_at_stop
 from clients.temporal.comment_commands import comment_decisions
 from clients.temporal.intakes import intakes_of
 from septet.settings import Settings, load_settings

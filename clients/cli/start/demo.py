@@ -14,13 +14,12 @@ from rich.live import Live
 from rich.text import Text
 
 from clients.cli.doctor.machine_checks import check_scenario
-from clients.cli.live.task_reply import WorkOrderFailedError
+from clients.cli.render.task_reply import WorkOrderFailedError
 from clients.cli.render.work_order import show_task, task_view
 from clients.cli.start.options import DemoOptions
 from clients.cli.terminal.console import console
-from clients.cli.terminal.program import septet_here
 from clients.cli.terminal.reply import CommandReply
-from clients.cli.terminal.stop_signals import StopSignals
+from clients.cli.terminal.serving import StopSignals, septet_here
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for

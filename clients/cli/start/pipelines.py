@@ -1,6 +1,11 @@
 """`septet pipeline`: one agent plans many issues, and other agents implement the plans."""
 
-from typing import Final
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from pydantic import ValidationError
 
 from clients.cli.render.dry_run import show_pipeline_dry_run
 from clients.cli.render.pipeline import (
@@ -12,10 +17,10 @@ from clients.cli.render.pipeline import (
     show_results,
 )
 from clients.cli.render.work_order import show_commands, show_estimate
-from clients.cli.start.pipeline_input import pipeline_input
 from clients.cli.start.pipeline_options import (
     DecideOnPipelineOptions,
     OnePipelineOptions,
+    PipelineOptions,
     PipelinesOptions,
     ReplanOptions,
     SkipOptions,
@@ -25,11 +30,62 @@ from clients.cli.start.run import reviews_of
 from clients.cli.terminal.console import console
 from clients.cli.terminal.output import notify
 from clients.cli.terminal.reply import CommandReply
+from clients.starting.repository_path import repository_here, whole_path
 from clients.temporal.pipelines import PipelineDecision
+from septet.contracts.pipeline import PipelineInput
 from septet.contracts.pipeline_view import IssueStatus, PipelineReply, PipelineStatus, PipelineView
-from septet.errors import SeptetError
+from septet.contracts.wording import find_odd_text, reason_of
+from septet.errors import InvalidInputError, SeptetError, UsageError
+from septet.pipelines.issues import read_issue_file
 from septet.settings import load_settings
 from septet.system.text import name_some
+
+
+def pipeline_input(options: PipelineOptions) -> PipelineInput:
+    """Return the pipeline's input.
+
+    Raises:
+        UsageError: The repository or the issues are not clear.
+        NotFoundError: The file cannot be read.
+        InvalidInputError: A value is wrong; the message names the option.
+    """
+    if sum(way is not None for way in (options.issues, options.label, options.file)) != 1:
+        remedy = "Give one of --issues N,N,…, --label L, or --file F."
+        raise UsageError("It is not clear which issues are meant.", remedy=remedy)
+    fields = {name: value for name, value in asdict(options).items() if value is not None}
+    for name in ("repo", "issues", "file", "id"):
+        fields.pop(name, None)
+    fields["repository"] = whole_path(options.repo) if options.repo else repository_here("--repo REPO")
+    if options.issues is not None:
+        fields["issues"] = _numbers(options.issues)
+    if options.file is not None:
+        fields["issues"] = [issue.model_dump(mode="json") for issue in read_issue_file(options.file)]
+    try:
+        return PipelineInput.model_validate_json(json.dumps(fields), extra="forbid")
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        raise InvalidInputError(_wrong_option(find_odd_text(fields) or details[0])) from error
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip().removeprefix("#") for part in text.split(",")]
+    wrong = next((part for part in parts if not (part.isascii() and part.isdigit() and int(part))), None)
+    if wrong is not None:
+        remedy = "Write the numbers with commas between them: --issues 1,2,3. Texts come with --file."
+        message = f"--issues: {wrong!r} is not the number of an issue." if wrong else "--issues is empty."
+        raise UsageError(message, remedy=remedy)
+    return [int(part) for part in parts]
+
+
+def _wrong_option(error: Mapping[str, Any]) -> str:
+    """Return a message with the wrong option and the reason."""
+    reason = reason_of(error)
+    if not error["loc"]:
+        return f"The options do not fit together: {reason}."
+    name = str(error["loc"][0])
+    option = "--repo" if name == "repository" else f"--{name.replace('_', '-')}"
+    return f"{option} {reason}."
+
 
 _NAMED: Final = 10
 

@@ -1,12 +1,21 @@
 """The console of rich: lines that people copy break only between words."""
 
 import re
+import shlex
+import sys
+from collections.abc import Iterable
 from typing import Any, Final
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.text import Text
 
 from clients.cli.terminal.output import wrap
+from clients.patches import files_of
+from septet.contracts.replies import PlanReply
+from septet.contracts.views import DiffView
+from septet.settings import load_settings
+from septet.system import processes
+from septet.system.preview import printable
 
 _FACT: Final = re.compile(r" {0,2}[a-z]+(?: [a-z]+)?  +(?=\S)")
 _LONGEST_NAME: Final = 16
@@ -44,3 +53,59 @@ def _indent_of(line: str) -> int:
 def console() -> Console:
     """Return rich's console for stdout: colours only on a terminal, none with NO_COLOR."""
     return Terminal(highlight=False, soft_wrap=False)
+
+
+_PAGER: Final = "less"
+_STYLES: Final = {"added": "green", "removed": "red", "place": "cyan", "note": "dim", "same": ""}
+_CUT: Final = "… only the beginning is shown."
+
+
+def page_plan(answer: PlanReply) -> None:
+    """Print a plan, under its path and SHA-256."""
+    lines = [Text(printable(answer.plan.path), style="bold")]
+    if answer.plan_sha256:
+        lines.append(Text(f"SHA-256 {answer.plan_sha256}", style="dim"))
+    lines += [Text(""), Text(printable(answer.plan.text).rstrip())]
+    show_paged([*lines, *([] if answer.plan.whole else [Text(_CUT, style="dim")])])
+
+
+def page_diff(diff: DiffView) -> None:
+    """Print a patch: in colours on a terminal, and in git's format in a pipe."""
+    if console().is_terminal and not diff.files:
+        console().print("Nothing has changed yet.")
+        return
+    page_patch(diff.patch, whole=diff.whole)
+
+
+def page_patch(patch: str, *, whole: bool = True) -> None:
+    """Print a patch: in colours on a terminal, and in git's format in a pipe."""
+    if not console().is_terminal:
+        sys.stdout.write(printable(patch))
+        return
+    lines: list[Text] = []
+    for file in files_of(patch):
+        lines.append(Text(printable(file.path), style="bold"))
+        lines += [Text(printable(line.text), style=_STYLES[line.kind]) for line in file.lines]
+    show_paged([*lines, *([] if whole else [Text(_CUT, style="dim")])])
+
+
+def show_paged(parts: Iterable[RenderableType]) -> None:
+    """Print texts, on a terminal through `$PAGER` or `less`; `less` ends at once if the texts fit."""
+    out, environ = console(), load_settings().environ
+    pager = shlex.split(environ.get("PAGER") or _PAGER)
+    if not out.is_terminal or not pager or pager[0] == "cat":
+        _print(out, parts)
+        return
+    page = Console(highlight=False, force_terminal=True, color_system="standard" if out.color_system else None)
+    with page.capture() as shown:
+        _print(page, parts)
+    try:
+        env = {"LESS": "FRX", "LV": "-c", **environ}
+        processes.run_on_terminal(pager, env=env, stdin=shown.get().encode())
+    except OSError:  # the pager does not exist
+        sys.stdout.write(shown.get())
+
+
+def _print(out: Console, parts: Iterable[RenderableType]) -> None:
+    for part in parts:
+        Console.print(out, part, soft_wrap=isinstance(part, Text), crop=False)  # keep a file's line whole

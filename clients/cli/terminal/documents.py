@@ -7,7 +7,7 @@ from rich.constrain import Constrain
 from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.text import Text
 
-from clients.cli.terminal.pager import show_paged
+from clients.cli.terminal.console import show_paged
 
 _WIDEST: Final = 100
 """The most columns of a readable line."""

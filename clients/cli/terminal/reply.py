@@ -7,8 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 
 from clients.cli.commands import load
-from clients.cli.terminal.ending import ExitCode, end_with_error, exit_code_of
-from clients.cli.terminal.output import drop_stdout, keep_stdout_for_json, print_error, print_json
+from clients.cli.terminal.output import (
+    ExitCode,
+    drop_stdout,
+    end_with_error,
+    exit_code_of,
+    keep_stdout_for_json,
+    print_error,
+    print_json,
+)
 from septet.errors import SeptetError
 
 if TYPE_CHECKING:
@@ -86,7 +93,7 @@ def _print_reply(answer: CommandReply, *, as_json: bool) -> None:
 
 def _end_with_reply(error: Exception, code: ExitCode, *, as_json: bool, is_service: bool) -> NoReturn:
     body = _reply_of(error).error
-    if is_service and not as_json and load("clients.cli.terminal.service_log:log_end")(body):
+    if is_service and not as_json and load("clients.cli.terminal.serving:log_end")(body):
         raise SystemExit(code)
     end_with_error(body.type, body.message, body.remedy, code, as_json=as_json)
 

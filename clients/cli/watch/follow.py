@@ -6,18 +6,17 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from typing import Final
 
-from clients.cli.live.live_view import LiveView
-from clients.cli.live.task_reply import failure_of
-from clients.cli.render.logs import LogText
-from clients.cli.render.network import show_network
+from clients.cli.render.live_view import LiveView
+from clients.cli.render.logs import LogText, show_network
+from clients.cli.render.task_reply import failure_of
 from clients.cli.render.watch import show_end
 from clients.cli.terminal.console import console
 from clients.cli.terminal.output import notify, print_json
 from clients.cli.terminal.reply import CommandReply
+from clients.cli.terminal.serving import hide_login_keys
 from clients.cli.watch.options import LogsOptions, OneOrderOptions
 from clients.disk.agent_logs import AgentLogs
-from clients.disk.network_requests import network_of
-from clients.login_keys import hide_login_keys
+from clients.disk.runs import network_of
 from clients.operations.absence import PATIENCE, Absence, outlast_wait
 from clients.operations.operations import Operations, connect_operations
 from septet.contracts.replies import LogsReply, TaskReply, WatchReply

@@ -3,12 +3,11 @@
 import shlex
 from urllib.parse import unquote, urlsplit
 
-from clients.api_token import api_token
 from clients.cli.terminal.browser import open_address, open_page
 from clients.cli.terminal.output import echo
 from clients.cli.terminal.reply import CommandReply
 from clients.cli.watch.options import OpenOptions
-from clients.page.key import page_host, page_link
+from clients.page.key import api_token, page_host, page_link
 from septet.contracts.names import LOCAL_PULL
 from septet.errors import NotFoundError, UsageError
 from septet.settings import Settings, load_settings

@@ -4,22 +4,54 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from clients.cli.live.task_reply import reply_of_task
-from clients.cli.render.board import follow_board, show_board
-from clients.cli.render.costs import show_costs
-from clients.cli.render.detail import show_detail
-from clients.cli.render.listing import show_list
-from clients.cli.render.network import show_refusals
-from clients.cli.render.steps import show_rounds, show_steps
+from rich.table import Table
+from rich.text import Text
+
+from clients.cli.render.board import follow_board, show_board, show_list
+from clients.cli.render.detail import show_detail, show_rounds, show_steps
+from clients.cli.render.logs import show_refusals
+from clients.cli.render.tables import span_of
+from clients.cli.render.task_reply import reply_of_task
 from clients.cli.render.work_order import notes_on
-from clients.cli.terminal.pager import page_diff, page_plan
+from clients.cli.terminal.console import console, page_diff, page_plan
 from clients.cli.terminal.reply import CommandReply
 from clients.cli.watch.options import BoardOptions, CostsOptions, OneOrderOptions, OrdersOptions
 from clients.starting.repository_path import whole_path
 from clients.temporal.work_orders import OrderFilter
+from septet.contracts.amounts import Spending, usd_text
 from septet.contracts.names import Status
+from septet.contracts.replies import CostsReply
 from septet.costs.cost_book import first_week
 from septet.errors import UsageError
+from septet.system.preview import printable
+from septet.system.text import count_noun
+
+
+def show_costs(reply: CostsReply) -> None:
+    """Print the use of each group on a line, and the sum."""
+    out = console()
+    if not reply.costs:
+        out.print("Nothing has been counted yet: that takes up to five minutes, or a completed work order.")
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in (reply.by, "USD", "tokens", "time", "agent runs"):
+        table.add_column(heading, justify="left" if heading == reply.by else "right", overflow="fold")
+    unnamed = "the workers' own" if reply.by == "login" else "not named"
+    for group in reply.costs:
+        table.add_row(printable(group.name) or unnamed, *_cells(group.use))
+    if len(reply.costs) > 1:
+        table.add_row(Text("total", style="bold"), *_cells(reply.total))
+    out.print(table)
+    if reply.scripted:
+        out.print(Text("Tokens and dollars of the agent `scripted` are made up.", style="dim"), soft_wrap=True)
+    if reply.total.unpriced:
+        runs = count_noun(reply.total.unpriced, "agent run")
+        out.print(f"{runs} reported no cost; such runs count as 0 USD.", soft_wrap=True)
+
+
+def _cells(use: Spending) -> tuple[str, ...]:
+    return usd_text(use.usd), f"{use.tokens:,}", span_of(use.seconds), str(use.turns)
+
 
 _AGE: Final = re.compile(r"(?P<number>[1-9][0-9]{0,4})(?P<unit>[mhdw])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}

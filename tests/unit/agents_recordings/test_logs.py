@@ -12,7 +12,7 @@ from fakes.agent_streams import CLIS
 from fakes.run_records import RECORD
 
 from clients.disk.agent_logs import AgentLogs
-from clients.disk.network_requests import refused_in_setup
+from clients.disk.runs import refused_in_setup
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.runs.logs import note_written
 from septet.state import StateDir

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fakes.unreached import unreached
 
-from clients.cli.render.budgets import show_budget, show_budgets
+from clients.cli.decide.budgets import show_budget, show_budgets
 from clients.temporal.budgets import whole_scope
 from septet.contracts.budget import AccountView, LimitCall
 from septet.contracts.replies import BudgetsReply

@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 from fakes.command_lines import given_to, leaves, options_of
 
-from clients.cli.start.order_input import order_input
-from clients.cli.start.pipeline_input import pipeline_input
+from clients.cli.start.pipelines import pipeline_input
+from clients.cli.start.run import order_input
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.wire import Wire

@@ -7,9 +7,8 @@ import pytest
 from rich.console import Console
 
 from clients.cli.render.pipeline import PipelineLines, next_commands, picture, show_pipeline
-from clients.cli.start.pipeline_input import pipeline_input
 from clients.cli.start.pipeline_options import PipelineOptions
-from clients.cli.start.pipelines import failure_of
+from clients.cli.start.pipelines import failure_of, pipeline_input
 from clients.executions.pipeline_rows import counts_of, view_of_input
 from septet.contracts.facts import FileChange
 from septet.contracts.lanes import Lane

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.unreached import away
 
-from clients.cli.terminal.ending import ExitCode, exit_code_of
+from clients.cli.terminal.output import ExitCode, exit_code_of
 from clients.cli.terminal.reply import CommandReply, reply
 from septet.errors import (
     AlreadyRunningError,

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 
-from clients.cli.doctor.seal_checks import keys_check, unsealed_check
+from clients.cli.doctor.server_checks import keys_check, unsealed_check
 from clients.executions.seals import SCHEDULE, SealUse
 
 OLD, NEW = frozenset({"old"}), frozenset({"new"})

@@ -5,9 +5,8 @@ from rich.console import Console
 
 from clients.cli.render import board as board_tables
 from clients.cli.render import work_order
-from clients.cli.render.detail import show_detail
-from clients.cli.render.network import show_refusals
-from clients.cli.render.steps import show_steps
+from clients.cli.render.detail import show_detail, show_steps
+from clients.cli.render.logs import show_refusals
 from clients.cli.terminal.console import console
 from clients.operations.under_way import StepUnderWay
 from clients.page.rendering import text_of

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from clients.cli.doctor.worker_checks import builds_check
+from clients.cli.doctor.server_checks import builds_check
 from clients.executions.messages import START_WORKER
 from workers.builds.deployment import UNVERSIONED, Routing
 

@@ -3,7 +3,7 @@
 import pytest
 from rich.text import Text
 
-from clients.cli.render.columns import fit
+from clients.cli.render.tables import fit
 from clients.cli.terminal.console import Terminal
 from clients.cli.terminal.output import wrap
 

@@ -9,15 +9,15 @@ from typing import Final, Literal
 
 from temporalio.service import RPCError
 
-from clients.cli.local_forge.options import (
+from clients.cli.decide.options import (
     AddIssueOptions,
     LocalListOptions,
     OneIssueOptions,
     OnePullRequestOptions,
     PullRequestsOptions,
 )
+from clients.cli.terminal.console import page_patch
 from clients.cli.terminal.output import echo
-from clients.cli.terminal.pager import page_patch
 from clients.cli.terminal.reply import CommandReply
 from clients.starting.repository_path import repository_here
 from clients.temporal.pull_request_watch import tell_watches

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from clients.cli.recover.options import RescuesOptions, RestoreOptions
+from clients.cli.decide.options import RescuesOptions, RestoreOptions
 from clients.cli.terminal.console import console
 from clients.cli.terminal.output import say
 from clients.cli.terminal.reply import CommandReply

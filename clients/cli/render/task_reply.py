@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 from rich.console import Console
 from rich.text import Text
 
-from clients.cli.live.live_view import LiveView, stopped_waiting
+from clients.cli.render.live_view import LiveView, stopped_waiting
 from clients.cli.render.watch import show_end
 from clients.cli.render.work_order import (
     next_commands,

@@ -1,15 +1,30 @@
 """Stop the commands that serve on a signal, and name the agents that continue to run."""
 
 import asyncio
+import json
+import shlex
+import shutil
 import signal
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 from types import FrameType
 from typing import Final, Self
 
 from clients.cli.terminal.output import say
 from clients.cli.terminal.reply import CommandReply
+from septet.agents.clis.adapter import Machine
+from septet.agents.clis.registry import ADAPTERS
 from septet.agents.runs.folders import Run
+from septet.agents.runs.homes import hide_keys_of
+from septet.contracts.task import TaskError
+from septet.errors import SeptetError
+from septet.settings import Settings, load_settings
+from septet.system.masking import mask
+from septet.system.timestamps import timestamp
+from workers.observing.logs import logs_are_json
 
 _ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -78,3 +93,44 @@ def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
         verb = f"`{start}` again takes {'them' if len(living) > 1 else 'it'} over"
         say(f"{verb}. Then `septet cancel {' '.join(orders)}` ends the work, and keeps it in a rescue.", err=True)
     return CommandReply(is_printed=True)
+
+
+def septet_here(environ: Mapping[str, str]) -> str:
+    """Return the word for `septet` in this terminal: its path if it is not on PATH."""
+    return "septet" if shutil.which("septet", path=environ.get("PATH")) else _own_path()
+
+
+def septet_elsewhere(settings: Settings) -> str:
+    """Return the word for `septet` in another terminal, which lacks this process's variables."""
+    environ = settings.environ
+    active = environ.get("VIRTUAL_ENV", "")
+    found = shutil.which("septet", path=environ.get("PATH"))
+    is_everywhere = found is not None and not (active and Path(found).is_relative_to(active))
+    is_named = "state_dir" in settings.model_fields_set
+    state = f"SEPTET_STATE_DIR={shlex.quote(str(settings.state_dir))} " if is_named else ""
+    return f"{state}{'septet' if is_everywhere else _own_path()}"
+
+
+def _own_path() -> str:
+    return shlex.quote(str(Path(sys.executable).parent / "septet"))
+
+
+def log_end(error: TaskError) -> bool:
+    """Log an error that ends this service, and return `True`; if a person reads the logs, only return `False`."""
+    try:
+        settings = load_settings()
+    except SeptetError:  # the settings are the error
+        settings = None
+    if not logs_are_json(settings):
+        return False
+    event = {"event": "ended_by_error", **error.model_dump(), "level": "error"}
+    line = json.dumps({**event, "timestamp": timestamp(datetime.now(UTC))}, ensure_ascii=False)
+    sys.stderr.write(mask(line) + "\n")
+    return True
+
+
+def hide_login_keys(settings: Settings) -> None:
+    """Mask the keys that the files contain now; call it again after a login is refreshed."""
+    machine = Machine(settings.environ, settings.agent_programs)
+    for adapter in ADAPTERS.values():
+        hide_keys_of(adapter, machine)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from clients.cli.commands import load
-from clients.cli.recover.options import DocsOptions
+from clients.cli.decide.options import DocsOptions
 from clients.cli.terminal.output import echo
 from clients.cli.terminal.reply import CommandReply
 from septet.errors import NotFoundError

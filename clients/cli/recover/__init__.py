@@ -1,1 +1,0 @@
-"""The commands that recover work: rescue, docs and host-gone."""
