@@ -79,10 +79,7 @@ def lanes_of(state: StateDir, order_id: str) -> list[str]:
 def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
     """Return the name of a work order's workspace on this host: the work order's id, or its last lane.
 
-    Args:
-        state: The state directory of this host.
-        order_id: The work order.
-        now: Whether a lane counts only if no later work order has used the lane.
+    With `now`, a lane counts only if no later work order has used the lane.
     """
     if (state.workspaces / order_id).exists():
         return order_id
@@ -97,11 +94,8 @@ def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
 def owner_of(state: StateDir, place_id: str, moment: str, *, begins: bool = False) -> str:
     """Return the work order that had a workspace at a moment, or the workspace's own name if unknown.
 
-    Args:
-        state: The state directory of this host.
-        place_id: The workspace: a work order's id, or a lane's.
-        moment: The moment, as ISO 8601 in UTC.
-        begins: Whether a work order begins in the workspace at the moment, before its first run.
+    The workspace is a work order's or a lane's; the moment is ISO 8601 in UTC. With `begins`, a work order begins
+    in the workspace at the moment, before its first run.
     """
     if pipeline_of(place_id) is None:
         return place_id
@@ -159,12 +153,6 @@ def _mark(folder: Path) -> _Mark:
 
 def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | None = None) -> NetworkReply:
     """Return the network requests of set-up, then of each run, oldest first; empty on a host without the runs.
-
-    Args:
-        state: The state directory of this host.
-        order_id: The work order.
-        offset: The number of requests to skip.
-        limit: The most requests to return; `None` for all.
 
     Raises:
         InvalidInputError: No work order can have that id.

@@ -26,11 +26,7 @@ async def page_of(
 ) -> tuple[list[WorkflowExecution], str | None]:
     """Return a page of a query's rows, and the word for the next page; the word is `None` after the last page.
 
-    Args:
-        client: The client.
-        query: A query in Temporal's list filter.
-        after: The word that the call for the page before returned; empty for the first page.
-        limit: The most rows.
+    `after` is the word that the call for the page before returned; empty for the first page.
 
     Raises:
         NotFoundError: `after` is not the word of a page.
@@ -90,9 +86,7 @@ def page_token(word: str) -> bytes | None:
 async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecution]:
     """Return the last run of each work order that was reset, by the work order's id.
 
-    Args:
-        client: The client.
-        query: Another condition that begins with `AND`; empty for no other condition.
+    `query` is empty, or another condition that begins with `AND`.
 
     Raises:
         RPCError: The server refused.

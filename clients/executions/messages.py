@@ -121,10 +121,7 @@ class WorkflowCalls:
     async def query(self, name: str, kind: type[Answer], within_seconds: float = _WITHIN_SECONDS) -> Answer:
         """Return the workflow's answer to a query.
 
-        Args:
-            name: The query.
-            kind: The type of the answer.
-            within_seconds: The longest wait, in seconds; without this bound, the server would wait half a minute.
+        Without the bound, the server would wait half a minute.
 
         Raises:
             NotFoundError: The workflow does not exist.
@@ -150,11 +147,7 @@ class WorkflowCalls:
     ) -> Result | None:
         """Send an update and return its result; `None` if the accepted update has no result within 20 s.
 
-        Args:
-            name: The update.
-            decision: The update's argument.
-            kind: The type of the result.
-            update_id: The update's id; a run of the workflow accepts each id once.
+        A run of the workflow accepts each `update_id` once.
 
         Raises:
             RefusedTransitionError: The workflow refuses the update, or has closed.

@@ -91,11 +91,7 @@ def _with_columns(task: Task, row: WorkflowExecution) -> Task:
 
 
 async def _task_of_memo(row: WorkflowExecution) -> Task | None:
-    """Return the task in a row's memo; `None` if an older version wrote none.
-
-    Raises:
-        SealedError: This process lacks the key of the memo.
-    """
+    """Return the task in a row's memo; `None` if an older version wrote none."""
     try:
         return Task.model_validate_json(await memo_json(row, MEMO) or b"null")
     except ValidationError:

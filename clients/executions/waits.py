@@ -42,10 +42,8 @@ def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
 async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_try: bool = False) -> str | None:
     """Return what a work order waits for: a plan, or an activity with its last failure's message; else `None`.
 
-    Args:
-        description: The workflow's description.
-        tells_next_try: Whether to add the number of attempts and the time of the next attempt, so that the text
-            changes with each attempt.
+    With `tells_next_try`, the text has the number of attempts and the time of the next attempt, so that it changes
+    with each attempt.
     """
     columns = description.typed_search_attributes
     if (columns.get(STATUS), columns.get(STAGE)) == (Status.WAITING, Stage.EXECUTING):

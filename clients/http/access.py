@@ -143,9 +143,6 @@ async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes |
     """Return the body; `None` for a body that is larger than the limit, whatever length its header names.
 
     This reads and drops some bytes above the limit: a client that still writes would not read the refusal.
-
-    Raises:
-        ClientDisconnect: The caller closed the connection before the whole body arrived.
     """
     if "content-length" not in headers and "transfer-encoding" not in headers:
         return b""

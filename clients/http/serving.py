@@ -161,9 +161,6 @@ def _listen(door: Door) -> Iterator[list[socket.socket]]:
     """Listen at a door; on loopback, listen by IPv6 too, because browsers try IPv6 first for the page's name.
 
     If another user listened by IPv6, a browser would send the page's key to that user.
-
-    Raises:
-        UsageError: The port is taken, or the host is no address of this machine.
     """
     with ExitStack() as stack:
         listeners = [stack.enter_context(_listener(socket.AF_INET, door.host, door))]

@@ -125,11 +125,7 @@ async def transform(codec: SealingCodec, request: Request) -> Response:
 
 
 async def _body(request: Request) -> bytes:
-    """Return the body.
-
-    Raises:
-        ValueError: The body is too large.
-    """
+    """Return the body."""
     body = b""
     async for chunk in request.stream():
         body += chunk

@@ -111,11 +111,7 @@ def _can_all_pass(task: Task) -> bool:
 
 
 def _key(detail: DetailReply, subject: str) -> str:
-    """Return the key of a work order's question, derived from the question's subject and its moment.
-
-    Raises:
-        ServerNotReachedError: No worker has reported the question or the moment.
-    """
+    """Return the key of a work order's question, derived from the question's subject and its moment."""
     task, last = detail.task, detail.history[-1] if detail.history else None
     is_known = bool(task.steps) or task.budget is not None  # the row has the budget alone
     if last is None or last.to != task.stage or not is_known:

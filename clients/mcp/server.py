@@ -37,9 +37,7 @@ a person. A step takes minutes: look again after a while, not at once."""
 def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
     """Return the server, which connects to Temporal only when an agent calls a tool.
 
-    Args:
-        connect: The context of the operations.
-        beside: Whether the agent started the server, in the agent's own folder.
+    With `beside`, the agent started the server, in the agent's own folder.
     """
 
     @cache

@@ -192,11 +192,7 @@ class TaskMethods:
 
     @asynccontextmanager
     async def _operations(self) -> AsyncIterator[Operations]:
-        """Yield the operations on work orders.
-
-        Raises:
-            MCPError: The request cannot be carried out.
-        """
+        """Yield the operations on work orders."""
         try:
             async with self.connect() as operations:
                 yield operations
@@ -206,12 +202,7 @@ class TaskMethods:
 
 
 def _read(kind: type[Params], context: Context) -> Params:
-    """Return the parameters of a request by a client that declared the extension.
-
-    Raises:
-        MCPError: The client did not declare the extension, or its protocol does not have the method.
-        ValidationError: The parameters are not valid.
-    """
+    """Return the parameters of a request by a client that declared the extension."""
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         raise MCPError(METHOD_NOT_FOUND, "Method not found", context.method)
     if not _declares_tasks(context):

@@ -75,9 +75,7 @@ class AgentTool:
     def read(self, arguments: Mapping[str, Any], *, beside: bool = False) -> StrictWire:
         """Return the input with these arguments.
 
-        Args:
-            arguments: The arguments as the agent sent them.
-            beside: Whether the agent works in the folder of this process: a repository may be a relative path.
+        With `beside`, the agent works in the folder of this process: a repository may be a relative path.
 
         Raises:
             InvalidInputError: The arguments do not fit the tool; the message names the first wrong argument.

@@ -68,10 +68,7 @@ async def outlast(
 ) -> AsyncGenerator[Seen, None]:
     """Yield the items of a watch; start the watch again after each absence of the server.
 
-    Args:
-        looks: The function that starts the watch.
-        absence: The record of the current absence, with the longest duration of an absence.
-        tell: The function that shows the notice of an absence, called once for each absence.
+    `tell` shows the notice of an absence, once for each absence.
 
     Raises:
         ServerNotReachedError: The server refuses, or has been away for too long.

@@ -140,11 +140,7 @@ class OrderReading:
     ) -> LogsReply:
         """Return the log entries of a work order's agents on this host.
 
-        Args:
-            order_id: The work order.
-            after: The id of the last entry that the caller has.
-            offset: The number of entries to skip after the entry `after`.
-            limit: The most entries to return.
+        `after` is the id of the last entry that the caller has; `offset` skips entries after that entry.
 
         Raises:
             NotFoundError: The work order does not exist, or its steps ran on another host.
@@ -162,11 +158,6 @@ class OrderReading:
     ) -> NetworkReply:
         """Return the network requests of a work order's agents and checks on this host.
 
-        Args:
-            order_id: The work order.
-            offset: The number of requests to skip.
-            limit: The most requests to return; `None` for all.
-
         Raises:
             NotFoundError: The work order does not exist.
         """
@@ -178,9 +169,7 @@ class OrderReading:
     def watch(self, order_id: str, *, patience: timedelta = timedelta(0)) -> Watch:
         """Return the watch of a work order.
 
-        Args:
-            order_id: The work order.
-            patience: The longest absence of the server during the watch.
+        `patience` is the longest absence of the server during the watch.
         """
         view = WorkspaceView(self.state, self.git_env, order_id)
         return Watch(self.orders, view, self.nobody_works_on, patience=patience)

@@ -73,11 +73,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 def page_router(operations: Operations, key: str | None, ui: TemporalUi | None, who: str) -> APIRouter:
     """Return the page's routes.
 
-    Args:
-        operations: The operations on work orders and pipelines.
-        key: The page's key; `None` admits every browser.
-        ui: Temporal's own web UI, if known.
-        who: The name that histories show for decisions on the page.
+    A `key` of `None` admits every browser. `who` is the name that histories show for decisions on the page.
     """
     page, access = _Views(operations, ui, who), PageAccess(key)
 

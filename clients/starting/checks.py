@@ -33,10 +33,7 @@ def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple
 
     The notice includes a mistake in the checkout's settings, so that people can correct it before the commit.
 
-    Args:
-        folder: The checkout.
-        read: The base's file of settings; `None` if the base has none.
-        branch: The base's name.
+    `read` is the base's file of settings; `None` if the base has none.
     """
     try:
         written = (folder / SETTINGS_PATH).read_bytes()
@@ -61,9 +58,7 @@ def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple
 def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
     """Check a work order, and return it with its title on one line and its repository as an address.
 
-    Args:
-        order: The input.
-        is_here: Whether the workers see the disk of this machine; otherwise paths are not checked.
+    Unless the workers see the disk of this machine (`is_here`), paths are not checked.
 
     Raises:
         InvalidInputError: The repository or the agent does not exist; the message names it.
@@ -82,9 +77,7 @@ def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
 def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput":
     """Check a pipeline, and return it with its repository as an address.
 
-    Args:
-        order: The input.
-        is_here: Whether the workers see the disk of this machine; otherwise paths are not checked.
+    Unless the workers see the disk of this machine (`is_here`), paths are not checked.
 
     Raises:
         InvalidInputError: The repository or an agent does not exist; the message names it.

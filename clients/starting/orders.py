@@ -78,11 +78,8 @@ class Starting:
     ) -> StartReply:
         """Check a work order for mistakes, start it, and estimate its cost.
 
-        Args:
-            order: The input; its stage decides whether the work order waits on the board first.
-            order_id: The id; generated when absent.
-            key: The key of a repeat: calls with the same key and input return the same work order.
-            again: Whether to start another work order for an issue that has an open work order.
+        The input's stage decides whether the work order waits on the board first. Calls with the same `key` and
+        input return the same work order.
 
         Raises:
             InvalidInputError: The repository, the agent, or a work order in `after` does not exist.

@@ -111,11 +111,7 @@ class PipelineOperations:
     ) -> Estimate:
         """Return a pipeline's estimate from earlier work orders.
 
-        Args:
-            order: The pipeline's input.
-            agents: The planner's and the executor's agent.
-            work: The remaining work of each issue; empty if the issues are not known yet.
-            is_rest: Whether part of the pipeline is done already.
+        `work` is the remaining work of each issue; empty if the issues are not known yet.
         """
         if not work:
             return Estimate(

@@ -34,9 +34,7 @@ def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryRefer
     If a folder `o/r` exists here, the text names the folder; otherwise it names the repository on GitHub. Any
     other path is a path on this machine.
 
-    Args:
-        text: The text.
-        folder: The base of a relative path; this process's folder when absent.
+    `folder` is the base of a relative path; this process's folder when absent.
     """
     text, folder = text.strip(), folder or Path.cwd()
     if not text.startswith((".", "/", "~", "-")) and not _is_folder(folder, text):
@@ -84,8 +82,7 @@ def enclosing_repository(folder: Path) -> Path | None:
 def repository_here(how: str) -> str:
     """Return the path of the repository around this process's folder.
 
-    Args:
-        how: The way to name another repository, for the remedy.
+    `how` is the way to name another repository, for the remedy.
 
     Raises:
         UsageError: The folder is in no repository.

@@ -126,11 +126,7 @@ class BoardRows:
     ) -> TaskPage:
         """Return a page of rows.
 
-        Args:
-            project: The only project of the rows; `None` for all projects.
-            after: The `next` of the page before.
-            limit: The most rows.
-            since: Omit rows that were done before this time.
+        `since` omits rows that were done before this time.
 
         Raises:
             NotFoundError: `after` is the `next` of no page.

@@ -77,9 +77,7 @@ class BudgetClient:
 
         An account that was opened again appears once, at the place of its open run.
 
-        Args:
-            after: The `next` of the page before.
-            limit: The most budgets other than the budgets of the day and of projects.
+        `limit` does not count the budgets of the day and of projects.
 
         Raises:
             NotFoundError: `after` is the `next` of no page.
@@ -111,9 +109,7 @@ class BudgetClient:
     async def raise_limit(self, scope: str, call: LimitCall) -> RaiseReply:
         """Raise a budget by an amount, so that work that waits for it continues.
 
-        Args:
-            scope: The budget's name.
-            call: The amount. A `RaiseCall` may name the limit that the caller saw; another limit is not raised.
+        A `RaiseCall` may name the limit that the caller saw; another limit is not raised.
 
         Raises:
             InvalidInputError: `scope` is not the name of a budget, or the step is unknown.
@@ -149,11 +145,7 @@ class BudgetClient:
     async def _ask_all(self, accounts: Sequence[tuple[str, str]]) -> Sequence[AccountView]:
         """Return the accounts' views, without silent accounts and without runs that a later run replaced.
 
-        Args:
-            accounts: The scope of each account, and the id of its run; the id is empty for an open run.
-
-        Raises:
-            ServerNotReachedError: An account did not answer, nor did any account of its batch or an earlier batch.
+        The id of an account's run is empty for an open run.
         """
         views = list[AccountView]()
         for first in range(0, len(accounts), _AT_ONCE):

@@ -65,12 +65,7 @@ def _again(task: Task) -> str:
 
 
 async def _is_done(orders: WorkOrders, order_id: str, command: CommentCommand, info: activity.Info) -> bool:
-    """Return whether an earlier attempt carried out a command.
-
-    Raises:
-        RefusedTransitionError: A person has continued the work order since; the command is not about the new work.
-        NotFoundError: The work order is gone.
-    """
+    """Return whether an earlier attempt carried out a command."""
     if await orders.was_reset_since(order_id, info.scheduled_time):
         if command.verb != "retry":
             remedy = "Give the command again to apply it to the work that follows."

@@ -38,10 +38,7 @@ class CostClient:
     async def show(self, by: CostKey, since: str = "", project: str = "") -> CostsReply:
         """Return the use by project, step, agent, login, model or week: the dearest group first; weeks in order.
 
-        Args:
-            by: The key of the groups.
-            since: The first week to count, or an age such as `4w`; all weeks when empty.
-            project: The only project to count; all projects when empty.
+        `since` is the first week to count, or an age such as `4w`; all weeks when empty.
 
         Raises:
             InvalidInputError: `since` is neither a week nor an age.

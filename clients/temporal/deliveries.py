@@ -45,10 +45,7 @@ _MOST_ROWS: Final = 10_000
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
     """Make the watches of a pull request that an agent follows check it now, and return the ids of the watches.
 
-    Args:
-        client: The client.
-        event: The event on the pull request or on its commit.
-        digest: The identity of the event's delivery.
+    `digest` is the identity of the event's delivery.
 
     Raises:
         RPCError: The server refused.
@@ -111,9 +108,7 @@ class Deliveries:
     async def take(self, event: ForgeEvent | None, digest: str) -> WebhookReply:
         """Start or notify the workflows that act on an event, and return their ids.
 
-        Args:
-            event: The event of a signed delivery; `None` if Septet does not act on such events.
-            digest: The delivery's identity.
+        `digest` is the delivery's identity; `event` is `None` if Septet does not act on such events.
 
         Raises:
             ServerNotReachedError: The server refused; the forge may send the event again.

@@ -47,11 +47,6 @@ class AbandonedHost:
 async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHIN) -> AbandonedHost:
     """Report a dead host to all workflows on it, and return their ids.
 
-    Args:
-        client: The client.
-        host: The host's id.
-        within: The longest wait for a worker's answer.
-
     Raises:
         NotFoundError: No running work order is on that host, and no lane of a pipeline.
         ServerNotReachedError: The server refused, or no worker has answered.

@@ -163,12 +163,7 @@ class IntakeClient:
         return await self.client.get_schedule_handle(name).describe()
 
     async def _input(self, description: ScheduleDescription) -> IntakeInput:
-        """Return the input of an intake.
-
-        Raises:
-            NotFoundError: The schedule is not Septet's.
-            SealedError: This process lacks the key of the input.
-        """
+        """Return the input of an intake."""
         try:
             content = await read_json(self.client.data_converter, _inputs_of(description)[0])
             return IntakePass.model_validate_json(content, extra="ignore").intake

@@ -147,10 +147,7 @@ class PipelineClient(Executions[PipelineView]):
     ) -> PipelinesReply:
         """Return a page of pipelines, the open ones before the closed ones.
 
-        Args:
-            after: The `next` of the page before.
-            limit: The most pipelines.
-            known_views: The views of the caller's previous call, updated in place; unchanged views are not read.
+        `known_views` has the views of the caller's previous call, updated in place; unchanged views are not read.
 
         Raises:
             NotFoundError: `after` is the `next` of no page.

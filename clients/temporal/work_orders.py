@@ -167,11 +167,6 @@ class WorkOrders(Executions[Task]):
     async def list(self, which: OrderFilter = EVERY_ORDER, *, limit: int = 100, after: str = "") -> TasksReply:
         """Return a page of work orders from the server's index, open work orders first, each work order once.
 
-        Args:
-            which: The filter.
-            limit: The most work orders.
-            after: The `next` of the page before.
-
         Raises:
             InvalidInputError: The query cannot contain such a name.
             NotFoundError: `after` is the `next` of no page.
@@ -210,9 +205,7 @@ class WorkOrders(Executions[Task]):
     async def waiting_for(self, order_id: str, *, tells_next_try: bool = False) -> str | None:
         """Return the cause of a work order's wait, such as a full disk or a host without a slot; else `None`.
 
-        Args:
-            order_id: The work order.
-            tells_next_try: Whether to add the time of the next attempt, for a caller that reads the cause once.
+        `tells_next_try` is for a caller that reads the cause once.
 
         Raises:
             NotFoundError: The work order does not exist.

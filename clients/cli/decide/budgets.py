@@ -125,11 +125,7 @@ def _limit_call(options: SetBudgetOptions | RaiseBudgetOptions) -> LimitCall:
 
 
 def _limit(text: str, name: str) -> str:
-    """Return a limit in its plain form.
-
-    Raises:
-        UsageError: The text is not a limit.
-    """
+    """Return a limit in its plain form."""
     try:
         return str(parse_limit(text))
     except ValueError as error:

@@ -44,11 +44,7 @@ def check_choice(
 ) -> None:
     """Check that the ids or the filters choose work orders clearly.
 
-    Args:
-        ids: The named work orders.
-        choice: The filters of other work orders.
-        error_type: The filter of the error.
-        single: The given options that allow only one work order.
+    `single` has the given options that allow only one work order.
 
     Raises:
         UsageError: Neither ids nor filters, or both, choose work orders; or an option allows only one work order.

@@ -133,11 +133,7 @@ async def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "
 
 
 def _forge(repo: str | None, remedy: str) -> LocalForge:
-    """Return the local forge of a repository, by default of the repository around this folder.
-
-    Raises:
-        UsageError: The repository is not on this machine, or this folder is in none.
-    """
+    """Return the local forge of a repository, by default of the repository around this folder."""
     settings = load_settings()
     address = parse_address(repo or repository_here("--repo PATH"), home=Path.home(), cwd=Path.cwd())
     if address.path is None:

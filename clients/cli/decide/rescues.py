@@ -59,11 +59,7 @@ async def restore(options: RestoreOptions) -> CommandReply:
 
 
 def _check_target(state: StateDir, target: Path) -> None:
-    """Refuse a folder to which no snapshot can be restored.
-
-    Raises:
-        UsageError: The folder is not empty, is no folder, or lies among Septet's own files.
-    """
+    """Refuse a folder to which no snapshot can be restored."""
     root, below = state.root.resolve(), target.resolve()
     if below.is_relative_to(root) and not below.is_relative_to(state.workspaces.resolve()):
         raise UsageError(f"--to {target}: Septet keeps its own files there.", remedy="Name a folder elsewhere.")
@@ -75,11 +71,7 @@ def _check_target(state: StateDir, target: Path) -> None:
 
 @contextmanager
 def _write_lock(state: StateDir, target: Path) -> Iterator[None]:
-    """Hold the writer's lock of a work order during the block if the target is in its workspace.
-
-    Raises:
-        WorkspaceBusyError: An agent works in the workspace, or an attempt of a step writes to it.
-    """
+    """Hold the writer's lock of a work order during the block if the target is in its workspace."""
     below, inside = target.resolve(), state.workspaces.resolve()
     if not below.is_relative_to(inside) or below == inside:
         yield

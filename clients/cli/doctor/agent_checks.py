@@ -103,11 +103,7 @@ def _login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
 
 
 def _login(title: str, adapter: Adapter, machine: Machine, name: str, path: Path) -> Check:
-    """Check that the CLI's login exists; only the model's provider can check that it is valid.
-
-    Raises:
-        InvalidInputError: The login cannot be used.
-    """
+    """Check that the CLI's login exists; only the model's provider can check that it is valid."""
     login, facts = read_login(adapter, machine, name, path), adapter.capabilities
     seen = seen_login(adapter, login.machine)
     if seen is None and facts.needs_login:

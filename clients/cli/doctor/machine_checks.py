@@ -45,12 +45,7 @@ class MissingAgent(Check):
 
 
 def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
-    """Yield the checks of the user, git's identity, the forge's key and the disk.
-
-    Args:
-        settings: The settings of this machine.
-        confines: Whether agents have a sandbox here, or run as separate users.
-    """
+    """Yield the checks of the user, git's identity, the forge's key and the disk."""
     yield _user(confines=confines)
     if confines:
         yield from filter_checks()
@@ -64,8 +59,7 @@ def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
 def filter_checks(machine: str = "") -> Iterator[Check]:
     """Yield a warning if this machine has no filter of system calls for guests.
 
-    Args:
-        machine: The kernel's name of the machine type, such as `x86_64`; this machine's type if empty.
+    `machine` is the kernel's name of a machine type, such as `x86_64`; empty for this machine's type.
     """
     if not refused_system_calls(machine):
         message = f"On {machine or platform.machine()}, the kernel refuses no system calls to agents and checks."
@@ -95,9 +89,7 @@ def _scenario_checks(settings: Settings) -> Iterator[Check]:
 def group_check(parent: str, why: str) -> Check:
     """Report whether the kernel limits each guest as a whole, for workers that start here.
 
-    Args:
-        parent: The control group of the guests' groups; empty without one.
-        why: The reason why `parent` is empty.
+    `parent` is the control group of the guests' groups; if it is empty, `why` has the reason.
     """
     if parent:
         return Check("control groups", "ok", f"The kernel limits each agent and each check, in {parent}.")

@@ -72,10 +72,7 @@ async def host_checks(client: Client, task_queue: str) -> list[Check]:
 def builds_check(task_queue: str, routing: Routing, builds: Mapping[str, timedelta]) -> Check:
     """Return a check that the builds that receive work orders have workers.
 
-    Args:
-        task_queue: The queue of work orders.
-        routing: The builds that receive work orders.
-        builds: The builds with workers, and the time since a worker of each last polled.
+    `builds` has the builds with workers, and the time since a worker of each last polled.
     """
     if not builds:
         remedy = f"{START_WORKER}, or set SEPTET_TASK_QUEUE to the queue of your workers."
@@ -142,9 +139,7 @@ class SealCheck(Check):
 async def seal_checks(client: Client, *, required: bool) -> list[Check]:
     """Check the seals of all open work; return no check if this process has no keys.
 
-    Args:
-        client: The client.
-        required: Whether workers refuse unsealed input.
+    `required` says whether workers refuse unsealed input.
     """
     codec = client.data_converter.payload_codec
     if codec is None:

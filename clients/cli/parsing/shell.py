@@ -21,11 +21,7 @@ def give_script(words: Sequence[str]) -> None:
 
 
 def _shell_option() -> dict[str, Any]:
-    """Return the shell that called this process, as the parser's option `shell`.
-
-    Raises:
-        UsageError: None of the calling processes is bash, zsh or fish.
-    """
+    """Return the shell that called this process, as the parser's option `shell`."""
     for process in psutil.Process().parents():
         name = process.name().lstrip("-")
         if name in _SHELLS:

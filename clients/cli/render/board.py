@@ -66,9 +66,7 @@ async def follow_board(
 def show_board(board: BoardReply, nobody: str = "") -> None:
     """Print the board: each stage with its count and its work orders. No line is cut if stdout is no terminal.
 
-    Args:
-        board: The board.
-        nobody: The notice that no worker runs; or an empty text.
+    `nobody` is the notice that no worker runs, or empty.
     """
     out = console()
     if notes := _notes_on(board, nobody):
@@ -156,10 +154,7 @@ _LIST_GIVES: Final = ((5, 12), (4, 8), (3, 0), (5, 0), (4, 0), (2, 0))
 def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
     """Print each work order on a line, in a pipe with tabs between the columns.
 
-    Args:
-        answer: The work orders.
-        nobody: The notice that no worker runs, which only a terminal shows; or an empty text.
-        is_filtered: Whether the request had a filter.
+    `nobody` is the notice that no worker runs, which only a terminal shows; or empty.
     """
     out = console()
     if not answer.tasks and not is_filtered:

@@ -13,10 +13,7 @@ GAP: Final = 2
 def fit(widths: Sequence[int], room: int, gives: Sequence[tuple[int, int | None]]) -> list[int]:
     """Return widths with which the columns fit the terminal; a column of width 0 is omitted.
 
-    Args:
-        widths: The needed widths.
-        room: The columns of the terminal.
-        gives: The columns that shrink, in order, each with its least width; `None` omits the column instead.
+    `gives` has the columns that shrink, in order, each with its least width; `None` omits the column instead.
     """
     fitted = list(widths)
     for at, least in gives:

@@ -61,12 +61,7 @@ async def reply_at_end(
 ) -> CommandReply:
     """Return a work order as a command's answer, now or after its end; show the work order live during the wait.
 
-    Args:
-        operations: The operations of the work order's server.
-        answer: The work order as it was just started or continued.
-        wait: Whether to wait for its end.
-        as_json: Whether a program waits; a program gets one answer and no live view.
-        verb: The participle for the command, such as `started`.
+    With `as_json`, a program waits, which gets one answer and no live view.
 
     Raises:
         StoppedWaitingError: Ctrl-C.
@@ -90,12 +85,7 @@ async def show_new_order(
 ) -> CommandReply:
     """Show a work order that was just started: its id at once, then its estimate and notices.
 
-    Args:
-        operations: The operations of the work order's server.
-        task: The work order as its input describes it.
-        estimate: The estimate of its cost.
-        notice: The notices for stderr; or an empty text.
-        wait: Whether to show the work order live until its end; otherwise, print the next commands.
+    With `wait`, show the work order live until its end; otherwise, print the next commands.
 
     Raises:
         StoppedWaitingError: Ctrl-C.

@@ -151,9 +151,7 @@ def issue_of(task: Task) -> str:
 def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
     """Return the notes on a table of work orders: that no worker runs, and the hosts that do not answer.
 
-    Args:
-        tasks: The work orders.
-        nobody: The notice that no worker runs; or an empty text.
+    `nobody` is the notice that no worker runs, or empty.
     """
     waits: dict[str, list[str]] = {}
     for task in tasks:

@@ -49,11 +49,7 @@ def _show(intakes: Sequence[IntakeView]) -> None:
 
 
 def _intake(options: IntakeOptions) -> IntakeInput:
-    """Return the intake of the options.
-
-    Raises:
-        InvalidInputError: A value is wrong; the message names the option.
-    """
+    """Return the intake of the options."""
     fields = {name: value for name, value in asdict(options).items() if value is not None}
     fields = {_FIELDS.get(name, name): value for name, value in fields.items()}
     try:

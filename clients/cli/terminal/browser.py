@@ -37,9 +37,7 @@ def open_page(state: StateDir, link: str) -> None:
 def open_address(address: str, *, link: str = "") -> None:
     """Open an address in the browser that `BROWSER` names, else in the desktop's browser.
 
-    Args:
-        address: The address for the browser.
-        link: The address for the person if no browser exists; by default `address`.
+    `link` is the address for the person if no browser exists; by default `address`.
 
     Raises:
         NotFoundError: This machine has no browser.

@@ -40,10 +40,7 @@ _ENDS: Final = (".", ",", ";", ":", ")")
 def wrap(text: str, width: int, indent: int = 0) -> str:
     """Return a text whose lines fit a terminal; the terminal itself breaks longer words.
 
-    Args:
-        text: The text; line breaks in the text stay.
-        width: The columns of the terminal; 0 to change nothing.
-        indent: The spaces before all lines of a paragraph except the first.
+    A `width` of 0 changes nothing. `indent` counts the spaces before all lines of a paragraph except the first.
     """
     return "\n".join(_wrap_line(line, width, indent) for line in text.split("\n")) if width else text
 

@@ -77,9 +77,7 @@ def _heeds_hangup() -> bool:
 def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
     """Print on stderr the agents that keep running, and the command to end them; stdout already has the answer.
 
-    Args:
-        living: The runs of the agents that keep running.
-        start: The command that takes the agents over.
+    `start` is the command that takes the agents over.
     """
     orders = dict.fromkeys(run.record.key.workflow_id for run in living if run.record is not None)
     for run in living:

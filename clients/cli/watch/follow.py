@@ -108,11 +108,7 @@ async def _all_entries(settings: Settings, order_id: str, address: str | None) -
 
 
 async def _check_exists(agent_logs: AgentLogs, settings: Settings, address: str | None) -> None:
-    """Check that this host has runs of the work order; otherwise, check at the server that the work order exists.
-
-    Raises:
-        NotFoundError: The work order does not exist, or this host has no runs of it.
-    """
+    """Check that this host has runs of the work order; otherwise, check at the server that the work order exists."""
     try:
         agent_logs.must_exist()
     except NotFoundError:

@@ -18,10 +18,7 @@ from workers.server.server_file import read_server_file
 def page_of(settings: Settings, path: str, *, new_key: bool = False) -> str:
     """Return the link with the key to a page of this host.
 
-    Args:
-        settings: The settings with the state directory and the token.
-        path: The path, such as `/work-orders/wo-42`, or `/` for the board.
-        new_key: Whether to make a new key first. The old key opens the page until the page's server ends.
+    After `new_key`, the old key opens the page until the page's server ends.
 
     Raises:
         NotFoundError: No `septet up` of this state directory serves a page.
