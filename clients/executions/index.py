@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
@@ -38,7 +38,9 @@ async def page_of(
         while len(rows) < limit:
             results = client.list_workflows(query, page_size=limit - len(rows), next_page_token=token)
             await results.fetch_next_page()
-            rows += await _latest(client, results.current_page or ())
+            page = results.current_page or ()
+            last = latest(await runs_of(client, (row.id for row in page if row.close_time is not None)))
+            rows += [row for row in page if row.id not in last or row.run_id == last[row.id].run_id]
             token = results.next_page_token
             if not token:
                 break
@@ -128,27 +130,16 @@ def latest(runs: Iterable[WorkflowExecution]) -> dict[str, WorkflowExecution]:
     """Return the last run of each workflow, by the workflow's id."""
     last: dict[str, WorkflowExecution] = {}
     for run in runs:
-        if run.id not in last or _close_time(run) > _close_time(last[run.id]):
+        if run.id not in last or (run.close_time or _OPEN) > (last[run.id].close_time or _OPEN):
             last[run.id] = run
     return last
-
-
-async def _latest(client: Client, rows: Sequence[WorkflowExecution]) -> list[WorkflowExecution]:
-    """Return the rows of last runs: the server is queried whether a closed row is the last run of its workflow."""
-    last = latest(await runs_of(client, (row.id for row in rows if row.close_time is not None)))
-    return [row for row in rows if row.id not in last or row.run_id == last[row.id].run_id]
 
 
 def _mark(token: bytes) -> bytes:
     return sha256(token).digest()[:_MARK_BYTES]
 
 
-def _close_time(run: WorkflowExecution) -> datetime:
-    return run.close_time or _OPEN
-
-
 def _name_filters(names: Iterable[str]) -> Iterator[str]:
     ours = sorted({name for name in names if _NAME.fullmatch(name)})
     for at in range(0, len(ours), _NAMES_AT_ONCE):
-        quote_name = ", ".join(f'"{name}"' for name in ours[at : at + _NAMES_AT_ONCE])
-        yield f"WorkflowId IN ({quote_name})"
+        yield f"WorkflowId IN ({', '.join(map(quote_name, ours[at : at + _NAMES_AT_ONCE]))})"

@@ -24,15 +24,10 @@ from septet.errors import NotFoundError, RefusedTransitionError, SeptetError, Se
 Answer = TypeVar("Answer")
 Result = TypeVar("Result", bound=Wire)
 _CHECK: Final = "`septet doctor` checks the server."
-_AWAY: Final = frozenset(
-    {
-        RPCStatusCode.UNAVAILABLE,
-        RPCStatusCode.DEADLINE_EXCEEDED,
-        RPCStatusCode.CANCELLED,
-        RPCStatusCode.UNKNOWN,  # a connection that broke in the midst of an answer
-    }
-)
-"""The codes of a server that is down or not reachable."""
+_AWAY: Final = frozenset({
+    RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.UNKNOWN,
+})  # fmt: skip
+"""The codes of a server that is down or not reachable; `UNKNOWN` if a connection broke in the midst of an answer."""
 START_WORKER: Final = "Start one with `septet up` or `septet worker`"
 """The beginning of the remedy for a call that no worker answered."""
 _START: Final = f"Start it with `septet up`; {_CHECK}"
@@ -156,12 +151,9 @@ class WorkflowCalls:
         try:
             with self._refusals():
                 async with asyncio.timeout(_UPDATE_SECONDS):
+                    stage = WorkflowUpdateStage.ACCEPTED
                     accepted = await self.handle.start_update(
-                        name,
-                        decision,
-                        wait_for_stage=WorkflowUpdateStage.ACCEPTED,
-                        id=update_id,
-                        result_type=kind,
+                        name, decision, wait_for_stage=stage, id=update_id, result_type=kind
                     )
         except _TOO_LONG as error:
             message = f"No worker has answered for {self.handle.id} within {_UPDATE_SECONDS:.0f} s."

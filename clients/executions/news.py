@@ -4,7 +4,7 @@ A read of a history is free, but each query is a billable Action, so callers que
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -24,18 +24,16 @@ _AGAIN_SECONDS: Final = 1.0
 _UNANSWERED_SECONDS: Final = 2.0
 _LONGEST_SECONDS: Final = 30.0
 """The longest pause after which a caller repeats a query without an answer."""
-_NEWS: Final = frozenset(
-    {
-        EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
-        EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED,
-        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED,
-        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
-        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
-        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
-        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
-        EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
-    }
-)
+_NEWS: Final = frozenset({
+    EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
+    EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
+})  # fmt: skip
 """The events after which a query's answer may differ, or another run answers."""
 _ENDS: Final = (
     "activity_task_completed_event_attributes",
@@ -85,16 +83,14 @@ class News:
         self._steps.clear()
         while True:
             await pages.fetch_next_page()
-            self._take(pages.current_page or ())
+            events = pages.current_page or ()
+            for event in events:
+                self._note_step(event)
+            if any(event.event_type in _NEWS for event in events):
+                self.running_step = next(reversed(self._steps.values()), "")
+                self._grown.set()
             if pages.next_page_token is None:
                 return
-
-    def _take(self, events: Sequence[HistoryEvent]) -> None:
-        for event in events:
-            self._note_step(event)
-        if any(event.event_type in _NEWS for event in events):
-            self.running_step = next(reversed(self._steps.values()), "")
-            self._grown.set()
 
     def _note_step(self, event: HistoryEvent) -> None:
         kind = event.WhichOneof("attributes")

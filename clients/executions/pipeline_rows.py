@@ -7,7 +7,6 @@ from temporalio.client import WorkflowExecution
 from clients.executions.typed_client import CLOSED_AS
 from septet.contracts.pipeline import PipelineInput
 from septet.contracts.pipeline_view import (
-    ContinuedState,
     IssueState,
     IssueStatus,
     PipelineRow,
@@ -30,10 +29,13 @@ def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> Pi
     previous = order.carried if isinstance(order, PipelineRun) else None
     lanes = {lane.id: lane for lane in previous.lanes} if previous else {}
     planner = lanes.pop(f"{pipeline_id}-planner", None)
+    status = PipelineStatus.RUNNING
+    if previous is not None and (previous.stopping or previous.paused):
+        status = PipelineStatus.STOPPING if previous.stopping else PipelineStatus.PAUSED
     return PipelineView(
         id=pipeline_id,
         repository=order.repository,
-        status=_status_after(previous),
+        status=status,
         reason=previous.reason if previous else "",
         created_at=previous.created_at if previous else created_at,
         planner=planner,
@@ -42,15 +44,6 @@ def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> Pi
         fresh=order.fresh,
         issues=previous.issues if previous else tuple(_issues(pipeline_id, order)),
     )
-
-
-def _status_after(previous: ContinuedState | None) -> PipelineStatus:
-    """Return the status of a pipeline's run that has just begun."""
-    if previous is None:
-        return PipelineStatus.RUNNING
-    if previous.stopping:
-        return PipelineStatus.STOPPING
-    return PipelineStatus.PAUSED if previous.paused else PipelineStatus.RUNNING
 
 
 def view_of_row(row: WorkflowExecution) -> PipelineView:

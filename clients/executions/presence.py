@@ -21,7 +21,6 @@ from workers.server.server_file import read_server_file
 
 _LATE: Final = 1.5
 """The time without a heartbeat, in intervals of heartbeats, after which the notice names the worker's silence."""
-_CANCEL_ASKED_FOR: Final = "The cancel is asked for, and is carried out as soon as a worker runs."
 
 
 async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> str:
@@ -41,7 +40,9 @@ async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> 
         if runs_here and all(each.is_stopping for each in theirs):
             nobody = await asyncio.to_thread(_serves_another, task_queue, state)
         elif nobody:
-            nobody = f"{nobody} {await _help(client, state)}"
+            server = await asyncio.to_thread(read_server_file, state)
+            is_own = server is not None and server.address == client.service_client.config.target_host
+            nobody = f"{nobody} Start one: septet {'up' if is_own else 'worker'}"
         signs = (each.last_sign_at for each in theirs)
         if nobody and not await _polls_since(client, task_queue, max((now - SILENT, *signs)), own):
             return nobody
@@ -56,7 +57,9 @@ async def why_nobody_works_on(client: Client, row: WorkflowExecutionDescription,
         return ""
     nobody = await why_nobody_works(client, row.task_queue, state)
     is_asked_for = row.raw_description.workflow_extended_info.cancel_requested
-    return f"{_CANCEL_ASKED_FOR} {nobody}" if nobody and is_asked_for else nobody
+    if nobody and is_asked_for:
+        return f"The cancel is asked for, and is carried out as soon as a worker runs. {nobody}"
+    return nobody
 
 
 async def why_nothing_opens(client: Client, task_queue: str) -> str:
@@ -112,10 +115,3 @@ async def _polls_since(client: Client, task_queue: str, since: datetime, but: st
     answer = await client.workflow_service.describe_task_queue(request)
     polls = (poll for poll in answer.pollers if poll.identity != but)
     return any(poll.last_access_time.ToDatetime(UTC) > since for poll in polls)
-
-
-async def _help(client: Client, state: StateDir) -> str:
-    """Return the command that starts a worker: `septet up` for the embedded server of this state directory."""
-    server = await asyncio.to_thread(read_server_file, state)
-    is_own = server is not None and server.address == client.service_client.config.target_host
-    return f"Start one: septet {'up' if is_own else 'worker'}"

@@ -52,9 +52,8 @@ async def seals_in_use(client: Client) -> list[SealUse]:
     async def look(row: WorkflowExecution) -> SealUse:
         async with places:
             inputs = await _inputs_of(client, row.id, row.run_id)
-            return await _use_of(
-                client, row.id, row.workflow_type, inputs, list(row.raw_info.memo.fields.values())
-            )
+            memo = list(row.raw_info.memo.fields.values())
+            return await _use_of(client, row.id, row.workflow_type, inputs, memo)
 
     rows = [row async for row in client.list_workflows(_OPEN)]
     schedules = [use async for use in _schedules(client)]

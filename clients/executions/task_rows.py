@@ -28,12 +28,13 @@ _STAGES: Final[Mapping[Status, Stage]] = {
 
 async def task_of_row(row: WorkflowExecution) -> Task:
     """Return the work order of a row; the row is of the work order or of the watch of its pull request."""
+    task, title = None, ""
     try:
-        task = await _task_of_memo(row)
+        task = Task.model_validate_json(await memo_json(row, MEMO) or b"null")
     except SealedError:
-        task, title = None, f"(sealed with key {key_id_of(row.raw_info.memo.fields[MEMO].metadata)})"
-    else:
-        title = ""
+        title = f"(sealed with key {key_id_of(row.raw_info.memo.fields[MEMO].metadata)})"
+    except ValidationError:  # an older version wrote no task
+        pass
     if task is not None:
         task = _with_columns(task, row).model_copy(update={"stuck": stuck_cause_of_row(row)})
         return task_at_close(task, row) if row.workflow_type == "WorkOrder" else task
@@ -88,14 +89,6 @@ def _with_columns(task: Task, row: WorkflowExecution) -> Task:
         "updated_at": timestamp(row.close_time) if row.close_time else task.updated_at,
     }
     return task.model_copy(update=values)
-
-
-async def _task_of_memo(row: WorkflowExecution) -> Task | None:
-    """Return the task in a row's memo; `None` if an older version wrote none."""
-    try:
-        return Task.model_validate_json(await memo_json(row, MEMO) or b"null")
-    except ValidationError:
-        return None
 
 
 def _status_at_close(row: WorkflowExecution) -> Status | None:

@@ -26,7 +26,6 @@ _NAMES_ITSELF: Final = "look_at_others"
 """The name of an activity whose failures name the work order that this work order waits for."""
 _OPENS: Final = "open_workspace"
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
-_LOOKS: Final = "look_at_pull_request"
 _PLAN: Final = "your approval: septet approve {id}, or septet reject {id} --feedback 'WHAT TO CHANGE'"
 _NO_FAILURE: Final = "PullRequestOpen"
 """The type of a watch's failure while its pull request is open: this failure is no problem."""
@@ -56,15 +55,12 @@ async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_t
             name = pending.activity_type.name
             what = "" if name == _NAMES_ITSELF else f"{name}: "
             return f"{what}{reason}{_next_try(pending) if tells_next_try else ''}"
-    return await _trouble_of(description) if columns.get(STAGE) == Stage.REVIEW else None
-
-
-async def _trouble_of(watch: WorkflowExecutionDescription) -> str | None:
-    """Return the reason why the host that polls a pull request cannot read the pull request's state."""
+    if columns.get(STAGE) != Stage.REVIEW:
+        return None
     from septet.contracts.pull_request import PullRequestNews
 
-    news = await read_memo(watch, TROUBLE, PullRequestNews)
-    return f"{_LOOKS}: {news.why}" if news is not None else None
+    news = await read_memo(description, TROUBLE, PullRequestNews)  # the host cannot read the pull request's state
+    return f"look_at_pull_request: {news.why}" if news is not None else None
 
 
 async def _reason(pending: PendingActivityInfo, description: WorkflowExecutionDescription) -> str | None:
@@ -105,8 +101,6 @@ _BENIGN: Final = (
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
 )
 """The causes of failures that need no person: an event arrived during a task, which is retried; or a reset."""
-_FIRST: Final = 1
-"""The number of a task's first attempt."""
 
 
 async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
@@ -120,7 +114,7 @@ async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
     if not isinstance(row, WorkflowExecutionDescription):
         return stuck_cause_of_row(row)
     noted = stuck_cause_of_row(row)
-    if noted is None and row.raw_description.pending_workflow_task.attempt <= _FIRST:
+    if noted is None and row.raw_description.pending_workflow_task.attempt <= 1:
         return None
     request = GetWorkflowExecutionHistoryReverseRequest(
         namespace=client.namespace,
@@ -165,10 +159,8 @@ async def _cause(
         )
     if attributes.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_BAD_SEARCH_ATTRIBUTES:
         return f"The namespace lacks search attributes: {words}. Add them with `septet worker --register`."
-    fixes = (
-        "Install a release that fixes this, and restart the worker; on a shared server, then run `septet promote`."
-    )
-    return f"Its workflow task fails: {words}. {fixes}"
+    fixes = "Install a release that fixes this, and restart the worker"
+    return f"Its workflow task fails: {words}. {fixes}; on a shared server, then run `septet promote`."
 
 
 def _lack_of_key(error: BaseException | None) -> BaseException | None:

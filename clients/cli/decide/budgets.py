@@ -18,8 +18,6 @@ from septet.settings import load_settings
 from septet.system.preview import printable
 from septet.system.text import count_noun
 
-_NO_LIMIT: Final = "no limit"
-_STEPS_ALONE: Final = "limits of steps"
 _DAYS_SHOWN: Final = 7
 
 
@@ -84,7 +82,7 @@ def _limit_of_step(view: AccountView, step: str) -> str:
 
 def _share_of_limit(view: AccountView) -> str:
     if not view.limit:
-        return _STEPS_ALONE if view.step_limits else _NO_LIMIT
+        return "limits of steps" if view.step_limits else "no limit"
     limit = parse_limit(view.limit)
     return f"{describe_spending(view.spent, limit)}{' today' if limit.daily else ''}"
 

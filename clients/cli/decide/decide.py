@@ -132,7 +132,6 @@ class ManyOrders:
         return False
 
     def _reply(self, tasks: "Sequence[Task]", refusals: dict[str, SeptetError], *, is_done: bool) -> CommandReply:
-
         errors, failure = [], None
         for order_id, error in refusals.items():
             errors.append({"id": order_id, **error_reply(error).error.model_dump(mode="json")})

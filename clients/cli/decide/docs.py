@@ -14,21 +14,18 @@ from septet.errors import NotFoundError
 _FOLDER: Final = Path(__file__).parents[3] / "septet" / "docs"
 """The folder of the documentation: in a clone, a link to `docs/`; in a wheel, the pages without pictures and
 decisions."""
-_PLACES: Final = ("*.md", "operations/*.md")
 
 
 def pages() -> dict[str, Path]:
     """Return the pages by their names, such as `commands` or `operations/runbook`."""
-    paths = [path for place in _PLACES for path in sorted(_FOLDER.glob(place))]
+    paths = [path for place in ("*.md", "operations/*.md") for path in sorted(_FOLDER.glob(place))]
     return {path.relative_to(_FOLDER).with_suffix("").as_posix(): path for path in paths}
 
 
 async def docs(options: DocsOptions) -> CommandReply:
     """Show a page of the documentation, or list all pages."""
-    return _listpages() if options.page is None else _show_page(options.page)
-
-
-def _listpages() -> CommandReply:
+    if options.page is not None:
+        return _show_page(options.page)
     rows = [{"name": name, "title": _title(path.read_text(encoding="utf-8"))} for name, path in pages().items()]
     width = max((len(row["name"]) for row in rows), default=0)
     lines = [f"{row['name']:{width}}  {row['title']}" for row in rows]

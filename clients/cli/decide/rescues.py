@@ -1,6 +1,6 @@
 """`septet rescue`: list the snapshots of this host, and restore a snapshot."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,14 +14,11 @@ from clients.disk.rescues import kept_snapshot, snapshot_named, snapshots_of
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.lease import busy_error
 from septet.contracts.replies import RescuesReply
-from septet.contracts.views import KeptSnapshot
 from septet.errors import NotFoundError, UsageError
 from septet.git.snapshots.restore import restore as restore_snapshot
 from septet.settings import load_settings
 from septet.state import StateDir
 from septet.system.durable import close_after
-
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 async def list_rescues(options: RescuesOptions) -> CommandReply:
@@ -37,11 +34,17 @@ async def list_rescues(options: RescuesOptions) -> CommandReply:
             remedy="Ask where its worker runs, with the worker's SEPTET_STATE_DIR. See all of this host: "
             "septet rescue list",
         )
-    show = (
-        (lambda: _show(snapshots))
-        if snapshots
-        else lambda: _show_none(options.order_id, everything=options.everything)
-    )
+
+    def show() -> None:
+        for snapshot in snapshots:
+            age, reason = _age(snapshot.age_seconds), snapshot.reason.partition("\n")[0].removesuffix(":")
+            line = f"{snapshot.snapshot}  {age} ago  {snapshot.size_bytes:,} bytes  {reason}"
+            console().print(Text(line), soft_wrap=True)
+        if not snapshots:
+            owner = f" of {options.order_id}" if options.order_id else ""
+            none = f"This host has no {'snapshots' if options.everything else 'rescues'}{owner}."
+            say(none if options.everything else f"{none} Checkpoints are shown with --all.")
+
     return CommandReply.from_reply(RescuesReply(rescues=snapshots), show)
 
 
@@ -84,24 +87,8 @@ def _write_lock(state: StateDir, target: Path) -> Iterator[None]:
         yield
 
 
-def _show(snapshots: "Sequence[KeptSnapshot]") -> None:
-    out = console()
-    for snapshot in snapshots:
-        age = f"{_age(snapshot.age_seconds)} ago"
-        reason = snapshot.reason.partition("\n")[0].removesuffix(":")
-        line = f"{snapshot.snapshot}  {age}  {snapshot.size_bytes:,} bytes  {reason}"
-        out.print(Text(line), soft_wrap=True)
-
-
-def _show_none(order_id: str | None, *, everything: bool) -> None:
-    owner = f" of {order_id}" if order_id else ""
-    noun, more = ("snapshots", "") if everything else ("rescues", " Checkpoints are shown with --all.")
-    say(f"This host has no {noun}{owner}.{more}")
-
-
 def _age(age_seconds: int) -> str:
-    if age_seconds >= _DAY:
-        return f"{age_seconds // _DAY} d"
-    if age_seconds >= _HOUR:
-        return f"{age_seconds // _HOUR} h"
-    return f"{max(age_seconds, 0) // _MINUTE} min"
+    for unit, length in (("d", 86_400), ("h", 3_600)):
+        if age_seconds >= length:
+            return f"{age_seconds // length} {unit}"
+    return f"{max(age_seconds, 0) // 60} min"

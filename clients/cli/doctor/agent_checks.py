@@ -139,7 +139,12 @@ async def try_agent(agent: str) -> CommandReply:
             later = f"Check the address and the network of its model, or run {again} again later."
             error.remedy = later if error.retryable else error.remedy.replace("`septet retry`", again)
             raise
-    check = Check(f"trial of {agent}", "ok", _words_of(agent, result))
+    outcome = result.outcome
+    model = f" ({outcome.model})" if outcome.model else ""
+    used = usage_text(result.usage) if result.usage.tokens else "it does not report tokens"
+    answer = printable(preview(" ".join((outcome.text or "").split())))
+    said = f"{agent}{model} answered {answer!r} in {result.duration_seconds:.1f} s"
+    check = Check(f"trial of {agent}", "ok", "; ".join((said, used, *warnings_of(result))))
     return CommandReply({"checks": [asdict(check)]}, lambda: console().print(Text(check.message), soft_wrap=True))
 
 
@@ -166,16 +171,6 @@ async def _take_turn(host: Host, agent: str, worktree: Path) -> TurnResult:
             shutil.rmtree(home, ignore_errors=True)
     shutil.rmtree(runtime.runs.folder_of(order_id), ignore_errors=True)
     return result
-
-
-def _words_of(agent: str, result: TurnResult) -> str:
-    """Return the agent's answer and use, in words."""
-    outcome = result.outcome
-    model = f" ({outcome.model})" if outcome.model else ""
-    used = usage_text(result.usage) if result.usage.tokens else "it does not report tokens"
-    answer = printable(preview(" ".join((outcome.text or "").split())))
-    facts = (f"{agent}{model} answered {answer!r} in {result.duration_seconds:.1f} s", used, *warnings_of(result))
-    return "; ".join(facts)
 
 
 def _wait(_progress: object) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 import platform
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Final
 
 from rich.text import Text
-from temporalio.client import Client
 
 from clients.cli.doctor.agent_checks import agent_checks, try_agent
 from clients.cli.doctor.machine_checks import (
@@ -63,7 +63,6 @@ OLDEST_GIT: Final = (2, 38)
 _NAME_A_NUMBER: Final = f"Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists, {WORKER}."
 _INDENT: Final = 8
 """The columns of a status and a space."""
-_FOLLOW: Final = "Follow the remedy under each of them."
 _STYLES: Final[dict[CheckStatus, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
@@ -75,11 +74,6 @@ async def doctor(options: DoctorOptions) -> CommandReply:
     """Check this machine: what is missing, and how to fix it."""
     if options.agent is not None:
         return await try_agent(options.agent)
-    return await _check_machine(options.repo, options.server.address)
-
-
-async def _check_machine(repo: str | None, address: str | None) -> CommandReply:
-    """Check the machine and the server, and the commands and settings of `repo` if given."""
     settings = load_settings()
     set_up_logs(settings)
     sandbox = _find_sandbox(settings)
@@ -87,22 +81,24 @@ async def _check_machine(repo: str | None, address: str | None) -> CommandReply:
         _system(),
         _git(settings),
         *machine_checks(settings, confines=isinstance(sandbox, Sandbox) and sandbox.confines),
-        *await _server(settings, address),
+        *await _server(settings, options.server.address),
         own_worker_check(StateDir(settings.state_dir)),
         _sandbox(sandbox),
-        *_guest_paths(settings, sandbox),
-        *_toolchains(settings, sandbox),
-        *await asyncio.to_thread(_guest_network, settings, sandbox),
+        *await asyncio.to_thread(lambda: [*_guest(settings, sandbox)]),
         _capacity(settings),
-        *([_runner(settings)] if settings.runner else []),
-        *_warm(settings),
+        *_running_agents(settings),
         *await agent_checks(settings, sandbox),
     ]
-    if repo is not None:
+    if options.repo is not None:
         around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
-        checks += [Check("repository", *finding) for finding in repository_findings(repo, settings, around)]
+        findings = repository_findings(options.repo, settings, around)
+        checks += [Check("repository", *finding) for finding in findings]
     names = ", ".join(check.name for check in checks if check.status == "failed")
-    failure = UnfitError(f"These checks failed: {names}.", remedy=_FOLLOW) if names else None
+    failure = (
+        UnfitError(f"These checks failed: {names}.", remedy="Follow the remedy under each of them.")
+        if names
+        else None
+    )
     return CommandReply({"checks": [asdict(check) for check in checks]}, lambda: _show(checks), failure)
 
 
@@ -147,16 +143,12 @@ async def _server(settings: Settings, address: str | None) -> list[Check]:
     is_there = Check("server", "ok", f"A server answers at {where}, namespace {client.namespace!r}.")
     workers = await workers_check(client, settings.task_queue)
     hosts = await host_checks(client, settings.task_queue)
-    agents = await _worker_agents(client, settings.task_queue)
+    # A worker's PATH may differ from this shell's PATH.
+    announced = await worker_agents(client, settings.task_queue)
+    if names := ", ".join(sorted(set().union(*(host.agents for host in announced)) - {OWN_NAME})):
+        hosts.append(Check(WORKER_AGENTS, "ok", f"The running workers can use {names}."))
     seals = await seal_checks(client, required=settings.seal_required)
-    return [is_there, workers, *hosts, *agents, *await clock_checks(client), *seals]
-
-
-async def _worker_agents(client: Client, task_queue: str) -> list[Check]:
-    """Report the agents that the running workers can use; a worker's PATH may differ from this shell's PATH."""
-    hosts = await worker_agents(client, task_queue)
-    names = sorted(set().union(*(host.agents for host in hosts)) - {OWN_NAME})
-    return [Check(WORKER_AGENTS, "ok", f"The running workers can use {', '.join(names)}.")] if names else []
+    return [is_there, workers, *hosts, *await clock_checks(client), *seals]
 
 
 def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
@@ -176,34 +168,28 @@ def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
         return error
 
 
-def _guest_paths(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Report what agents may read or write through each path that the settings name."""
+def _guest(settings: Settings, sandbox: Sandbox | SeptetError) -> Iterator[Check]:
+    """Yield the paths that the settings open to agents and checks, their toolchains, and their network."""
     if isinstance(sandbox, SeptetError) or not sandbox.confines:
-        return []
+        return
     remedy = f"Remove from SEPTET_GUEST_PATHS what agents and checks do not need, {WORKER}."
-    openings = (each.opening(settings.home) for each in sandbox.world.named_paths)
-    return [Check("guest path", "warning", opening[:1].upper() + opening[1:], remedy) for opening in openings]
-
-
-def _toolchains(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Report the user's toolchains that agents and checks can read."""
-    if isinstance(sandbox, SeptetError) or not sandbox.confines:
-        return []
+    for each in sandbox.world.named_paths:
+        opening = each.opening(settings.home)
+        yield Check("guest path", "warning", opening[:1].upper() + opening[1:], remedy)
     env = select_variables(settings.environ, FOR_EVERY_AGENT)
-    names = ", ".join(map(str, find_toolchains(settings.home, env)))
-    message = f"Agents and checks see the language tools on PATH ({names}), without settings and logins."
-    return [Check("toolchains", "ok", message)] if names else []
+    if names := ", ".join(map(str, find_toolchains(settings.home, env))):
+        message = f"Agents and checks see the language tools on PATH ({names}), without settings and logins."
+        yield Check("toolchains", "ok", message)
+    yield _guest_network(settings, sandbox)
 
 
-def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
+def _guest_network(settings: Settings, sandbox: Sandbox) -> Check:
     """Report the network that agents and checks can reach; start a guest to test a private network."""
-    if isinstance(sandbox, SeptetError) or not sandbox.confines:
-        return []
     way_out = sandbox.world.way_out
     if way_out.is_open:
         message = "Agents and checks use this machine's network, and can reach everything that listens on it."
         remedy = f"Unset SEPTET_GUEST_NETWORK, and list the hosts that they need in SEPTET_GUEST_HOSTS, {WORKER}."
-        return [Check("guest network", "warning", message, remedy)]
+        return Check("guest network", "warning", message, remedy)
     why = "" if settings.runner else try_network(sandbox, settings.git_env, settings.state_dir)
     if why:
         message = f"No guest can be started with a private network: {why}"
@@ -211,13 +197,13 @@ def _guest_network(settings: Settings, sandbox: Sandbox | SeptetError) -> list[C
             "Let this user enter namespaces (`setns`): a container needs permission for it "
             "(`septet docs containers`)."
         )
-        return [Check("guest network", "warning", message, remedy)]
+        return Check("guest network", "warning", message, remedy)
     hosts = ", ".join(map(str, way_out.hosts)) or "nothing"
     message = (
         f"Agents can reach their model's API. SEPTET_GUEST_HOSTS opens to agents and checks: {hosts}. "
         f"SEPTET_SETUP_HOSTS opens to set-up: {', '.join(map(str, way_out.setup_hosts)) or 'nothing'}."
     )
-    return [Check("guest network", "ok", message)]
+    return Check("guest network", "ok", message)
 
 
 def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
@@ -258,22 +244,18 @@ def _capacity(settings: Settings) -> Check:
     return Check("capacity", "warning" if remedy else "ok", message, remedy)
 
 
-def _runner(settings: Settings) -> Check:
-    """Check that the runner of this machine's workers answers."""
+def _running_agents(settings: Settings) -> Iterator[Check]:
+    """Yield whether the runner answers, and the processes that wait for a pipeline's next turn in memory."""
     state = StateDir(settings.state_dir)
-    try:
-        connections.connect_to_runner(state.runner).close()
-    except AgentCrashedError as error:
-        return Check("runner", "failed", f"No agent can start here: {error.message}", error.remedy)
-    return Check("runner", "ok", f"A runner starts the agents of {state.root}.")
-
-
-def _warm(settings: Settings) -> list[Check]:
-    """Report the agents' processes that wait, stopped, for a pipeline's next turn: they keep their memory."""
-    runs = StateDir(settings.state_dir).runs
-    orders = warm_orders(Runs(runs)) if runs.is_dir() else []
-    message = f"{len(orders)} left running for the next turn, stopped between turns: {', '.join(orders)}."
-    return [Check("warm agents", "ok", message)] if orders else []
+    if settings.runner:
+        try:
+            runner_connection.connect_to_runner(state.runner).close()
+            yield Check("runner", "ok", f"A runner starts the agents of {state.root}.")
+        except AgentCrashedError as error:
+            yield Check("runner", "failed", f"No agent can start here: {error.message}", error.remedy)
+    if orders := warm_orders(Runs(state.runs)) if state.runs.is_dir() else []:
+        message = f"{len(orders)} left running for the next turn, stopped between turns: {', '.join(orders)}."
+        yield Check("warm agents", "ok", message)
 
 
 def _show(checks: list[Check]) -> None:

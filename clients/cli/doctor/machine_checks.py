@@ -21,8 +21,6 @@ from septet.system.disk import full_disk
 CheckStatus = Literal["ok", "warning", "failed"]
 _GIB: Final = 1024**3
 _LEAST_FREE_GIB: Final = 5
-_COMMAND: Final = "command"
-_NO_REPOSITORY: Final = Path("/")
 SCENARIO: Final = "SEPTET_SCRIPTED_SCENARIO"
 WORKER_AGENTS: Final = "worker agents"
 OWN_NAME: Final = "scripted"
@@ -49,10 +47,17 @@ def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
     yield _user(confines=confines)
     if confines:
         yield from filter_checks()
-    yield from _scenario_checks(settings)
+    try:
+        check_scenario(settings.environ.get(SCENARIO, ""), SCENARIO)
+    except UsageError as error:
+        yield Check("scenario", "failed", error.message, error.remedy)
     yield group_check(*find_parent())
     yield _identity(settings)
-    yield _forge(settings)
+    if hosts := hosts_with_key(settings):
+        yield Check("forge", "ok", f"A key for {', '.join(hosts)} is set.")
+    else:
+        message = "No key for a forge is set: only repositories on this machine work."
+        yield Check("forge", "warning", message, f"Set {KEY_WAYS}, and restart the worker.")
     yield _disk(settings.state_dir)
 
 
@@ -77,13 +82,6 @@ def check_scenario(name: str, source: str) -> None:
     except RefusalError as error:
         remedy = f"Choose one of {', '.join(built_in_scenarios())}, or give the path of a JSON file."
         raise UsageError(f"{source}: {str(error).removeprefix('Error: ')}.", remedy=remedy) from error
-
-
-def _scenario_checks(settings: Settings) -> Iterator[Check]:
-    try:
-        check_scenario(settings.environ.get(SCENARIO, ""), SCENARIO)
-    except UsageError as error:
-        yield Check("scenario", "failed", error.message, error.remedy)
 
 
 def group_check(parent: str, why: str) -> Check:
@@ -121,7 +119,7 @@ def summary(checks: Sequence[Check]) -> str:
 def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
     """Return the checks for people: one line names all missing agents, as a warning if no agent is installed."""
     missing = [check.name.removeprefix("agent ") for check in checks if isinstance(check, MissingAgent)]
-    clis = [name for name in missing if name != _COMMAND]
+    clis = [name for name in missing if name != "command"]
     others = [check for check in checks if not isinstance(check, MissingAgent)]
     if not clis:
         return others
@@ -151,7 +149,7 @@ def _identity(settings: Settings) -> Check:
     for key in ("user.name", "user.email"):
         try:
             argv = ["git", "config", "--get", key]
-            done = processes.run(argv, env=settings.user_git_env, cwd=_NO_REPOSITORY, timeout_seconds=10)
+            done = processes.run(argv, env=settings.user_git_env, cwd=Path("/"), timeout_seconds=10)
         except OSError:
             return Check("git identity", "ok", "Septet reads it once git is installed.")
         names.append(done.stdout.decode("utf-8", "replace").strip())
@@ -161,19 +159,8 @@ def _identity(settings: Settings) -> Check:
         "As the worker's user, run git config --global user.name 'Your Name' && git config --global user.email "
         "you@example.org; then restart the worker."
     )
-    return Check(
-        "git identity",
-        "warning",
-        "git has no name and e-mail address configured: Septet commits under its own name.",
-        remedy,
-    )
-
-
-def _forge(settings: Settings) -> Check:
-    if hosts := hosts_with_key(settings):
-        return Check("forge", "ok", f"A key for {', '.join(hosts)} is set.")
-    message = "No key for a forge is set: only repositories on this machine work."
-    return Check("forge", "warning", message, f"Set {KEY_WAYS}, and restart the worker.")
+    message = "git has no name and e-mail address configured: Septet commits under its own name."
+    return Check("git identity", "warning", message, remedy)
 
 
 def _disk(state_dir: Path) -> Check:

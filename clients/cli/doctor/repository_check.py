@@ -22,7 +22,6 @@ from septet.git.evidence.evidence import list_base_folder, read_base_files
 from septet.git.workspace.mirror import refresh_mirror
 from septet.git.workspace.record import place_for
 from septet.repository_file import load_repository_settings
-from septet.repository_settings import RepositorySettings
 from septet.settings import Settings
 from septet.state import StateDir
 
@@ -62,7 +61,10 @@ def _findings(repo: str, settings: Settings, state: StateDir, sandbox: Sandbox) 
     ):
         yield "warning", *unused
     repository = load_repository_settings(files.get)
-    yield from _programs(repository, settings, state, sandbox)
+    agent_env = select_variables(settings.environ, FOR_EVERY_AGENT)
+    for what, programs in (("Set-up command", repository.setup), ("Check", repository.checks)):
+        for each in missing_programs(sandbox, state.root, agent_env, programs, what):
+            yield "failed", each.message, each.remedy
     commands = load_all(files.get)
     for command in commands:
         check(command)
@@ -72,16 +74,6 @@ def _findings(repo: str, settings: Settings, state: StateDir, sandbox: Sandbox) 
     prompts = ", ".join(command.place for command in commands if not command.built_in) or "Septet's own"
     checks = "; ".join(" ".join(words) for words in repository.checks) or "none"
     yield "ok", f"{address.project}, branch {base.branch}. Prompts: {prompts}. Checks: {checks}.", ""
-
-
-def _programs(
-    repository: RepositorySettings, settings: Settings, state: StateDir, sandbox: Sandbox
-) -> Iterator[Finding]:
-    """Yield a failure for each program of set-up and checks that the sandbox does not contain."""
-    env = select_variables(settings.environ, FOR_EVERY_AGENT)
-    for what, commands in (("Set-up command", repository.setup), ("Check", repository.checks)):
-        for each in missing_programs(sandbox, state.root, env, commands, what):
-            yield "failed", each.message, each.remedy
 
 
 def _ignored_files(files: Sequence[str], commands: Sequence[str]) -> Iterator[Finding]:

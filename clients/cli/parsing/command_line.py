@@ -51,6 +51,14 @@ def message_of(error: CycloptsError, command: CommandRow) -> str:
     return f"Got unexpected extra argument(s) ({' '.join(words)})"
 
 
+def _no_command(words: list[str], command: CommandRow) -> str:
+    for word in words:
+        if word in command.commands:
+            return f"Invalid value: only a new pipeline takes these options; those of `{word}` come after `{word}`"
+    near = get_close_matches(words[0], command.commands)
+    return f"No such command {words[0]!r}.{f' Did you mean {near[0]!r}?' if near else ''}"
+
+
 def _no_option(word: str, arguments: Iterable[Argument]) -> str:
     name = word.partition("=")[0]
     known = {option for each in arguments for option in each.names if option.startswith("--")}
@@ -60,14 +68,6 @@ def _no_option(word: str, arguments: Iterable[Argument]) -> str:
         close = get_close_matches(name.lstrip("-"), bare) if name.startswith("--") else ()
         near = bare[close[0]] if close else ""
     return f"No such option: {name}. Did you mean {near}?" if near else f"No such option: {name}"
-
-
-def _no_command(words: list[str], command: CommandRow) -> str:
-    for word in words:
-        if word in command.commands:
-            return f"Invalid value: only a new pipeline takes these options; those of `{word}` come after `{word}`"
-    near = get_close_matches(words[0], command.commands)
-    return f"No such command {words[0]!r}.{f' Did you mean {near[0]!r}?' if near else ''}"
 
 
 def _missing(error: MissingArgumentError, argument: Argument) -> str:
@@ -110,7 +110,10 @@ def parse(words: Sequence[str]) -> tuple[CommandRow, Any]:
         options, arguments, _ = app_of().parse_args(
             list(words), print_error=False, exit_on_error=False, error_console=_NO_CONSOLE
         )
-        _expect_no_value_of_flags(words, arguments_of(path))
+        flags = {name: each for each in arguments_of(path) if each.resolved_hint is bool for name in each.names}
+        for name, equals, _ in (word.partition("=") for word in words):
+            if equals and name in flags:
+                raise FlagValueError(argument=flags[name])
     except CycloptsError as error:
         remedy = f"See `{' '.join(('septet', *path))} --help`."
         raise UsageError(message_of(error, command), remedy=remedy) from error
@@ -121,14 +124,6 @@ def complete(words: Sequence[str]) -> None:
     """Print the completions of a word, for the script of a shell."""
     function, arguments, _ = app_of().parse_args(list(words))
     function(*arguments.args, **arguments.kwargs)
-
-
-def _expect_no_value_of_flags(words: Sequence[str], arguments: Sequence[Argument]) -> None:
-    flags = {name: each for each in arguments if each.resolved_hint is bool for name in each.names}
-    for word in words:
-        name, equals, _ = word.partition("=")
-        if equals and name in flags:
-            raise FlagValueError(argument=flags[name])
 
 
 def arguments_of(path: Sequence[str]) -> list[Argument]:

@@ -30,15 +30,17 @@ def help_of(command: CommandRow, path: Sequence[str]) -> str:
     shown = load("clients.cli.parsing.command_line:arguments_of")(path) if command.place else []
     arguments = [each for each in shown if is_positional(each)]
     options = [(_option_label(each), _text(each)) for each in shown if not is_positional(each)]
-    parts = "COMMAND [ARGS]..." if command.commands else " ".join(_usage(each) for each in arguments)
+    usages = [_name_of(each, "{}" if each.required else "[{}]") for each in arguments]
+    parts = "COMMAND [ARGS]..." if command.commands else " ".join(usages)
     lines = [f"Usage: {whole} [OPTIONS] {parts}".rstrip()]
     for paragraph in command.text(whole).split("\n\n"):
         lines += ["", *wrap(paragraph, width, initial_indent="  ", subsequent_indent="  ")]
-    sections = {
-        "Arguments": [(_argument_label(each), each.parameter.help or "") for each in arguments],
+    sections: dict[str, Rows] = {
+        "Arguments": [(_name_of(each), each.parameter.help or "") for each in arguments],
         "Options": [*(() if path else _OF_SEPTET), *options, _HELP],
-        **_commands(command, path),
     }
+    for heading, group in (GROUPS if not path else {"Commands": command.commands}).items():
+        sections[heading] = [(name, each.summary) for name, each in group.items()]
     for heading, rows in sections.items():
         lines += ["", f"{heading}:", *_table(rows, width)] if rows else []
     if not path:
@@ -56,38 +58,19 @@ def is_positional(argument: "Argument") -> bool:
     return not argument.names[0].startswith("-")
 
 
-def takes_many(argument: "Argument") -> bool:
-    """Return whether an argument takes any number of values."""
-    return get_origin(argument.resolved_hint) is list
-
-
 def choices_of(argument: "Argument") -> tuple[str, ...]:
     """Return the allowed values of an argument; an empty tuple if any value is allowed."""
     return get_args(argument.resolved_hint) if get_origin(argument.resolved_hint) is Literal else ()
 
 
-def _commands(command: CommandRow, path: Sequence[str]) -> dict[str, Rows]:
-    groups = GROUPS if not path else {"Commands": command.commands}
-    return {heading: [(name, each.summary) for name, each in group.items()] for heading, group in groups.items()}
-
-
-def _metavar(argument: "Argument") -> str:
-    choices = choices_of(argument)
-    return f"<{'|'.join(choices)}>" if choices else argument.parameter.metavar or ""
-
-
-def _usage(argument: "Argument") -> str:
-    name = argument.parameter.metavar or ""
-    return f"{name if argument.required else f'[{name}]'}{'...' if takes_many(argument) else ''}"
-
-
-def _argument_label(argument: "Argument") -> str:
-    return f"{argument.parameter.metavar}{'...' if takes_many(argument) else ''}"
+def _name_of(argument: "Argument", form: str = "{}") -> str:
+    return form.format(argument.parameter.metavar) + ("..." if get_origin(argument.resolved_hint) is list else "")
 
 
 def _option_label(argument: "Argument") -> str:
-    names = ", ".join(sorted(argument.names, key=len))
-    return names if argument.resolved_hint is bool else f"{names} {_metavar(argument)}"
+    names, choices = ", ".join(sorted(argument.names, key=len)), choices_of(argument)
+    value = f"<{'|'.join(choices)}>" if choices else argument.parameter.metavar or ""
+    return names if argument.resolved_hint is bool else f"{names} {value}"
 
 
 def _text(argument: "Argument") -> str:

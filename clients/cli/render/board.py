@@ -2,14 +2,14 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from clients.cli.render.tables import GAP, age_of, table_of
@@ -39,10 +39,7 @@ async def follow_board(
     """Show the board now and after each change, until Ctrl-C."""
     out = console()
     absence = Absence("the board", watch="septet board --follow")
-
-    def looks() -> AsyncGenerator[tuple[BoardReply, str], None]:
-        return _boards(operations, project, closed_within)
-
+    looks = partial(_boards, operations, project, closed_within)
     if out.is_terminal and not as_json:
         view: RenderableType = ""
 
@@ -88,7 +85,8 @@ def board_view(board: BoardReply) -> RenderableType:
     for stage, tasks in board.stages.items():
         parts.append(_stage_heading(board, stage))
         if tasks:
-            parts.append(Padding(_stage_table(tasks), (0, 0, 0, GAP)))
+            table = table_of([_cells(task) for task in tasks], console().width - GAP, _GIVES)
+            parts.append(Padding(table, (0, 0, 0, GAP)))
         if (more := board.counts.get(stage, 0) - len(tasks)) > 0:
             how = ": septet board --all" if stage is Stage.DONE else ""
             parts.append(Text(f"  and {more:,} more{how}", style="dim"))
@@ -104,23 +102,16 @@ def _stage_heading(board: BoardReply, stage: Stage) -> Text:
     return Text.assemble((stage.value, "bold"), f" ({count:,})")
 
 
-def _stage_table(tasks: Sequence[Task]) -> Table:
-    rows = []
-    for task in tasks:
-        cells = [Text(cut_to_line(cell, LONGEST_CELL)) for cell in _row(task)]
-        cells[_STATUS].stylize(STYLE_OF.get(task.word, ""))
-        link = f"link {task.pr_url}" if task.pr_url else ""
-        rows.append([*cells, Text(cut_to_line(_outcome(task, _pull_request(task)), LONGEST_CELL), style=link)])
-    return table_of(rows, console().width - GAP, _GIVES)
+def _cells(task: Task) -> list[Text]:
+    cells = [Text(cut_to_line(cell, LONGEST_CELL)) for cell in _row(task)]
+    cells[_STATUS].stylize(STYLE_OF.get(task.word, ""))
+    pull = "/".join(task.pr_url.rstrip("/").split("/")[-2:]) if task.pr_url else ""  # such as `pull/7`
+    link = f"link {task.pr_url}" if task.pr_url else ""
+    return [*cells, Text(cut_to_line(_outcome(task, pull), LONGEST_CELL), style=link)]
 
 
 def _row(task: Task) -> tuple[str, ...]:
     return (task.id, issue_of(task), task.title, task.word, task.assigned_agent or "")
-
-
-def _pull_request(task: Task) -> str:
-    """Return the end of a pull request's address, such as `pull/7`."""
-    return "/".join(task.pr_url.rstrip("/").split("/")[-2:]) if task.pr_url else ""
 
 
 def _outcome(task: Task, pull_request: str) -> str:
@@ -167,16 +158,15 @@ def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
         for task in answer.tasks:
             sys.stdout.write("\t".join(printable(cell) for cell in _list_row(task)) + "\n")
     else:
-        out.print(table_of([_list_cells(task) for task in answer.tasks], out.width, _LIST_GIVES, _LIST_HEADINGS))
+        rows = []
+        for identity, status, *cells in map(_list_row, answer.tasks):
+            styled = Text(identity, style="bold"), Text(status, style=STYLE_OF.get(status, ""))
+            rows.append((*styled, *map(Text, cells)))
+        out.print(table_of(rows, out.width, _LIST_GIVES, _LIST_HEADINGS))
         if nobody:
             out.print(Text(wrap(nobody, out.width), style="yellow"), soft_wrap=True)
     if answer.next is not None:
         out.print(Text(f"There are more: add --after {answer.next}", style="dim"), soft_wrap=True)
-
-
-def _list_cells(task: Task) -> tuple[Text, ...]:
-    identity, status, *cells = _list_row(task)
-    return (Text(identity, style="bold"), Text(status, style=STYLE_OF.get(status, "")), *map(Text, cells))
 
 
 def _list_row(task: Task) -> tuple[str, ...]:

@@ -74,8 +74,8 @@ class PlanQuestion:
 
     async def _decide(self, word: str) -> bool:
         """Carry out the chosen action; return whether it decides on the plan."""
+        task, decisions = self.look.task, self.operations.decisions
         if word in {"a", "approve", "y", "yes"}:
-            task, decisions = self.look.task, self.operations.decisions
             await decisions.approve(task.id, task.plan_sha256, load_settings().user)
             self.out.print(Text("Plan approved.", style="green"))
             return True
@@ -89,13 +89,9 @@ class PlanQuestion:
         if not feedback:
             self.out.print(Text("No feedback, so nothing was decided.", style="dim"))
             return False
-        await self._reject(feedback)
-        return True
-
-    async def _reject(self, feedback: str) -> None:
-        task, decisions = self.look.task, self.operations.decisions
         await decisions.reject(task.id, feedback[:_FEEDBACK_CHARACTERS], task.plan_sha256, load_settings().user)
         self.out.print(Text("Plan rejected; the planner starts again with your feedback.", style="yellow"))
+        return True
 
     def _show_plan(self) -> None:
         task, plan = self.look.task, self.look.plan

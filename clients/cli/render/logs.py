@@ -18,6 +18,7 @@ from septet.contracts.replies import NetworkReply
 from septet.contracts.views import AgentRun, LogEntry, NetworkRequest
 from septet.state import StateDir
 from septet.system.preview import printable
+from septet.system.text import cut
 
 _RESULT_LINES: Final = 12
 _EDIT_LINES: Final = 20
@@ -61,7 +62,7 @@ class LogText:
             entry = entry.model_copy(update={"kind": "text", "text": answer, "tool": ""})
         if only_confirms(entry):
             return
-        before = _clock_time(entry.time)
+        before = f"{datetime.fromisoformat(entry.time).astimezone():%H:%M:%S}  " if entry.time else _NO_TIME
         for line in _lines(entry, structured=self.structured):
             yield before + printable(self._workspace.sub("", line))
             before = _NO_TIME
@@ -105,7 +106,8 @@ def call_lines(tool: str, text: str) -> Iterator[str]:
     elif path:
         yield f"{tool} {path}"
     elif arguments:
-        yield f"{tool} {', '.join(f'{name}={_short(value)}' for name, value in arguments.items())}"
+        texts = {name: _whole(value) for name, value in arguments.items()}
+        yield f"{tool} {', '.join(f'{name}={cut(text, 80)}' for name, text in texts.items())}"
     else:
         yield f"{tool} {text}".rstrip()
 
@@ -129,10 +131,6 @@ def _answer_of(entry: LogEntry) -> str:
     return "\n".join(f"{name}: {_whole(value)}" for name, value in values.items())
 
 
-def _clock_time(moment: str) -> str:
-    return f"{datetime.fromisoformat(moment).astimezone():%H:%M:%S}  " if moment else _NO_TIME
-
-
 def _object(text: str) -> Mapping[str, Any]:
     try:
         value = json.loads(text)
@@ -149,11 +147,6 @@ def _some(lines: list[str], most: int, indent: str) -> Iterator[str]:
 
 def _whole(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _short(value: object) -> str:
-    text = _whole(value)
-    return text if len(text) <= 80 else f"{text[:79]}…"  # noqa: PLR2004 -- a line's worth
 
 
 _MOST_NAMED: Final = 5

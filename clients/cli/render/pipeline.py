@@ -107,9 +107,8 @@ def picture(view: PipelineView, height: int) -> RenderableType:
     """Return a picture of a pipeline in a terminal's height, with the issues around the first open issue."""
     needs = view.needs[:_NEEDS_PAINTED]
     room = max(height - _HEADING_LINES - 2 * len(needs), 3)
-    first_open = next(
-        (at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED), len(view.issues)
-    )
+    places = (at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED)
+    first_open = next(places, len(view.issues))
     start = max(min(first_open - room // 4, len(view.issues) - room), 0)
     visible = view.issues[start : start + room]
     heading = _heading(view)
@@ -136,7 +135,9 @@ class PipelineLines:
         for issue in view.issues:
             if issue.status is not self._statuses.get(issue.issue_id, IssueStatus.WAITING):
                 self._statuses[issue.issue_id] = issue.status
-                yield printable("  ".join(part for part in (*_line(issue), _reason(issue)) if part))
+                reason = preview(issue.error.message, limit=200) if issue.error is not None else ""
+                facts = (issue.issue_id, issue.status.value, issue.title, (issue.commit_hash or "")[:12])
+                yield printable("  ".join(filter(None, (*facts, issue.pr_url, reason))))
         yield from (printable(need) for need in view.needs if need not in self._needs)
         self._needs = view.needs
         if view.status.value != self._status:
@@ -160,10 +161,8 @@ def show_list(page: PipelinesReply) -> None:
 
 def show_results(results: ResultsReply) -> None:
     """Print both documents, each under its name."""
-    for name, document in (
-        ("planning-results.json", results.planning),
-        ("execution-results.json", results.execution),
-    ):
+    documents = {"planning-results.json": results.planning, "execution-results.json": results.execution}
+    for name, document in documents.items():
         text = json.dumps(document.model_dump(mode="json"), ensure_ascii=False, indent=2)
         sys.stdout.write(f"{name}\n{printable(text)}\n")
 
@@ -175,12 +174,8 @@ def show_report(report: str) -> None:
 
 def _heading(view: PipelineView) -> Text:
     counts = ", ".join(f"{count} {status.value}" for status, count in counts_of(view).items())
-    parts = (
-        Text(view.id, style="bold"),
-        _status_text(view.status.value),
-        Text(counts),
-        Text(printable(view.repository)),
-    )
+    status, repository = _status_text(view.status.value), Text(printable(view.repository))
+    parts = (Text(view.id, style="bold"), status, Text(counts), repository)
     return Text(" " * GAP).join(part for part in parts if part)
 
 
@@ -209,10 +204,6 @@ def _cells(issue: IssueState) -> tuple[str, ...]:
     return (issue.issue_id, issue.status.value, issue.title, *times, (issue.commit_hash or "")[:12], pull)
 
 
-def _line(issue: IssueState) -> tuple[str, ...]:
-    return (issue.issue_id, issue.status.value, issue.title, (issue.commit_hash or "")[:12], issue.pr_url or "")
-
-
 def _reasons(issue: IssueState) -> Iterator[Text]:
     """Yield the lines on an issue's error, its remedy, and the rescue of its work."""
     if issue.error is None:
@@ -224,10 +215,6 @@ def _reasons(issue: IssueState) -> Iterator[Text]:
         yield Text(printable(f"    {issue.error.remedy}"))
     if issue.rescue is not None:
         yield Text(printable(f"    rescue {issue.rescue.snapshot}: {issue.rescue.reason}"))
-
-
-def _reason(issue: IssueState) -> str:
-    return preview(issue.error.message, limit=200) if issue.error is not None else ""
 
 
 def _row(row: PipelineRow) -> tuple[Text, ...]:

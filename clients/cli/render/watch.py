@@ -65,8 +65,7 @@ class WatchPicture:
             room = options.size.height - 2 - len(console.render_lines(Group(*parts), options, pad=False))
             plan = look.plan.path if look.plan is not None else ""
             excerpt = [line for file in files_of(look.diff.patch) if file.path != plan for line in _lines(file)]
-            if room >= _LEAST_LINES:
-                parts += ["", *excerpt[: room - 1]]
+            parts += ["", *excerpt[: room - 1]] if room >= _LEAST_LINES else []
         yield Group(*parts)
 
     def _under_way(self, look: WatchReply) -> RenderableType:
@@ -76,7 +75,9 @@ class WatchPicture:
             return Text(wrap(printable(_wait_line(look.waiting_for)), self._width), style="yellow")
         if not look.running_step:
             return Text("")
-        words = f"{look.running_step} · {_call(look.doing)}" if look.doing is not None else look.running_step
+        words = look.running_step
+        if look.doing is not None:
+            words += f" · {preview(headline(look.doing), limit=_ENTRY_LIMIT)}"
         self._spinner.update(text=_one_line(words, style="cyan"))
         return self._spinner
 
@@ -112,9 +113,8 @@ class WatchLines:
         for row in look.task.steps[self._steps :]:
             yield from _entry_lines(entry for entry in entries if entry.step == row.step)
             entries = tuple(entry for entry in entries if entry.step != row.step)
-            result = preview(
-                ((row.output if row.success else row.error_message) or "").partition("\n\n")[0], limit=_ENTRY_LIMIT
-            )
+            words = (row.output if row.success else row.error_message) or ""
+            result = preview(words.partition("\n\n")[0], limit=_ENTRY_LIMIT)
             yield f"{'✓' if row.success else '✗'} {row.step} {row.duration_seconds:.1f} s: {result}"
         self._steps = len(look.task.steps)
         if look.running_step and (before is None or before.running_step != look.running_step):
@@ -142,7 +142,8 @@ def figures(look: WatchReply) -> Text:
     """Return time, tokens and cost on one line."""
     known = cost_text(look.task.usage)
     cost = f"   {'' if 'cost' in known else 'cost '}{known}" if known else ""
-    elapsed, tokens = _time(elapsed_seconds(look.task)), tokens_text(look.task, look.tokens)
+    elapsed = timedelta(seconds=round(elapsed_seconds(look.task)))
+    tokens = tokens_text(look.task, look.tokens)
     return Text(f"elapsed {elapsed}   tokens {tokens}{cost}", style="dim")
 
 
@@ -180,17 +181,9 @@ def _one_line(text: str, style: str = "") -> Text:
     return Text(text.expandtabs(4), style=style, no_wrap=True, overflow="ellipsis", end="\n")
 
 
-def _call(entry: LogEntry) -> str:
-    return preview(headline(entry), limit=_ENTRY_LIMIT)
-
-
 def _entry_lines(entries: Iterable[LogEntry]) -> Iterator[str]:
     """Yield a line for each entry that does not repeat another entry."""
     for entry in entries:
         if not is_structured(entry) and not only_confirms(entry):
             mark = {"tool_result": "  ", "error": "! "}.get(entry.kind, "")
             yield f"    {mark}{preview(headline(entry).removeprefix('! '), limit=_ENTRY_LIMIT)}"
-
-
-def _time(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))

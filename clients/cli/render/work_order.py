@@ -46,7 +46,7 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
     """Print a work order with its steps; text that people copy has its own line, of any length."""
     out = console()
     out.print(task_view(task, running))
-    lines = _task_lines(task, with_error=with_error)
+    lines = end_lines(task, with_error=with_error)
     for line in [*lines, *([Text(printable(f"waits for     {waits}"), style="yellow")] if waits else [])]:
         out.print(line, soft_wrap=True)
 
@@ -71,14 +71,8 @@ def show_start(out: Console, task: Task, verb: str) -> None:
 
 def show_start_commands(out: Console, task: Task) -> None:
     """Print the commands that people type next about a started work order."""
-    show_commands(
-        out,
-        (
-            (f"septet watch {task.id}", "watch it live"),
-            (f"septet show {task.id}", "see where it is now"),
-            (f"septet cancel {task.id}", "stop it and keep its work"),
-        ),
-    )
+    commands = {"watch": "watch it live", "show": "see where it is now", "cancel": "stop it and keep its work"}
+    show_commands(out, [(f"septet {command} {task.id}", purpose) for command, purpose in commands.items()])
 
 
 def show_estimate(out: Console, estimate: str) -> None:
@@ -162,16 +156,7 @@ def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
 
 
 def end_lines(task: Task, *, with_error: bool = False) -> list[Text]:
-    """Return the lines on a work order's outcome, without its steps."""
-    return _task_lines(task, with_error=with_error)
-
-
-def _first_line(reason: str) -> str:
-    return reason.partition("\n")[0].rstrip(":")
-
-
-def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
-    """Return the lines on a work order's outcome: pull request, commit, rescues, error."""
+    """Return the lines on a work order's outcome, without its steps: pull request, commit, rescues, error."""
     lines = []
     if task.stuck:
         lines.append(Text(printable(f"stuck         {task.stuck}"), style="red"))
@@ -181,10 +166,8 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
     if task.waits_for_a_decision and (task.plan_path is not None or not task.stuck):
         plan = f"{task.plan_path}  SHA-256 {task.plan_sha256}" if task.plan_path else _NO_PLAN
         lines.append(Text(f"plan          {plan}"))
-    lines += [
-        Text(printable(f"finding       {finding.id or 'cannot be approved'}  {finding.where}"))
-        for finding in task.findings
-    ]
+    findings = (f"finding       {each.id or 'cannot be approved'}  {each.where}" for each in task.findings)
+    lines += [Text(printable(finding)) for finding in findings]
     if task.pr_url:
         lines.append(Text.assemble("pull request  ", (task.pr_url, "bold green")))
     if task.commit_sha:
@@ -192,9 +175,9 @@ def _task_lines(task: Task, *, with_error: bool) -> list[Text]:
     if task.checks_passed:
         lines.append(Text(f"checks        {task.checks_passed} passed before the commit"))
     for rescue in task.rescues[-_RESCUES_SHOWN:]:
-        told = rescue.telling if rescue.is_left_by_planner else rescue.reason
+        told = (rescue.telling if rescue.is_left_by_planner else rescue.reason).partition("\n")[0].rstrip(":")
         patch = f"\n              {rescue.patch}" if rescue.patch else ""
-        lines.append(Text(f"rescue        {rescue.snapshot}: {printable(_first_line(told))}{patch}"))
+        lines.append(Text(f"rescue        {rescue.snapshot}: {printable(told)}{patch}"))
     if (more := len(task.rescues) - _RESCUES_SHOWN) > 0:
         lines.append(Text(f"              and {more} more: septet rescue list {task.id}"))
     if task.unconfined:
@@ -238,21 +221,11 @@ def cut_to_line(text: str, cells: int) -> str:
     return line.plain
 
 
-def _note(row: TaskStep) -> str:
-    """Return the note on how a step's answer was read or recovered; empty for a normal step."""
-    recovered_by = RECOVERIES.get(row.recovered_by or "", row.recovered_by)
-    return ", ".join(part for part in (row.reading.removeprefix("read from "), recovered_by) if part)
-
-
 def _cells(row: TaskStep) -> tuple[str, ...]:
     mark = "[green]✓[/green]" if row.success else "[red]✗[/red]"
     result = (row.output if row.success else row.error_message) or ""
-    return (
-        mark,
-        row.step,
-        escape(printable(" ".join(result.partition("\n\n")[0].split())[:200])),
-        f"{row.duration_seconds:.1f} s",
-        f"{row.usage.tokens:,}",
-        str(row.attempts),
-        _note(row),
-    )
+    result = escape(printable(" ".join(result.partition("\n\n")[0].split())[:200]))
+    recovered_by = RECOVERIES.get(row.recovered_by or "", row.recovered_by)
+    note = ", ".join(filter(None, (row.reading.removeprefix("read from "), recovered_by)))
+    seconds, tokens = f"{row.duration_seconds:.1f} s", f"{row.usage.tokens:,}"
+    return (mark, row.step, result, seconds, tokens, str(row.attempts), note)

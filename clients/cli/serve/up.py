@@ -52,15 +52,13 @@ class WorkOrderLines:
         """Yield a line for each work order that changed since the last call, the oldest work order first."""
         for task in sorted(tasks, key=lambda task: task.created_at):
             before, self._statuses[task.id] = self._statuses.get(task.id), task.status
-            is_old = before is None and task.is_closed and self._is_before(task.updated_at)
+            ended_at = datetime.fromisoformat(task.updated_at) if task.updated_at else None
+            is_old = before is None and task.is_closed and (ended_at is None or ended_at < self._since)
             question, self._questions[task.id] = self._questions.get(task.id, ""), task.question
             if before is not task.status and not is_old and (line := _line(task)):
                 yield line
             elif before is task.status and task.question and task.question != question:
                 yield f"{task.id} is waiting: {task.question}{_title(task, '  ({})')}"
-
-    def _is_before(self, moment: str) -> bool:
-        return not moment or datetime.fromisoformat(moment) < self._since
 
 
 def begin_lines() -> WorkOrderLines:
@@ -110,9 +108,6 @@ def _outcome(task: Task) -> str:
             return f"{task.id} was cancelled"
 
 
-_WHY_ENDED: Final = "`septet up` was stopped together with its agents"
-
-
 async def up(options: UpOptions) -> CommandReply:
     """Run all of Septet on this machine until Ctrl-C; agents live on."""
     ports = Ports(options.port, options.ui_port, options.api_port)
@@ -151,19 +146,15 @@ async def up(options: UpOptions) -> CommandReply:
                     err=True,
                 )
     if signals.second.is_set():  # checked last: a second signal counts until `up` has ended
-        for run in await end_living(parts.host, _WHY_ENDED):
+        for run in await end_living(parts.host, "`septet up` was stopped together with its agents"):
             say(f"Agent {run} was stopped; the next `septet up` takes its step up again.", err=True)
-    again = f"{septet_elsewhere(settings)} up{_options_of(ports)}"
+    ports_of = (("--port", ports.server, 7233), ("--ui-port", ports.ui, 8233), ("--api-port", ports.api, 8888))
+    changed = "".join(f" {option} {port}" for option, port, usual in ports_of if port != usual)
+    again = f"{septet_elsewhere(settings)} up{changed}"
     answer = reply_at_stop(parts.living_agents(), again)
     if not options.as_json:
         say(f"Stopped. Continue with: {again}", err=True)
     return answer
-
-
-def _options_of(ports: Ports) -> str:
-    """Return the options of the ports that differ from the defaults."""
-    ports_of = (("--port", ports.server, 7233), ("--ui-port", ports.ui, 8233), ("--api-port", ports.api, 8888))
-    return "".join(f" {option} {port}" for option, port, usual in ports_of if port != usual)
 
 
 @asynccontextmanager

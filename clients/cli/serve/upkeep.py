@@ -1,4 +1,4 @@
-"""Commands for administrators: builds, copies of a host, and keys that seal."""
+"""Commands for administrators: builds, copies of a host, keys that seal, and hosts that are gone."""
 
 from dataclasses import asdict
 from typing import Final
@@ -8,18 +8,16 @@ from clients.cli.serve.options import BackupOptions, NewKeyOptions, PromoteOptio
 from clients.cli.terminal.output import echo, say
 from clients.cli.terminal.reply import CommandReply
 from clients.temporal.hosts import give_up
-from septet.backup import Backup as Copy
 from septet.backup import back_up
 from septet.keys.key_ring import new_key_line
 from septet.settings import load_settings
 from septet.state import StateDir
 from septet.system.text import count_noun, name_some
-from workers.builds.promotion import Promotion, PromotionCall
+from workers.builds.promotion import PromotionCall
 from workers.builds.promotion import promote as promote_build
 from workers.connection.connection import connect
 
 _ALL: Final = 100
-_SHOWN: Final = 5
 
 
 async def promote(options: PromoteOptions) -> CommandReply:
@@ -29,20 +27,15 @@ async def promote(options: PromoteOptions) -> CommandReply:
         build=options.build, ramp=options.ramp, force=options.force, within_seconds=options.within
     )
     done = await promote_build(await connect(settings, address=options.server.address), settings, call)
-    payload = {
-        "build": done.build,
-        "before": done.before,
-        "percentage": done.percentage,
-        "waiting": list(done.waiting),
-    }
-    return CommandReply(payload, lambda: _show_promotion(done))
 
+    def show() -> None:
+        share = f"{done.percentage:g} % of the work orders" if done.percentage < _ALL else "all work orders"
+        say(f"Build {done.build or 'unversioned'} gets {share}; before it was {done.before or 'none'}.")
+        if done.waiting:
+            say(f"These wait until a build with their patches is promoted: {', '.join(done.waiting)}.")
 
-def _show_promotion(promotion: Promotion) -> None:
-    share = f"{promotion.percentage:g} % of the work orders" if promotion.percentage < _ALL else "all work orders"
-    say(f"Build {promotion.build or 'unversioned'} gets {share}; before it was {promotion.before or 'none'}.")
-    if promotion.waiting:
-        say(f"These wait until a build with their patches is promoted: {', '.join(promotion.waiting)}.")
+    payload = {name: getattr(done, name) for name in ("build", "before", "percentage")}
+    return CommandReply({**payload, "waiting": list(done.waiting)}, show)
 
 
 async def backup(options: BackupOptions) -> CommandReply:
@@ -56,16 +49,17 @@ async def backup(options: BackupOptions) -> CommandReply:
         "left_out": copy.left_out,
         "size_bytes": copy.size_bytes,
     }
-    return CommandReply({"backup": row}, lambda: _show_backup(copy))
 
+    def show() -> None:
+        database = "the server's database and " if copy.has_database else ""
+        count, size = count_noun(len(copy.places), "work order"), f"{copy.size_bytes / 1_000_000:,.1f} MB"
+        say(f"Backed up {database}this host to {copy.folder}: {count}, {size}.")
+        lists = (("Changed during the backup", copy.changing), ("Not readable, left out", copy.left_out))
+        for title, names in lists:
+            if names:
+                say(f"{title}: {name_some(names, _NAMED)}.")
 
-def _show_backup(copy: Copy) -> None:
-    database = "the server's database and " if copy.has_database else ""
-    size = f"{copy.size_bytes / 1_000_000:,.1f} MB"
-    say(f"Backed up {database}this host to {copy.folder}: {count_noun(len(copy.places), 'work order')}, {size}.")
-    for title, names in (("Changed during the backup", copy.changing), ("Not readable, left out", copy.left_out)):
-        if names:
-            say(f"{title}: {name_some(names, _SHOWN)}.")
+    return CommandReply({"backup": row}, show)
 
 
 async def new_key(options: NewKeyOptions) -> CommandReply:

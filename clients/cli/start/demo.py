@@ -101,7 +101,11 @@ async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
     state = StateDir(settings.state_dir)
     await asyncio.to_thread(remove_earlier_demos, state.root.parent)
     state.prepare()
-    sample = await asyncio.to_thread(_make_sample, state.root / "sample", settings)
+
+    def add_issue(origin: Path, title: str, body: str) -> int:
+        return LocalForge(origin, settings.git_env).add_issue(title, body).number
+
+    sample = await asyncio.to_thread(make_sample, state.root / "sample", add_issue, settings.git_env)
     async with embedded_server(state, Ports(free_port(), free_port()), settings.server_env) as server:
         client = await connect(settings, address=server.address, serves=True)
         try:
@@ -117,13 +121,6 @@ def remove_earlier_demos(demos: Path) -> None:
         if (lock := take_lock(used)) is not None:
             with close_after(lock):
                 shutil.rmtree(used.parent, ignore_errors=True)
-
-
-def _make_sample(folder: Path, settings: Settings) -> Sample:
-    def add_issue(origin: Path, title: str, body: str) -> int:
-        return LocalForge(origin, settings.git_env).add_issue(title, body).number
-
-    return make_sample(folder, add_issue, settings.git_env)
 
 
 async def _watch(orders: WorkOrders, *, quiet: bool) -> Task:
@@ -144,7 +141,11 @@ async def _watch(orders: WorkOrders, *, quiet: bool) -> Task:
 def _answer(stage: _Stage, task: Task) -> CommandReply:
     state_dir = stage.settings.state_dir
     command = f"SEPTET_STATE_DIR={shlex.quote(str(state_dir))} {septet_here(stage.settings.environ)} up"
-    stat = _diff_stat(stage, task)
+    stat = ""
+    if task.commit_sha is not None:
+        git = Git(stage.sample.origin, env=stage.settings.git_env)
+        changes = git.run("diff", "--stat", f"{task.commit_sha}~1", task.commit_sha)
+        stat = changes.decode(errors="replace").rstrip()
     payload: dict[str, Any] = {
         "task": task.model_dump(mode="json"),
         "diff_stat": stat,
@@ -156,20 +157,13 @@ def _answer(stage: _Stage, task: Task) -> CommandReply:
         error = task.error
         message = f"{error.type}: {error.message}" if error else f"{task.id} is {task.status.value}."
         failure = WorkOrderFailedError(message, remedy=error.remedy if error else "")
-    return CommandReply(payload, lambda: _show(stage, task, stat, command), failure)
 
+    def show() -> None:
+        out = console()
+        show_task(task, with_error=False)
+        out.print(Text(stat), soft_wrap=True)
+        out.print(Text(f"repository    {stage.sample.origin}"), soft_wrap=True)
+        out.print("Look at the work order, its history and its agents' output again:")
+        out.print(Text(command, style="bold"), soft_wrap=True)
 
-def _show(stage: _Stage, task: Task, stat: str, command: str) -> None:
-    out = console()
-    show_task(task, with_error=False)
-    out.print(Text(stat), soft_wrap=True)
-    out.print(Text(f"repository    {stage.sample.origin}"), soft_wrap=True)
-    out.print("Look at the work order, its history and its agents' output again:")
-    out.print(Text(command, style="bold"), soft_wrap=True)
-
-
-def _diff_stat(stage: _Stage, task: Task) -> str:
-    if task.commit_sha is None:
-        return ""
-    git = Git(stage.sample.origin, env=stage.settings.git_env)
-    return git.run("diff", "--stat", f"{task.commit_sha}~1", task.commit_sha).decode(errors="replace").rstrip()
+    return CommandReply(payload, show, failure)

@@ -196,10 +196,15 @@ def _checked_input(options: RunOptions | CreateOptions) -> WorkOrderInput:
 
 async def _notice(operations: Operations, order: WorkOrderInput) -> str:
     """Return the notices on a new work order: reviews, uncommitted changes, unlimited agents; or an empty text."""
-    reviews, uncommitted = await asyncio.gather(
+    reviews, changes = await asyncio.gather(
         reviews_of(operations, order.repository, (order.issue,)),
-        asyncio.to_thread(_uncommitted_text, order.repository),
+        asyncio.to_thread(uncommitted_changes, Path(order.repository)),
     )
+    uncommitted = ""
+    if changes:  # the agent will not see them
+        names = ", ".join(changes[:_NAMES_SHOWN]) + (", …" if len(changes) > _NAMES_SHOWN else "")
+        count = f"{len(changes)} uncommitted change{'s' * (len(changes) != 1)}"
+        uncommitted = f"Not included: {count} in {order.repository} ({names}). Commit to include them."
     unlimited = load("clients.starting.unlimited:find_unlimited")(order)  # its imports come after the id
     return "\n".join(filter(None, (reviews, uncommitted, unlimited)))
 
@@ -209,16 +214,6 @@ async def reviews_of(operations: Operations, repository: str, issues: Iterable[i
     with suppress(SeptetError):
         return await issues_in_review(operations.orders, repository, [each for each in issues if each is not None])
     return ""
-
-
-def _uncommitted_text(repository: str) -> str:
-    """Return a notice of a checkout's uncommitted changes, which the agent will not see; or an empty text."""
-    changes = uncommitted_changes(Path(repository))
-    if not changes:
-        return ""
-    names = ", ".join(changes[:_NAMES_SHOWN]) + (", …" if len(changes) > _NAMES_SHOWN else "")
-    count = f"{len(changes)} uncommitted change{'s' * (len(changes) != 1)}"
-    return f"Not included: {count} in {repository} ({names}). Commit to include them."
 
 
 def uncommitted_changes(path: Path) -> list[str]:

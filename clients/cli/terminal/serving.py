@@ -1,4 +1,4 @@
-"""Stop the commands that serve on a signal, and name the agents that continue to run."""
+"""What the commands that serve share: signals, the log of their end, masked keys, and the word for `septet`."""
 
 import asyncio
 import json
@@ -51,6 +51,9 @@ class StopSignals:
         loop.add_signal_handler(signal.SIGINT, signals._interrupt)
         return signals
 
+    def _interrupt(self) -> None:
+        (self.second if self.first.is_set() else self.first).set()
+
     @staticmethod
     def end_start() -> None:
         """Until `listen`, let the first signal end the start like Ctrl-C, and ignore further signals."""
@@ -65,9 +68,6 @@ class StopSignals:
 
         for each in heeded:
             signal.signal(each, interrupt_once)
-
-    def _interrupt(self) -> None:
-        (self.second if self.first.is_set() else self.first).set()
 
 
 def _heeds_hangup() -> bool:

@@ -2,10 +2,11 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
+from clients.cli.options import Server
 from clients.cli.render.live_view import LiveView
 from clients.cli.render.logs import LogText, show_network
 from clients.cli.render.task_reply import failure_of
@@ -18,11 +19,11 @@ from clients.cli.watch.options import LogsOptions, OneOrderOptions
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.runs import network_of
 from clients.operations.absence import PATIENCE, Absence, outlast_wait
-from clients.operations.operations import Operations, connect_operations
-from septet.contracts.replies import LogsReply, TaskReply, WatchReply
+from clients.operations.operations import Operations
+from septet.contracts.replies import LogsReply, TaskReply
 from septet.contracts.views import LogEntry
 from septet.errors import NotFoundError, ServerNotReachedError, UsageError
-from septet.settings import Settings, load_settings
+from septet.settings import load_settings
 from septet.state import StateDir
 
 _LOOK_SECONDS: Final = 0.3
@@ -33,7 +34,10 @@ async def watch(options: OneOrderOptions) -> CommandReply:
     operations = await options.server.connect()
     if options.server.as_json:
         looks = operations.reading.watch(options.order_id, patience=PATIENCE).looks()
-        last = await _last_look(looks, lambda look: print_json(look.model_dump(mode="json")))
+        last = await anext(looks)
+        while not last.task.is_closed:
+            print_json(last.model_dump(mode="json"))
+            last = await anext(looks)
         return CommandReply.from_reply(last, lambda: None, failure_of(last.task))
     out = console()
     last = await LiveView(operations, options.order_id, asks=sys.stdin.isatty(), out=out).follow()
@@ -48,12 +52,13 @@ async def logs(options: LogsOptions) -> CommandReply:
         if options.follow or options.raw:
             remedy = f"Run septet logs {options.order_id} --network, and run it again for new requests."
             raise UsageError("--network shows the requests so far, and nothing else.", remedy=remedy)
-        return await _network(settings, options.order_id, options.server.address)
-    if options.server.as_json and not options.raw and not options.follow:
-        return CommandReply.from_reply(
-            await _all_entries(settings, options.order_id, options.server.address), lambda: None
-        )
+        answer = network_of(StateDir(settings.state_dir), options.order_id, limit=None)
+        if not answer.total:  # the server knows whether the work order exists
+            answer = await (await options.server.connect()).reading.network(options.order_id, limit=None)
+        return CommandReply.from_reply(answer, lambda: show_network(options.order_id, answer))
     agent_logs = AgentLogs(StateDir(settings.state_dir), options.order_id)
+    if options.server.as_json and not options.raw and not options.follow:
+        return CommandReply.from_reply(await _all_entries(agent_logs, options.server), lambda: None)
     log = LogText(agent_logs.state, options.order_id, options.structured)
     operations = await options.server.connect() if options.follow else None
     end = asyncio.create_task(_end_of(operations, options.order_id)) if operations is not None else None
@@ -69,7 +74,12 @@ async def logs(options: LogsOptions) -> CommandReply:
         await asyncio.wait([end], timeout=_LOOK_SECONDS)
     if end is not None:
         await end
-    await _check_exists(agent_logs, settings, options.server.address)
+    try:
+        agent_logs.must_exist()
+    except NotFoundError:
+        with suppress(ServerNotReachedError):  # the server knows whether the work order exists
+            await (await options.server.connect()).reading.logs(options.order_id)
+        raise
     return CommandReply(is_printed=True)
 
 
@@ -79,42 +89,14 @@ async def _end_of(operations: Operations, order_id: str) -> None:
     await outlast_wait(lambda: operations.orders.wait_for_end(order_id), absence, notify)
 
 
-async def _network(settings: Settings, order_id: str, address: str | None) -> CommandReply:
-    """Return the network requests; if this host's disk has none, check that the server has the work order."""
-    answer = network_of(StateDir(settings.state_dir), order_id, limit=None)
-    if not answer.total:
-        answer = await (await connect_operations(settings, address)).reading.network(order_id, limit=None)
-    return CommandReply.from_reply(answer, lambda: show_network(order_id, answer))
-
-
-async def _last_look(looks: "AsyncIterator[WatchReply]", take: "Callable[[WatchReply], None]") -> WatchReply:
-    """Pass each reply to `take` until the work order is closed, and return the last reply."""
-    look = await anext(looks)
-    while not look.task.is_closed:
-        take(look)
-        look = await anext(looks)
-    return look
-
-
-async def _all_entries(settings: Settings, order_id: str, address: str | None) -> LogsReply:
+async def _all_entries(agent_logs: AgentLogs, server: Server) -> LogsReply:
     """Return all log entries; the server is called only if this host's disk has no run."""
-    agent_logs = AgentLogs(StateDir(settings.state_dir), order_id)
     entries = tuple(agent_logs.new_entries())
     try:
         agent_logs.must_exist()
     except NotFoundError:
-        return await (await connect_operations(settings, address)).reading.logs(order_id)
+        return await (await server.connect()).reading.logs(agent_logs.order_id)
     return LogsReply(log_entries=entries, total=len(entries))
-
-
-async def _check_exists(agent_logs: AgentLogs, settings: Settings, address: str | None) -> None:
-    """Check that this host has runs of the work order; otherwise, check at the server that the work order exists."""
-    try:
-        agent_logs.must_exist()
-    except NotFoundError:
-        with suppress(ServerNotReachedError):
-            await (await connect_operations(settings, address)).reading.logs(agent_logs.order_id)
-        raise
 
 
 def _print_entries(entries: "Iterator[LogEntry]", log: "LogText | None") -> None:
@@ -122,6 +104,5 @@ def _print_entries(entries: "Iterator[LogEntry]", log: "LogText | None") -> None
     for entry in entries:
         if log is None:
             print_json(entry.model_dump(mode="json"))
-            continue
-        for line in log.lines(entry):
-            sys.stdout.write(f"{line}\n")
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in log.lines(entry))

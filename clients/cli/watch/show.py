@@ -101,7 +101,12 @@ async def refresh(options: OneOrderOptions) -> CommandReply:
 
 async def list_orders(options: OrdersOptions) -> CommandReply:
     """List work orders, open ones first."""
-    within = _age(options.since) if options.since else None
+    within = None
+    if options.since:
+        if (match := _AGE.fullmatch(options.since.strip())) is None:
+            message = f"--since {options.since} is not an age."
+            raise UsageError(message, remedy="Write it as 30m, 12h, 7d or 2w.")
+        within = timedelta(**{_UNITS[match["unit"]]: int(match["number"])})
     operations = await options.server.connect()
     which = OrderFilter(
         status=Status(options.state) if options.state and options.state != "open" else None,
@@ -112,11 +117,8 @@ async def list_orders(options: OrdersOptions) -> CommandReply:
     )
     answer = await operations.orders.list(which, limit=options.limit, after=options.after)
     is_filtered = any((options.state, options.agent, options.repo, options.since, options.after))
-    nobody = (
-        ""
-        if options.server.as_json or all(task.is_closed for task in answer.tasks)
-        else await operations.nobody_works()
-    )
+    is_quiet = options.server.as_json or all(task.is_closed for task in answer.tasks)
+    nobody = "" if is_quiet else await operations.nobody_works()
     notes = notes_on(answer.tasks, nobody)
     return CommandReply.from_reply(answer, lambda: show_list(answer, notes, is_filtered=is_filtered))
 
@@ -142,10 +144,3 @@ async def costs(options: CostsOptions) -> CommandReply:
     operations = await options.server.connect()
     answer = await operations.costs.show(options.by, options.since, options.project)
     return CommandReply.from_reply(answer, lambda: show_costs(answer))
-
-
-def _age(text: str) -> timedelta:
-    match = _AGE.fullmatch(text.strip())
-    if match is None:
-        raise UsageError(f"--since {text} is not an age.", remedy="Write it as 30m, 12h, 7d or 2w.")
-    return timedelta(**{_UNITS[match["unit"]]: int(match["number"])})
