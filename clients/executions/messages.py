@@ -27,7 +27,7 @@ _CHECK: Final = "`septet doctor` checks the server."
 _AWAY: Final = frozenset({
     RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.UNKNOWN,
 })  # fmt: skip
-"""The codes of a server that is down or not reachable; `UNKNOWN` if a connection broke in the midst of an answer."""
+"""The codes of a server that is down or not reachable; `UNKNOWN` if a connection broke in an answer's midst."""
 START_WORKER: Final = "Start one with `septet up` or `septet worker`"
 """The beginning of the remedy for a call that no worker answered."""
 _START: Final = f"Start it with `septet up`; {_CHECK}"

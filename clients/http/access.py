@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -46,11 +46,14 @@ class Guard:
             body = await _body(headers, receive, limit_bytes)
         except ClientDisconnect:
             return
-        refusal = _refuse_two_hosts(headers) or self._refusal(scope["method"], scope["path"], headers)
+        refusal = self._refusal(scope["method"], scope["path"], headers)
         if refusal is not None:
             await refusal(scope, receive, send)
         elif body is None:
-            await _too_large(limit_bytes)(scope, receive, send)
+            remedy = "Put long texts into an issue of the forge or a file of the repository, and name it."
+            detail = f"The body holds more than {limit_bytes} bytes."
+            status, close = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"Connection": "close"}
+            await problem(status, "ContentTooLarge", detail, remedy, headers=close)(scope, receive, send)
         else:
             await self.app(scope, _receive_body(body, receive), send)
 
@@ -60,6 +63,8 @@ class Guard:
         Another site may bind its own name to this machine. Its page may also send requests whose answers the page
         cannot read.
         """
+        if len(headers.getlist("host")) > 1:  # a proxy and this server may read different ones
+            return problem(HTTPStatus.BAD_REQUEST, "BadRequest", "There are several Host headers.", "Send one.")
         if is_webhook(path):  # its signature is checked, which no page of another site can make
             return None
         changes = method not in _CHANGES_NOTHING
@@ -90,13 +95,6 @@ class Guard:
         return known and "origin" in headers and not comes_from_another_site(headers)
 
 
-def _refuse_two_hosts(headers: Headers) -> Response | None:
-    """Refuse a request with several Host headers: a proxy and this server may read different ones."""
-    if len(headers.getlist("host")) <= 1:
-        return None
-    return problem(HTTPStatus.BAD_REQUEST, "BadRequest", "There are several Host headers.", "Send one.")
-
-
 def refuse_strangers(headers: Headers, remedy: str, *, is_of_any_site: bool) -> Response | None:
     """Refuse a request to another host and, unless `is_of_any_site`, a request from another site's page."""
     if not names_this_machine(headers):
@@ -118,7 +116,9 @@ def names_this_machine(headers: Headers) -> bool:
 
     No site can have a name below `localhost` (RFC 6761).
     """
-    name = _name(headers.get("host", ""))
+    host = headers.get("host", "")
+    without_port, _, port = host.rpartition(":")
+    name = (without_port if port.isdigit() else host).lower()
     return name in _OWN_NAMES or name.endswith(".localhost")
 
 
@@ -131,12 +131,6 @@ def comes_from_another_site(headers: Headers) -> bool:
     origin = headers.get("origin")
     foreign = origin is not None and origin.lower() != f"http://{headers.get('host', '')}".lower()
     return foreign or headers.get("sec-fetch-site", "").lower() == "cross-site"
-
-
-def _name(host: str) -> str:
-    """Return a Host header without its port."""
-    name, _, port = host.rpartition(":")
-    return (name if port.isdigit() else host).lower()
 
 
 async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes | None:
@@ -168,16 +162,6 @@ def _receive_body(body: bytes, receive: Receive) -> Receive:
     return receive_next
 
 
-def _too_large(limit_bytes: int) -> JSONResponse:
-    remedy = "Put long texts into an issue of the forge or a file of the repository, and name it."
-    detail = f"The body holds more than {limit_bytes} bytes."
-    status, headers = HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"Connection": "close"}
-    return problem(status, "ContentTooLarge", detail, remedy, headers=headers)
-
-
-_JSON: Final = b"json"
-
-
 class MaskedAnswers:
     """Masks keys in whole bodies, and in each part of a stream. No part splits an event."""
 
@@ -203,9 +187,8 @@ class _Masking:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._head = message
-            self._is_json = any(
-                name.lower() == b"content-type" and _JSON in value for name, value in message["headers"]
-            )
+            types = (value for name, value in message["headers"] if name.lower() == b"content-type")
+            self._is_json = any(b"json" in value for value in types)
             return
         if message["type"] == "http.response.body":
             is_whole = self._head is not None and not message.get("more_body", False)

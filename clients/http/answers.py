@@ -99,20 +99,15 @@ def agent_work_order(task: Task, commits: CommitCount | None = None) -> AgentWor
 def git_progress(task: Task, commits: CommitCount | None = None) -> GitProgress:
     """Return the progress of a work order in git; `commits` is the count from the work order's workspace."""
     counts = [len(step.files_changed) for step in task.steps if step.files_changed]
+    phase: Phase | None = "completed" if task.status is Status.COMPLETED else None
+    if task.status not in {Status.PENDING, Status.COMPLETED}:
+        phase = "implementing" if task.plan_path is not None else "planning"
     message = next((step.output for step in task.steps if step.step == Step.CREATE_COMMIT and step.success), None)
     return GitProgress(
         agent_work_order_id=task.id,
-        current_phase=_phase(task),
+        current_phase=phase,
         git_commit_count=0 if task.commit_sha is None else commits.commits if commits else None,
         git_files_changed=commits.files if commits else counts[-1] if counts else 0,
         latest_commit_message=message,
         git_branch_name=task.branch_name,
     )
-
-
-def _phase(task: Task) -> Phase | None:
-    if task.status is Status.PENDING:
-        return None
-    if task.status is Status.COMPLETED:
-        return "completed"
-    return "implementing" if task.plan_path is not None else "planning"

@@ -88,6 +88,10 @@ def operations_router() -> APIRouter:
     for each in (*ORDER_OPERATIONS, *BUDGET_OPERATIONS):
         if each.route:
             method, _, path = each.route.partition(" ")
+            statuses = [HTTPStatus.UNPROCESSABLE_ENTITY, *([HTTPStatus.NOT_FOUND] if each.may_miss else [])]
+            responses = problems(*statuses)
+            if method == "POST":
+                responses = problems_of_a_body() | problems(*statuses, HTTPStatus.CONFLICT)
             router.add_api_route(
                 path,
                 _endpoint_of(each),
@@ -97,18 +101,9 @@ def operations_router() -> APIRouter:
                 tags=[each.tag],
                 status_code=HTTPStatus.CREATED if each.creates else None,
                 dependencies=[Depends(json_alone)] if method == "POST" else [],
-                responses=_problems_of(each, method),
+                responses=responses,
             )
     return router
-
-
-def _problems_of(operation: Operation, method: str) -> dict[int | str, dict[str, Any]]:
-    statuses = [HTTPStatus.UNPROCESSABLE_ENTITY]
-    if operation.may_miss:
-        statuses.append(HTTPStatus.NOT_FOUND)
-    if method != "POST":
-        return problems(*statuses)
-    return problems_of_a_body() | problems(*statuses, HTTPStatus.CONFLICT)
 
 
 def _endpoint_of(operation: Operation) -> Callable[..., Awaitable[Reply]]:

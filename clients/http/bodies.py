@@ -33,8 +33,7 @@ def _id(pattern: str, longest: int) -> AfterValidator:
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
-            message = f"an id has up to {longest} letters, digits, dots, hyphens and underscores"
-            raise ValueError(message)
+            raise ValueError(f"an id has up to {longest} letters, digits, dots, hyphens and underscores")
         return text
 
     return AfterValidator(check)
@@ -52,19 +51,16 @@ _Text = Annotated[str, StringConstraints(min_length=1, max_length=TEXT_LIMIT_BYT
 """A text with at least one visible character."""
 
 
-_NOT_NULL: Final[dict[str, Any]] = {"not": {"type": "null"}}
+_NULL: Final[dict[str, Any]] = {"type": "null"}
+_NOT_NULL: Final[dict[str, Any]] = {"not": _NULL}
 
 
 def _only(name: str, *others: str) -> dict[str, Any]:
     """Return a JSON Schema that requires one property and forbids the others."""
-    value = {"not": {"type": "null"}}
-    return {"required": [name], "properties": {name: value, **{other: {"type": "null"} for other in others}}}
+    return {"required": [name], "properties": {name: _NOT_NULL, **dict.fromkeys(others, _NULL)}}
 
 
-def _only_a_page(*others: str) -> dict[str, Any]:
-    """Return a JSON Schema that requires the address of an issue's page and forbids the other properties."""
-    none = {other: {"type": "null"} for other in others}
-    return {"properties": {"repository_url": {"pattern": _PAGE}, **none}}
+_WORK: Final = ("github_issue_number", "user_request", "title", "description")
 
 
 class NewWorkOrder(OrderChoices):
@@ -79,7 +75,7 @@ class NewWorkOrder(OrderChoices):
                 _only("github_issue_number", "user_request", "title", "description"),
                 _only("user_request", "github_issue_number", "title", "description"),
                 _only("title", "github_issue_number", "user_request"),
-                _only_a_page("github_issue_number", "user_request", "title", "description"),
+                {"properties": {"repository_url": {"pattern": _PAGE}, **dict.fromkeys(_WORK, _NULL)}},
             ],
             "examples": [{"repository_url": "https://github.com/o/r", "github_issue_number": "42"}],
         }
@@ -110,15 +106,10 @@ class NewWorkOrder(OrderChoices):
 
     @model_validator(mode="after")
     def _is_an_order(self) -> "NewWorkOrder":
-        if self.user_request is not None and (self.github_issue_number, self.title, self.description) != (
-            None,
-            None,
-            None,
-        ):
-            message = (
-                "user_request is given with github_issue_number, title or description: describe the work only once"
-            )
-            raise ValueError(message)
+        others = (self.github_issue_number, self.title, self.description)
+        if self.user_request is not None and any(other is not None for other in others):
+            names = "github_issue_number, title or description"
+            raise ValueError(f"user_request is given with {names}: describe the work only once")
         self.order()
         return self
 
@@ -189,20 +180,18 @@ async def json_alone(request: Request) -> None:
 def read_strictly(model: type[Body]) -> BeforeValidator:
     """Return a validator that reads a body strictly by JSON's rules.
 
-    An array may become a tuple, a text may become a value of an enumeration, and 3.0 is read as 3.
+    An array may become a tuple, and a text may become a value of an enumeration. As in JSON Schema, a number
+    without a fraction is an integer.
     """
 
+    def number(text: str) -> int | float:
+        return int(float(text)) if float(text).is_integer() else float(text)
+
     def read(value: object) -> Body:
-        whole = json.loads(json.dumps(value), parse_float=_number)
+        whole = json.loads(json.dumps(value), parse_float=number)
         return model.model_validate_json(json.dumps(whole), extra="forbid")
 
     return BeforeValidator(read)
-
-
-def _number(text: str) -> int | float:
-    """Return a number by the rule of JSON Schema: a number without a fraction is an integer."""
-    number = float(text)
-    return int(number) if number.is_integer() else number
 
 
 NewWorkOrderJson = Annotated[NewWorkOrder, read_strictly(NewWorkOrder)]

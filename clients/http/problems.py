@@ -45,12 +45,6 @@ _STATUS: Final[Mapping[type[SeptetError], HTTPStatus]] = {
     AgentMissingError: HTTPStatus.UNPROCESSABLE_ENTITY,
     CircleError: HTTPStatus.CONFLICT,
 }
-_OF_A_BODY: Final = (
-    HTTPStatus.BAD_REQUEST,
-    HTTPStatus.FORBIDDEN,
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-)
 _NAMES_SHOWN: Final = 10
 _LOOK_AT_OPENAPI: Final = "GET /openapi.json lists the paths and what they take."
 _log = structlog.get_logger()
@@ -81,7 +75,8 @@ def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
 
 def problems_of_a_body() -> dict[int | str, dict[str, Any]]:
     """Return OpenAPI's description of the error answers of every path that takes a body."""
-    return problems(*_OF_A_BODY)
+    refused = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
+    return problems(*refused, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
 
 
 def problem(
@@ -118,7 +113,9 @@ def answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def validation_error(request: Request, error: RequestValidationError) -> JSONResponse:
-        fields = _fields_of(request)
+        body = getattr(request.scope.get("route"), "body_field", None)
+        model = body.field_info.annotation if body is not None else None
+        fields = tuple(getattr(model, "model_fields", ()))
         messages = [_message(detail, fields) for detail in error.errors()[:_NAMES_SHOWN]]
         return problem_of(InvalidInputError("; ".join(messages) + ".", remedy=_LOOK_AT_OPENAPI))
 
@@ -151,28 +148,17 @@ def answer_errors(app: FastAPI) -> None:
         return problem(status, "Broken", f"The request failed: {type(error).__name__}.", remedy)
 
 
-def _fields_of(request: Request) -> tuple[str, ...]:
-    """Return the names that the body of a request may have."""
-    body = getattr(request.scope.get("route"), "body_field", None)
-    model = body.field_info.annotation if body is not None else None
-    return tuple(getattr(model, "model_fields", ()))
-
-
 def _message(detail: Mapping[str, Any], fields: Iterable[str]) -> str:
     """Return the place of a mistake in the request and the reason, but never the wrong value."""
     where, *inner = detail["loc"] or ("body",)
     if detail["type"] == "json_invalid":
-        return f"The body is not valid JSON: {_json_reason(detail)}"
+        at = next((part for part in detail["loc"] if isinstance(part, int)), None)
+        reason = str((detail.get("ctx") or {}).get("error", "it cannot be read"))
+        place = f" at character {at}" if at is not None else ""
+        return f"The body is not valid JSON: {reason[:1].lower()}{reason[1:]}{place}"
     if where == "body":
         return place_and_reason({**detail, "loc": inner}, fields, within="the body")
     return f"{where} parameter {place_and_reason({**detail, 'loc': inner})}"
-
-
-def _json_reason(detail: Mapping[str, Any]) -> str:
-    """Return the reason why JSON is invalid, and the character of the mistake."""
-    at = next((part for part in detail["loc"] if isinstance(part, int)), None)
-    reason = str((detail.get("ctx") or {}).get("error", "it cannot be read"))
-    return f"{reason[:1].lower()}{reason[1:]}{f' at character {at}' if at is not None else ''}"
 
 
 def _allowed_methods(request: Request) -> list[str]:

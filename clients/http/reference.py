@@ -1,6 +1,5 @@
 """The API's description for people: Swagger UI from an installed package, without files of other sites."""
 
-from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Final
@@ -57,9 +56,5 @@ async def get_file(name: str) -> Response:
         return Response(_START, media_type="text/javascript", headers=_HEADERS)
     if name not in _VENDORED:
         return Response(status_code=HTTPStatus.NOT_FOUND, headers=_HEADERS)
-    return Response(_vendored_file(name), media_type=_VENDORED[name], headers=_HEADERS)
-
-
-@cache
-def _vendored_file(name: str) -> bytes:
-    return files("fastapi_offline").joinpath("static", name).read_bytes()
+    content = files("fastapi_offline").joinpath("static", name).read_bytes()
+    return Response(content, media_type=_VENDORED[name], headers=_HEADERS)

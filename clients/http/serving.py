@@ -102,9 +102,8 @@ async def serve_api(operations: Operations, settings: Settings, door: Door) -> A
         served = app if codec is None else CodecEndpoint(app, codec, token, settings.codec_origins)
         address = f"http://127.0.0.1:{door.port}"
         is_for_pages = codec is not None and settings.codec_origins
-        codec_address = (
-            "/".join(filter(None, (address + CODEC_PATH, token and codec_key(token)))) if is_for_pages else ""
-        )
+        codec_parts = (address + CODEC_PATH, token and codec_key(token)) if is_for_pages else ()
+        codec_address = "/".join(filter(None, codec_parts))
         host = LOOPBACK if door.is_open_to_others else page_host(token)
         async with _serve_app(served, door):
             page = page_link(f"http://{host}:{door.port}", key)

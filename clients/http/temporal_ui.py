@@ -8,7 +8,6 @@ changes something also needs the relay's own origin.
 
 import hmac
 import secrets
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -16,7 +15,6 @@ from typing import Final
 import httpx
 from google.protobuf.json_format import MessageToJson, Parse, ParseError
 from starlette.background import BackgroundTask
-from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -105,20 +103,17 @@ async def transform(codec: SealingCodec, request: Request) -> Response:
     if operation not in _OPERATIONS:
         return problem(HTTPStatus.NOT_FOUND, "NotFound", "There is no such path.", "Use /encode or /decode.")
     if request.method != "POST":
-        return problem(
-            HTTPStatus.METHOD_NOT_ALLOWED, "MethodNotAllowed", "Only POST is answered here.", "Use POST."
-        )
+        status, detail = HTTPStatus.METHOD_NOT_ALLOWED, "Only POST is answered here."
+        return problem(status, "MethodNotAllowed", detail, "Use POST.")
     try:
         payloads = Parse(await _body(request), Payloads())
         done = await (codec.encode if operation == "encode" else codec.decode)(payloads.payloads)
     except (ParseError, ValueError) as error:
-        return problem(
-            HTTPStatus.BAD_REQUEST, "InvalidInput", f"These are not payloads: {error}.", "Send Temporal's JSON."
-        )
+        detail = f"These are not payloads: {error}."
+        return problem(HTTPStatus.BAD_REQUEST, "InvalidInput", detail, "Send Temporal's JSON.")
     except SeptetError as error:
-        return problem(
-            HTTPStatus.BAD_REQUEST, type(error).__name__.removesuffix("Error"), error.message, error.remedy
-        )
+        kind = type(error).__name__.removesuffix("Error")
+        return problem(HTTPStatus.BAD_REQUEST, kind, error.message, error.remedy)
     except ClientDisconnect:
         return Response()
     return Response(MessageToJson(Payloads(payloads=done)), media_type="application/json")
@@ -130,8 +125,7 @@ async def _body(request: Request) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > _LIMIT_BYTES:
-            message = f"the body holds more than {_LIMIT_BYTES} bytes"
-            raise ValueError(message)
+            raise ValueError(f"the body holds more than {_LIMIT_BYTES} bytes")
     return body
 
 
@@ -140,7 +134,6 @@ _HOP_BY_HOP: Final = frozenset(
 )
 """The headers of one connection, which a relay does not pass on (RFC 9110)."""
 _NOT_PASSED: Final = _HOP_BY_HOP | {"host", "cookie", "content-length"}
-_NOT_RETURNED: Final = frozenset(name.encode() for name in _HOP_BY_HOP)
 _CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _TIMEOUT_SECONDS: Final = 60.0
 _POLICIES: Final = {
@@ -206,10 +199,13 @@ class UiRelay:
     async def _answer(self, request: Request) -> Response:
         own = cookie_name(self.visitors.page_port)
         cookies = "; ".join(f"{name}={value}" for name, value in request.cookies.items() if name != own)
+        headers = [(name, value) for name, value in request.headers.items() if name not in _NOT_PASSED]
+        headers += [("cookie", cookies)] if cookies else []
+        headers += [] if "accept-encoding" in request.headers else [("accept-encoding", "identity")]
         relayed = self.client.build_request(
             request.method,
             httpx.URL(path=request.url.path, query=request.url.query.encode()),
-            headers=[*_headers_to_pass(request.headers), *([("cookie", cookies)] if cookies else [])],
+            headers=headers,
             content=await request.body(),
         )
         try:
@@ -217,12 +213,10 @@ class UiRelay:
         except httpx.HTTPError:
             words = "Temporal's web UI does not answer now. Reload this page in a few seconds.\n"
             return PlainTextResponse(words, HTTPStatus.BAD_GATEWAY)
-        response = StreamingResponse(_chunks(answer), answer.status_code, background=BackgroundTask(answer.aclose))
-        response.raw_headers = [
-            (name.lower(), value)
-            for name, value in answer.headers.raw
-            if name.lower().decode("latin-1") not in _HOP_BY_HOP
-        ]
+        chunks, close = answer.aiter_raw(), BackgroundTask(answer.aclose)
+        response = StreamingResponse(chunks, answer.status_code, background=close)
+        returned = ((name.lower(), value) for name, value in answer.headers.raw)
+        response.raw_headers = [each for each in returned if each[0].decode("latin-1") not in _HOP_BY_HOP]
         response.headers.update(_POLICIES)
         response.headers.append("Content-Security-Policy", _OWN_FRAMES)  # beside the UI's own, which holds too
         return response
@@ -231,14 +225,3 @@ class UiRelay:
 def relay_client(host: str, port: int) -> httpx.AsyncClient:
     """Return an HTTP client of the UI at this address; the client uses no proxy of the environment."""
     return httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=_TIMEOUT_SECONDS, trust_env=False)
-
-
-def _headers_to_pass(headers: Headers) -> list[tuple[str, str]]:
-    passed = [(name, value) for name, value in headers.items() if name not in _NOT_PASSED]
-    return passed if "accept-encoding" in headers else [*passed, ("accept-encoding", "identity")]
-
-
-async def _chunks(answer: httpx.Response) -> AsyncIterator[bytes]:
-    """Yield the body as the UI sent it, compressed or not."""
-    async for chunk in answer.aiter_raw():
-        yield chunk

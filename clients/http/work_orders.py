@@ -85,10 +85,7 @@ _READS: Final[dict[str, Any]] = {
     "tags": ["work orders"],
     "responses": problems(HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY),
 }
-_OF_RESCUES: Final[dict[str, Any]] = {
-    "tags": ["board"],
-    "responses": problems(HTTPStatus.UNPROCESSABLE_ENTITY),
-}
+_OF_RESCUES: Final[dict[str, Any]] = {"tags": ["board"], "responses": problems(HTTPStatus.UNPROCESSABLE_ENTITY)}
 _DECIDES: Final[dict[str, Any]] = {
     "dependencies": [Depends(json_alone)],
     "responses": problems_of_a_body()

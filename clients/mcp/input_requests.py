@@ -51,7 +51,12 @@ async def input_requests(operations: Operations, detail: DetailReply) -> dict[st
     task = detail.task
     if task.findings:
         ids = ",".join(finding.id for finding in task.findings)
-        return {_key(detail, ids): _form(_findings_text(task), can_approve=_can_all_pass(task))}
+        can_approve = _can_all_pass(task)
+        choice = "Approve to let all of it pass, or reject" if can_approve else "Reject"
+        found = f"{task.id} ({task.title}): {tell_findings(task.findings)}."
+        return {
+            _key(detail, ids): _form(f"{found}\n{choice} to have the agent take it out.", can_approve=can_approve)
+        }
     if task.budget is not None and task.budget.is_spent:
         return {_key(detail, f"{task.budget.scope} {task.budget.limit}"): _budget_form(task, task.budget)}
     if task.waits_for_a_decision:
@@ -67,7 +72,10 @@ async def decide(operations: Operations, task: Task, response: Mapping[str, Any]
         InvalidInputError: The form was accepted without a decision, or with a decision that it does not offer.
         RefusedTransitionError: The work order no longer waits for the decision of the form.
     """
-    answered = _read(response)
+    try:
+        answered = InputResponse.model_validate_json(json.dumps(response))
+    except ValidationError as error:
+        raise InvalidInputError(f"{describe_mistakes(error)}.", remedy=_REMEDY) from error
     if answered.action != "accept":
         return
     answers = answered.content or Answers()
@@ -96,13 +104,6 @@ async def _raise_budget(operations: Operations, wait: BudgetWait, amount: str, w
 
 def _amount_to_add(wait: BudgetWait) -> str:
     return amount_to_add(parse_limit(wait.limit), Spending())
-
-
-def _read(response: Mapping[str, Any]) -> InputResponse:
-    try:
-        return InputResponse.model_validate_json(json.dumps(response))
-    except ValidationError as error:
-        raise InvalidInputError(f"{describe_mistakes(error)}.", remedy=_REMEDY) from error
 
 
 def _can_all_pass(task: Task) -> bool:
@@ -141,10 +142,8 @@ def _budget_form(task: Task, wait: BudgetWait) -> JsonValue:
 
 def _elicitation(message: str, properties: dict[str, JsonValue], required: str) -> JsonValue:
     schema: JsonValue = {"type": "object", "properties": properties, "required": [required]}
-    return {
-        "method": "elicitation/create",
-        "params": {"mode": "form", "message": message, "requestedSchema": schema},
-    }
+    params: JsonValue = {"mode": "form", "message": message, "requestedSchema": schema}
+    return {"method": "elicitation/create", "params": params}
 
 
 async def _plan_text(operations: Operations, task: Task) -> str:
@@ -156,8 +155,3 @@ async def _plan_text(operations: Operations, task: Task) -> str:
     shown = plan if len(plan) <= _PLAN_CHARACTERS else f"{plan[:_PLAN_CHARACTERS]}\n[…]"
     left = "".join(f"\n\n{rescue.telling}" for rescue in task.left_beside_plan)
     return f"{question}{left}\n\n{shown}"
-
-
-def _findings_text(task: Task) -> str:
-    choice = "Approve to let all of it pass, or reject" if _can_all_pass(task) else "Reject"
-    return f"{task.id} ({task.title}): {tell_findings(task.findings)}.\n{choice} to have the agent take it out."

@@ -20,7 +20,7 @@ from pydantic import JsonValue
 
 from clients.error_reply import error_reply
 from clients.mcp.tasks import TaskMethods, becomes_task, client_name, created_task
-from clients.mcp.tools import TOOLS, AgentTool, tool_result
+from clients.mcp.tools import TOOLS, tool_result
 from clients.operations.operations import OperationsContext
 from septet.contracts.replies import ErrorReply, Reply, TaskReply
 from septet.errors import SeptetError
@@ -57,7 +57,16 @@ def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
         if tool is None:
             message = f"There is no tool {request.name}. The tools are {', '.join(TOOLS)}."
             raise MCPError(INVALID_PARAMS, message)
-        reply = await _answer(tool, _sign(tool, request.arguments or {}, context), connect, beside=beside)
+        arguments = request.arguments or {}
+        if "who" in tool.takes.model_fields:  # the client's program decides, if the agent names nobody
+            arguments = {"who": client_name(context), **arguments}
+        reply: Reply | ErrorReply
+        try:
+            call = tool.read(arguments, beside=beside)
+            async with connect() as operations:
+                reply = await tool.answer(operations, call)
+        except (SeptetError, OSError) as error:
+            reply = error_reply(error)
         if isinstance(reply, TaskReply) and becomes_task(request.name, context):
             return created_task(reply)
         return tool_result(reply)
@@ -72,24 +81,6 @@ def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
     server.add_request_handler("tools/call", CallToolRequestParams, call_tool)
     TaskMethods(connect, server).register()
     return server
-
-
-def _sign(tool: AgentTool, arguments: dict[str, Any], context: ServerRequestContext[Any]) -> dict[str, Any]:
-    """Return the arguments with the client's program as `who`, if the agent names no decider."""
-    if "who" not in tool.takes.model_fields:
-        return arguments
-    return {"who": client_name(context), **arguments}
-
-
-async def _answer(
-    tool: AgentTool, arguments: dict[str, Any], connect: OperationsContext, *, beside: bool
-) -> Reply | ErrorReply:
-    try:
-        call = tool.read(arguments, beside=beside)
-        async with connect() as operations:
-            return await tool.answer(operations, call)
-    except (SeptetError, OSError) as error:
-        return error_reply(error)
 
 
 async def serve_stdio(context: OperationsContext) -> None:

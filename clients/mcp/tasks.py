@@ -162,7 +162,10 @@ class TaskMethods:
         asks: Json = {}
         async with self._operations() as operations:
             detail = await operations.reading.detail(params.task_id)
-            if _shows_forms(context):
+            capabilities = context.session.client_capabilities
+            forms = capabilities.elicitation if capabilities is not None else None
+            # An elicitation capability without a mode means forms.
+            if forms is not None and (forms.form is not None or forms.url is None):
                 with suppress(ServerNotReachedError):
                     asks = await input_requests(operations, detail)
             return detailed_task(detail, asks)
@@ -227,10 +230,3 @@ def client_name(context: Context) -> str:
 def _declares_tasks(context: Context) -> bool:
     capabilities = context.session.client_capabilities
     return capabilities is not None and EXTENSION in (capabilities.extensions or {})
-
-
-def _shows_forms(context: Context) -> bool:
-    """Return whether the client shows forms to a person. An elicitation capability without a mode means forms."""
-    capabilities = context.session.client_capabilities
-    elicitation = capabilities.elicitation if capabilities is not None else None
-    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)

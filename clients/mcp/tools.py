@@ -31,7 +31,6 @@ _HINTS: Final[Mapping[Effect, ToolAnnotations]] = {
 _IDS: Final = frozenset({"order_id", "pipeline_id"})
 """The names of arguments that a tool names `id`."""
 _DEFAULTS: Final = {Parameter.empty: ...}
-"""The model's default for an argument without a default."""
 
 
 class _ToolInput(StrictWire):
@@ -63,12 +62,15 @@ class AgentTool:
 
     def as_tool(self) -> Tool:
         """Return the tool with its schemas."""
-        takes, reply = _schema(self.takes, "validation"), self.operation.reply
+        takes = _schema(self.takes, "validation")
+        # Some clients check errors against a tool's schema too.
+        good, bad = _schema(self.operation.reply, "serialization"), _schema(ErrorReply, "serialization")
+        definitions = good.pop("$defs", {}) | bad.pop("$defs", {})
         return Tool(
             name=self.operation.tool,
             description=self.operation.text,
             input_schema={key: value for key, value in takes.items() if key != "description"},
-            output_schema=_any_of(_schema(reply, "serialization"), _schema(ErrorReply, "serialization")),
+            output_schema={"type": "object", "anyOf": [good, bad], "$defs": definitions},
             annotations=_HINTS[self.operation.effect],
         )
 
@@ -134,9 +136,3 @@ class _Untitled(GenerateJsonSchema):
 def _schema(model: type[Wire], mode: JsonSchemaMode) -> dict[str, Any]:
     schema = model.model_json_schema(mode=mode, schema_generator=_Untitled)
     return {key: value for key, value in schema.items() if key != "title"}
-
-
-def _any_of(good: dict[str, Any], bad: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an answer or an error; some clients check errors against a tool's schema too."""
-    definitions = good.pop("$defs", {}) | bad.pop("$defs", {})
-    return {"type": "object", "anyOf": [good, bad], "$defs": definitions}

@@ -6,11 +6,9 @@ a temporary folder.
 
 import asyncio
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from temporalio.service import RPCError
 
@@ -34,14 +32,6 @@ from septet.repository_settings import RepositorySettings
 from septet.settings import Settings
 from workers.watching.announced_agents import AnnouncedAgents, announced_agents
 
-_ONE: Final = (None,)
-
-
-@dataclass(frozen=True, slots=True)
-class _BaseView:
-    base: Base
-    files: Mapping[str, bytes]
-
 
 async def dry_run(
     operations: Operations, order: WorkOrderInput, order_id: str | None, settings: Settings, *, again: bool
@@ -53,18 +43,23 @@ async def dry_run(
     """
     order = await operations.starting.prepare(order, order_id, again=again)
     address = parse_address(order.repository, home=Path.home())
-    view = await asyncio.to_thread(_read_base, address, order.base, settings)
-    repository = load_repository_settings(view.files.get)
-    worker = await _worker_of(operations)
+    base, files = await asyncio.to_thread(_read_base, address, order.base, settings)
+    repository = load_repository_settings(files.get)
+    hosts: Sequence[AnnouncedAgents] = ()
+    with suppress(RPCError):
+        hosts = await announced_agents(operations.client, operations.task_queue) or ()
+    worker = next(iter(hosts), None)
     agent = order.agent or repository.agent or (worker.default if worker is not None else settings.agent)
     model = worker.model if worker is not None else settings.model
-    read = view.files.get(SETTINGS_PATH)
-    unused = find_unused_settings(address.path, read, view.base.branch) if address.path else None
+    read = files.get(SETTINGS_PATH)
+    unused = find_unused_settings(address.path, read, base.branch) if address.path else None
+    all_steps = list(Step)
+    steps = all_steps[: all_steps.index(Step.FIND_PLAN_FILE) + 1] if order.plan_only else all_steps
     return DryRunReply(
         unused_settings=" ".join(unused or ()),
         repository=address.url,
-        base_branch=view.base.branch,
-        base_sha=view.base.sha,
+        base_branch=base.branch,
+        base_sha=base.sha,
         issue_number=str(order.issue or ""),
         title=order.title or "",
         agent=agent,
@@ -75,18 +70,10 @@ async def dry_run(
         setup_seconds=repository.setup_seconds,
         checks=tuple(" ".join(check) for check in repository.checks),
         check_seconds=repository.check_seconds,
-        steps=tuple(_step(step, order, repository, view.files, (agent, model)) for step in _steps(order)),
+        steps=tuple(_step(step, order, repository, files, (agent, model)) for step in steps),
         budgets=await _budgets(operations, order, repository, settings, order.project or address.project),
         estimate=await operations.starting.estimate(order.model_copy(update={"agent": agent})),
     )
-
-
-async def _worker_of(operations: Operations) -> AnnouncedAgents | None:
-    """Return the announcement of a living worker; `None` if no worker is alive."""
-    with suppress(RPCError):
-        hosts = await announced_agents(operations.client, operations.task_queue)
-        return hosts[0] if hosts else None
-    return None
 
 
 async def _budgets(
@@ -103,13 +90,6 @@ async def _budgets(
     return {scope: limit for scope, limit in limits.items() if limit}
 
 
-def _steps(order: WorkOrderInput) -> Iterator[Step]:
-    for step in Step:
-        yield step
-        if order.plan_only and step is Step.FIND_PLAN_FILE:
-            return
-
-
 def _step(
     step: Step,
     order: WorkOrderInput,
@@ -120,7 +100,7 @@ def _step(
     """Return the settings of a step with an agent and the worker's default model."""
     own = order.steps.get(step, StepSettings())
     limits = repository.limits_for(step, own.over(order.timeouts), own)
-    classes = tuple(IssueClass) if step is Step.BUILD_PLAN else _ONE
+    classes = tuple(IssueClass) if step is Step.BUILD_PLAN else (None,)
     commands = [load(step, issue_class, files.get) for issue_class in classes]
     return DryRunStep(
         step=step.value,
@@ -135,14 +115,14 @@ def _step(
     )
 
 
-def _read_base(address: Address, base: str | None, settings: Settings) -> _BaseView:
+def _read_base(address: Address, base: str | None, settings: Settings) -> tuple[Base, Mapping[str, bytes]]:
     paths = (*overrides(), SETTINGS_PATH)
     with _git_dir(address, settings) as (git_dir, env):
         if address.path is not None:
             found = find_base(git_dir, env, base)
         else:
             found = refresh_mirror(git_dir, Remote(address.url, env, token_for(address, settings)), base)
-        return _BaseView(found, read_files_at(Git(git_dir, env=env), found.sha, paths))
+        return found, read_files_at(Git(git_dir, env=env), found.sha, paths)
 
 
 @contextmanager

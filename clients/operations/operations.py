@@ -49,10 +49,8 @@ class LazyPart(Generic[Kind]):
     def __get__(self, operations: "Operations", owner: type) -> Kind: ...
     def __get__(self, operations: "Operations | None", owner: type) -> Kind | Self:
         """Return the part of an instance of the operations; for the class itself, return this descriptor."""
-        return self if operations is None else self.of(operations)
-
-    def of(self, operations: "Operations") -> Kind:
-        """Return the part of these operations."""
+        if operations is None:
+            return self
         kind: Any = getattr(import_module(self._module), self._name)
         names = [each.name for each in fields(kind) if hasattr(Operations, each.name)]
         part: Kind = kind(**{name: getattr(operations, name) for name in names})
@@ -154,14 +152,11 @@ class Connection:
             ServerNotReachedError: The server does not answer.
         """
         try:
-            async with lend(await self._connect()) as operations:
+            where = server_address(self.settings, self.address)
+            if self._operations is None or where != self._connected_to:
+                self._operations, self._connected_to = await connect_operations(self.settings, self.address), where
+            async with lend(self._operations) as operations:
                 yield operations
         except ServerNotReachedError:
             self._operations = None
             raise
-
-    async def _connect(self) -> Operations:
-        where = server_address(self.settings, self.address)
-        if self._operations is None or where != self._connected_to:
-            self._operations, self._connected_to = await connect_operations(self.settings, self.address), where
-        return self._operations

@@ -63,10 +63,14 @@ class OrderReading:
             remedy = KEPT.format(id=order_id)
             raise NotFoundError(f"{order_id} was deleted from Temporal.", remedy=remedy) from error
 
-    async def _detail(self, order_id: str) -> DetailReply:
+    async def _task_and_notice(self, order_id: str) -> tuple[Task, str]:
+        """Return a work order, and a notice if no worker runs for the work order; else an empty text."""
         row = await self.orders.describe(order_id)
         nobody = await self.nobody_works_on(row)
-        task = await (self.orders.without_worker(row) if nobody else self.orders.get_of_row(row))
+        return await (self.orders.without_worker(row) if nobody else self.orders.get_of_row(row)), nobody
+
+    async def _detail(self, order_id: str) -> DetailReply:
+        task, nobody = await self._task_and_notice(order_id)
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         refused = await asyncio.to_thread(refused_in_setup, self.state, order_id)
         base = await asyncio.to_thread(base_of, self.state, order_id)
@@ -84,9 +88,7 @@ class OrderReading:
 
     async def steps(self, order_id: str) -> StepsReply:
         """Return the steps so far."""
-        row = await self.orders.describe(order_id)
-        nobody = await self.nobody_works_on(row)
-        task = await (self.orders.without_worker(row) if nobody else self.orders.get_of_row(row))
+        task, _ = await self._task_and_notice(order_id)
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         in_setup = await asyncio.to_thread(refused_in_setup, self.state, order_id)
         rounds = task.rework.history if task.rework is not None else ()
@@ -100,9 +102,8 @@ class OrderReading:
         """
         task = await self.orders.get(order_id)
         if task.plan_path is None:
-            remedy = f"Watch it until there is one: septet watch {order_id}"
-            if task.is_closed:
-                remedy = f"See what became of it: septet show {order_id}"
+            watch = f"Watch it until there is one: septet watch {order_id}"
+            remedy = f"See what became of it: septet show {order_id}" if task.is_closed else watch
             raise NotFoundError(f"{order_id} has no plan yet.", remedy=remedy)
         view = WorkspaceView(self.state, self.git_env, order_id)
         plan = await asyncio.to_thread(view.plan, task.plan_path, _PLAN_BYTES)
@@ -189,9 +190,6 @@ class OrderReading:
         if not step:
             return None
         standing = NOBODY_WORKS if nobody else "waiting" if task.status is Status.WAITING else RUNNING
-        return await asyncio.to_thread(self._step_on_disk, task.id, step, standing)
-
-    def _step_on_disk(self, order_id: str, step: str, standing: str) -> StepUnderWay:
-        view = WorkspaceView(self.state, self.git_env, order_id)
-        view.new_entries()
-        return StepUnderWay(step, standing, view.tokens_of(step), view.doing)
+        view = WorkspaceView(self.state, self.git_env, task.id)
+        await asyncio.to_thread(view.new_entries)
+        return StepUnderWay(step, standing, await asyncio.to_thread(view.tokens_of, step), view.doing)

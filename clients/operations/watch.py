@@ -80,7 +80,9 @@ class Watch:
                     look = await (self._ask(news) if asks else self._see(last.task, news.running_step))
                     absence.end()
                 except (ServerNotReachedError, RPCError) as error:
-                    look = await self._without_server(last, absence.bear(error))
+                    words = absence.bear(error)  # agents continue while the server is away
+                    look = await asyncio.to_thread(self._reply, last.task, last.running_step, None)
+                    look = look.model_copy(update={"waiting_for": words})
                 if look.log_entries or _lasting_part(look) != _lasting_part(last):
                     last = look
                     yield last
@@ -93,11 +95,6 @@ class Watch:
             task = await self.orders.without_worker(row)
         return await self._see(task, news.running_step, row)
 
-    async def _without_server(self, last: WatchReply, words: str) -> WatchReply:
-        """Return the last reply, updated from this host's disk: agents continue while the server is away."""
-        look = await asyncio.to_thread(self._reply, last.task, last.running_step, None)
-        return look.model_copy(update={"waiting_for": words})
-
     async def _ask_for(self, row: WorkflowExecutionDescription) -> Task:
         """Return the work order from a worker; without a worker, from the server."""
         host = row.typed_search_attributes.get(HOST, "")
@@ -108,9 +105,10 @@ class Watch:
     async def _see(self, task: Task, running: str, row: WorkflowExecutionDescription | None = None) -> WatchReply:
         """Return the reply on a work order from the server and this host's disk; `row` saves a server call."""
         now = asyncio.get_running_loop().time()
+        has_moved = self._last is not None and self._last.task.status is not task.status
         if task.is_closed:
             self._waiting, self._stuck, self._nobody = None, None, ""
-        elif self._has_moved(task) or now - self._described_at >= _DESCRIBE_SECONDS:
+        elif has_moved or now - self._described_at >= _DESCRIBE_SECONDS:
             row = row or await self.orders.describe(self.view.order_id)
             self._stuck, self._described_at = await self.orders.stuck_cause(row), now
             self._waiting = await self.orders.waits_of(row) if self._stuck is None else None
@@ -119,10 +117,6 @@ class Watch:
         running = "" if task.is_closed or task.stuck else running
         self._last = await asyncio.to_thread(self._reply, task, running, self._waiting)
         return self._last
-
-    def _has_moved(self, task: Task) -> bool:
-        """Return whether the status differs from the last reply; if so, the reason of the wait may be outdated."""
-        return self._last is not None and self._last.task.status is not task.status
 
     def _reply(self, task: Task, running: str, waiting: str | None) -> WatchReply:
         entries = self.view.new_entries()

@@ -196,9 +196,8 @@ def _coloured(file: PatchFile) -> list[Markup]:
         return plain
     for kinds in (("added", "same"), ("removed",)):
         numbers = [number for number, line in enumerate(file.lines) if line.kind in kinds]
-        for number, code in zip(
-            numbers, _colour(language, [file.lines[number] for number in numbers]), strict=True
-        ):
+        coloured = _colour(language, [file.lines[number] for number in numbers])
+        for number, code in zip(numbers, coloured, strict=True):
             plain[number] = escape(file.lines[number].text[:1]) + code
     return plain
 
@@ -211,9 +210,6 @@ def _colour(language: Language, lines: Sequence[PatchLine]) -> list[Markup]:
         for number, part in enumerate(text.split("\n")):
             at += number > 0
             if part:
-                coloured[at].append(_piece(kind, part))
+                piece = Markup('<b class="{}">{}</b>').format(kind, part) if kind else escape(part)
+                coloured[at].append(piece)
     return [Markup().join(parts) for parts in coloured]
-
-
-def _piece(kind: str, text: str) -> Markup:
-    return Markup('<b class="{}">{}</b>').format(kind, text) if kind else escape(text)

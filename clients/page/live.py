@@ -30,9 +30,9 @@ OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
 """The pieces of a work order's page that need only a watch reply."""
 
 
-def board_events(operations: Operations, project: str | None) -> AsyncIterator[bytes]:
+def board_changes(operations: Operations, project: str | None) -> AsyncGenerator[bytes, None]:
     """Yield the board after each change."""
-    return keep_alive(_changes("board", "board", lambda: board_view(operations, project)))
+    return _changes("board", "board", lambda: board_view(operations, project))
 
 
 async def board_view(operations: Operations, project: str | None) -> BoardView:
@@ -41,23 +41,13 @@ async def board_view(operations: Operations, project: str | None) -> BoardView:
     return await asyncio.to_thread(view_of_board, operations.state, reply, nobody)
 
 
-def pipelines_events(operations: Operations) -> AsyncIterator[bytes]:
+def pipelines_changes(operations: Operations) -> AsyncGenerator[bytes, None]:
     """Yield the list of pipelines after each change."""
     views: KnownViews = {}
-    return keep_alive(_changes("pipelines", "answer", lambda: operations.pipelines.list(known_views=views)))
+    return _changes("pipelines", "answer", lambda: operations.pipelines.list(known_views=views))
 
 
-def pipeline_events(operations: Operations, pipeline_id: str) -> AsyncIterator[bytes]:
-    """Yield a pipeline after each change, and last an event of the end."""
-    return keep_alive(_pipeline_changes(operations, pipeline_id))
-
-
-def work_order_events(operations: Operations, order_id: str, ui: object) -> AsyncIterator[bytes]:
-    """Yield the changed pieces of a work order's page, and last an event of the end."""
-    return keep_alive(_piece_changes(operations, order_id, ui))
-
-
-async def _pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGenerator[bytes, None]:
+async def pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGenerator[bytes, None]:
     """Yield a pipeline after each change, and last an event of the end."""
     async with aclosing(operations.pipelines.views(pipeline_id)) as views:
         last: PipelineView | None = None
@@ -86,7 +76,8 @@ async def _changes(name: str, variable: str, ask: Callable[[], Awaitable[Answer]
         await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (loop.time() - began)))
 
 
-async def _piece_changes(operations: Operations, order_id: str, ui: object) -> AsyncGenerator[bytes, None]:
+async def work_order_changes(operations: Operations, order_id: str, ui: object) -> AsyncGenerator[bytes, None]:
+    """Yield the changed pieces of a work order's page, and last an event of the end."""
     pieces = Pieces(ui)
     detail: DetailReply | None = None
     kind = "put"

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from http import HTTPStatus
 from importlib.resources import files
@@ -46,9 +46,7 @@ CARDS_SHOWN: Final = 60
 """The most cards in one stage of the board; the page shows only the number of further cards."""
 _HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
 """The tags of a plan's headings on the page, whose own headings have higher levels."""
-
 _MINUTE_SECONDS: Final = 60
-
 _LINK: Final = re.compile(r"https?://|mailto:", re.IGNORECASE)
 
 
@@ -92,18 +90,9 @@ def markdown_of(text: str) -> Markup:
     return Markup(html)  # noqa: S704 -- the renderer escapes what it is given
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < _MINUTE_SECONDS else _elapsed_time(seconds)
-
-
 def _elapsed_time(seconds: float) -> str:
     """Return an elapsed time as text, to the second, in the same format as `page.js`."""
     return f"{seconds:.0f} s" if seconds < _MINUTE_SECONDS else str(timedelta(seconds=round(seconds)))
-
-
-def _time(stamp: str) -> str:
-    """Return a time as people read it, to the second, in UTC."""
-    return stamp[:19].replace("T", " ")
 
 
 def _web_link(address: str | None) -> str | None:
@@ -111,20 +100,10 @@ def _web_link(address: str | None) -> str | None:
     return address if address is not None and address.startswith(("https://", "http://")) else None
 
 
-def _end_of_link(address: str) -> str:
-    """Return the end of a pull request's address, such as `pull/7`."""
-    return "/".join(address.rstrip("/").split("/")[-2:])
-
-
 def _steps_to_come(task: Task, running: str) -> list[str]:
     """Return the steps that a work order has not reached."""
     reached = {row.step for row in task.steps} | {running}
     return [] if task.is_closed else [step.value for step in Step if step.value not in reached]
-
-
-def _needs_first(tasks: Sequence[Task]) -> list[Task]:
-    """Return the tasks that need a person, then the other tasks, each group in the given order."""
-    return sorted(tasks, key=lambda task: not standing.need_of(task))
 
 
 def _moves_of(task: Task) -> list[Target]:
@@ -135,20 +114,17 @@ def _moves_of(task: Task) -> list[Target]:
 
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("clients.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
+        loader=PackageLoader("clients.page"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
-    )
+    )  # fmt: skip
     environment.filters.update(
         markdown=markdown_of,
-        duration=_duration,
+        duration=lambda seconds: f"{seconds:.1f} s" if seconds < _MINUTE_SECONDS else _elapsed_time(seconds),
         elapsed=_elapsed_time,
         cost=cost_text,
-        time=_time,
+        time=lambda stamp: stamp[:19].replace("T", " "),  # to the second, in UTC
         web_link=_web_link,
-        end_of_link=_end_of_link,
+        end_of_link=lambda address: "/".join(address.rstrip("/").split("/")[-2:]),  # such as `pull/7`
         age=standing.age_of,
     )
     environment.globals.update(
@@ -158,7 +134,7 @@ def _environment() -> Environment:
         cards_shown=CARDS_SHOWN,
         pipelines_over=OVER,
         who="",
-        needs_first=_needs_first,
+        needs_first=lambda tasks: sorted(tasks, key=lambda task: not standing.need_of(task)),
         moves_of=_moves_of,
         need_of=standing.need_of,
         news_of=standing.news_of,
@@ -181,16 +157,8 @@ def _environment() -> Environment:
 
 
 _NAMES: Final = (
-    "command",
-    "file_path",
-    "filePath",
-    "path",
-    "absolute_path",
-    "pattern",
-    "query",
-    "url",
-    "description",
-)
+    "command", "file_path", "filePath", "path", "absolute_path", "pattern", "query", "url", "description",
+)  # fmt: skip
 """The names of the arguments that describe a tool call, the best name first."""
 _SHOWN: Final = 120
 

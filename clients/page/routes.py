@@ -1,7 +1,7 @@
 """The page's routes: the board, a work order, pipelines, and their live changes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,14 @@ from clients.error_reply import error_reply
 from clients.executions.pipeline_rows import OVER
 from clients.operations.operations import Operations
 from clients.page.access import PageAccess
-from clients.page.live import board_events, board_view, pipeline_events, pipelines_events, work_order_events
+from clients.page.live import (
+    board_changes,
+    board_view,
+    keep_alive,
+    pipeline_changes,
+    pipelines_changes,
+    work_order_changes,
+)
 from clients.page.rendering import HEADERS, STATIC, page_of, render, static_file, text_of
 from clients.starting.agents import worker_agents
 from clients.starting.checks import checked_order
@@ -75,14 +82,14 @@ def page_router(operations: Operations, key: str | None, ui: TemporalUi | None, 
 
     A `key` of `None` admits every browser. `who` is the name that histories show for decisions on the page.
     """
-    page, access = _Views(operations, ui, who), PageAccess(key)
+    access = PageAccess(key)
 
     class Route(APIRoute):
         def get_route_handler(self) -> Handler:
             return _guard(super().get_route_handler(), access)
 
     router = APIRouter(route_class=Route, include_in_schema=False)
-    for path, route in page.routes().items():
+    for path, route in _Views(operations, ui, who).routes().items():
         router.add_api_route(path, route, methods=["GET"])
     return router
 
@@ -96,19 +103,16 @@ def _guard(handler: Handler, access: PageAccess) -> Handler:
             try:
                 response = await handler(request)
             except (SeptetError, OSError, RPCError) as error:
-                response = _refusal(error)
+                missing = isinstance(error, (NotFoundError, InvalidInputError))
+                status = HTTPStatus.NOT_FOUND if missing else HTTPStatus.SERVICE_UNAVAILABLE
+                title = "There is nothing here" if missing else "This cannot be shown now"
+                reason = error_reply(error).error
+                words = {"title": title, "message": reason.message, "remedy": reason.remedy}
+                response = render("refused.html", status, **words)
         response.headers.update(HEADERS)
         return response
 
     return guarded_handler
-
-
-def _refusal(error: SeptetError | OSError | RPCError) -> Response:
-    missing = isinstance(error, (NotFoundError, InvalidInputError))
-    status = HTTPStatus.NOT_FOUND if missing else HTTPStatus.SERVICE_UNAVAILABLE
-    title = "There is nothing here" if missing else "This cannot be shown now"
-    reason = error_reply(error).error
-    return render("refused.html", status, title=title, message=reason.message, remedy=reason.remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,7 @@ class _Views:
 
     async def board_live(self, project: str = "") -> Response:
         """Send the board whenever it changes."""
-        return _stream(board_events(self.operations, project or None))
+        return _stream(board_changes(self.operations, project or None))
 
     async def new(self) -> Response:
         """Show the form that starts a work order."""
@@ -152,14 +156,12 @@ class _Views:
 
     async def estimate(self, repository_url: str = "", agent: str = "") -> Response:
         """Show what a work order of a repository will cost; nothing while the form names none that there is."""
-        return await self._render("_estimate.html", text=await self._estimate_text(repository_url, agent))
-
-    async def _estimate_text(self, repository: str, agent: str) -> str:
+        text = ""
         with suppress(SeptetError, ValidationError):
-            order = WorkOrderInput(repository=repository, title=_ANY_TITLE, agent=agent or None)
+            order = WorkOrderInput(repository=repository_url, title=_ANY_TITLE, agent=agent or None)
             order = checked_order(order, is_here=self.operations.is_here)
-            return (await self.operations.starting.estimate(order)).text
-        return ""
+            text = (await self.operations.starting.estimate(order)).text
+        return await self._render("_estimate.html", text=text)
 
     async def work_order(self, order_id: str) -> Response:
         """Show one work order."""
@@ -170,7 +172,7 @@ class _Views:
     async def work_order_live(self, order_id: str) -> Response:
         """Send what changes of a work order until it is closed."""
         await self.operations.orders.get(order_id)
-        return _stream(work_order_events(self.operations, order_id, self.ui))
+        return _stream(work_order_changes(self.operations, order_id, self.ui))
 
     async def pipelines(self) -> Response:
         """Show the pipelines, open ones first."""
@@ -179,7 +181,7 @@ class _Views:
 
     async def pipelines_live(self) -> Response:
         """Send the list of pipelines whenever it changes."""
-        return _stream(pipelines_events(self.operations))
+        return _stream(pipelines_changes(self.operations))
 
     async def pipeline(self, pipeline_id: str) -> Response:
         """Show one pipeline."""
@@ -190,7 +192,7 @@ class _Views:
     async def pipeline_live(self, pipeline_id: str) -> Response:
         """Send what changes of a pipeline until it is over."""
         await self.operations.pipelines.show(pipeline_id)
-        return _stream(pipeline_events(self.operations, pipeline_id))
+        return _stream(pipeline_changes(self.operations, pipeline_id))
 
     async def static(self, name: str) -> Response:
         """Send one of the page's own files."""
@@ -202,5 +204,5 @@ class _Views:
         return page_of(await asyncio.to_thread(partial(text_of, template, ui=self.ui, who=self.who, **values)))
 
 
-def _stream(events: AsyncIterator[bytes]) -> Response:
-    return StreamingResponse(events, media_type="text/event-stream")
+def _stream(changes: AsyncGenerator[bytes, None]) -> Response:
+    return StreamingResponse(keep_alive(changes), media_type="text/event-stream")

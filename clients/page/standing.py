@@ -1,6 +1,7 @@
 """Describe a work order's state for people, and the decision that it needs from a person."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,9 +20,6 @@ from septet.settings import load_settings
 from septet.state import StateDir
 from septet.system.text import name_some
 
-_MINUTE_SECONDS: Final = 60
-_HOUR_SECONDS: Final = 60 * _MINUTE_SECONDS
-_DAY_SECONDS: Final = 24 * _HOUR_SECONDS
 _PATHS_SHOWN: Final = 3
 _STEPS: Final = {step.value: step.number for step in Step}
 
@@ -49,18 +47,13 @@ class BoardView:
 
 def view_of_board(state: StateDir, reply: BoardReply, nobody: str) -> BoardView:
     """Return a board with the running steps on this host, and a notice if no worker runs."""
-    running = (task for stage in reply.stages.values() for task in stage if task.status is Status.RUNNING)
-    return BoardView(reply, dict(_steps_under_way(state, running)), nobody)
-
-
-def _steps_under_way(state: StateDir, tasks: Iterable[Task]) -> Iterable[tuple[str, str]]:
-    for task in tasks:
-        try:
+    steps = {}
+    for task in (task for tasks in reply.stages.values() for task in tasks if task.status is Status.RUNNING):
+        with suppress(SeptetError, OSError):
             run = next(reversed(started_runs(state, task.id)), None)
-        except (SeptetError, OSError):
-            continue
-        if run is not None and run.record is not None:
-            yield task.id, run.record.step
+            if run is not None and run.record is not None:
+                steps[task.id] = run.record.step
+    return BoardView(reply, steps, nobody)
 
 
 def need_of(task: Task) -> str:
@@ -165,7 +158,7 @@ def age_of(stamp: str) -> str:
     if not stamp:
         return ""
     seconds = max(0, int((datetime.now(UTC) - datetime.fromisoformat(stamp)).total_seconds()))
-    for unit, size in (("d", _DAY_SECONDS), ("h", _HOUR_SECONDS), ("min", _MINUTE_SECONDS)):
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return "now"

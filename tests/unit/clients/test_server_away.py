@@ -7,7 +7,7 @@ from fakes.unreached import NoBoard, away, unreached
 
 from clients.http.app import api_of
 from clients.operations.operations import Operations
-from clients.page.live import board_events
+from clients.page.live import board_changes, keep_alive
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.board import first_task
 from septet.contracts.order import WorkOrderInput
@@ -51,7 +51,7 @@ async def test_the_page_ends_its_stream_and_tells_people(tmp_path: Path) -> None
     """The board's stream ends so that the browser reconnects, and a new page shows the error."""
     asked = await unreached(tmp_path)
     gone = Gone(asked.orders, asked.state, {})
-    assert [event async for event in board_events(gone, None)] == [b"retry: 2000\n\n"]
+    assert [event async for event in keep_alive(board_changes(gone, None))] == [b"retry: 2000\n\n"]
     transport = httpx.ASGITransport(api_of(gone, None))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         answer = await client.get("/")
