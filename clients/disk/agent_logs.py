@@ -1,6 +1,7 @@
 """Read the log entries of a work order's agents from this host's files, during their runs and afterwards."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
@@ -158,11 +159,8 @@ class _View:
             return
         code = f", exit code {end.exit_code}" if end.exit_code is not None else ""
         number = f", signal {end.signal}" if end.signal is not None else ""
-        words = f"The agent's process ended: {end.why or end.cause}{code}{number}. {self._stderr()}"
+        stderr = ""
+        with suppress(FileNotFoundError):
+            stderr = end_of_file(self.run.stderr, _STDERR_SHOWN)
+        words = f"The agent's process ended: {end.why or end.cause}{code}{number}. {stderr}"
         yield TranscriptEntry("error", words.strip())
-
-    def _stderr(self) -> str:
-        try:
-            return end_of_file(self.run.stderr, _STDERR_SHOWN).strip()
-        except FileNotFoundError:
-            return ""

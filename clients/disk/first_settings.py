@@ -245,8 +245,9 @@ def _rust(draft: _Draft) -> None:
         draft.read(f"{folder}/{name}") for folder in (".cargo", home) for name in ("config.toml", "config")
     ]
     indexes = [each.replace("sparse+", "") for each in settings]
-    unknown = "`cargo fetch -vv` shows which hosts cargo asks; its default index is not written in Cargo.lock."
-    draft.take_hosts(indexes, unknown)
+    draft.take_hosts(
+        indexes, "`cargo fetch -vv` shows which hosts cargo asks; its default index is not written in Cargo.lock."
+    )
 
 
 def _go(draft: _Draft) -> None:

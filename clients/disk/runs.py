@@ -61,8 +61,11 @@ def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
     """
     runs = Runs(state.runs)
     own_runs = runs.of(order_id)
-    lanes = [_runs_in_lane(state, lane, order_id) for lane in lanes_of(state, order_id)]
-    in_lanes = [runs.at(folder) for lane in lanes for folder in lane]
+    in_lanes = []
+    for lane in lanes_of(state, order_id):
+        marks = _marks(state, lane)
+        numbered = sorted((mark.serial, folder) for folder, mark in marks if mark.key.workflow_id == order_id)
+        in_lanes += [runs.at(folder) for _, folder in numbered]
     if not in_lanes:
         return own_runs
     return sorted((*own_runs, *in_lanes), key=lambda run: run.record.started_at if run.record is not None else "")
@@ -118,11 +121,6 @@ def _agent_run(run: Run) -> AgentRun:
         folder=str(run.folder),
         refused_hosts=tuple(scrub(name) for name in refused_hosts(run)[:MOST_REFUSED]),
     )
-
-
-def _runs_in_lane(state: StateDir, lane: str, order_id: str) -> list[Path]:
-    numbered = [(mark.serial, folder) for folder, mark in _marks(state, lane) if mark.key.workflow_id == order_id]
-    return [folder for _, folder in sorted(numbered)]
 
 
 def _last(state: StateDir, lane: str, order_id: str, *, now: bool) -> _Mark | None:

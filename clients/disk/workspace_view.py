@@ -110,13 +110,11 @@ def _call_under_way(doing: LogEntry | None, entries: Iterable[LogEntry]) -> LogE
     for entry in entries:
         if entry.kind == "tool_call":
             doing = entry
-        elif entry.kind != "tool_result" or (doing is not None and _is_of(entry, doing)):
+        elif entry.kind != "tool_result" or (
+            doing is not None and (entry.tool in {"", doing.tool} or {entry.tool, doing.tool} <= EDITS)
+        ):
             doing = None
     return doing
-
-
-def _is_of(result: LogEntry, call: LogEntry) -> bool:
-    return result.tool in {"", call.tool} or {result.tool, call.tool} <= EDITS
 
 
 def base_of(state: StateDir, order_id: str) -> str | None:

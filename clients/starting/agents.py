@@ -14,7 +14,6 @@ from temporalio.service import RPCError
 
 from septet.contracts.names import SETTINGS_PATH
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.task import TaskError
 from septet.contracts.workspace import AgentAnswer, AgentQuestion
 from septet.errors import AgentMissingError, GitError, InvalidInputError, RepositorySettingsError
 from septet.git.engine.address import parse_address
@@ -24,7 +23,6 @@ from septet.git.workspace.mirror import find_base
 from workers.watching.announced_agents import AnnouncedAgents, announced_agents
 
 _ANSWERED_WITHIN: Final = timedelta(seconds=3)
-_ASK: Final = "check_agent"
 
 
 async def worker_agents(client: Client, task_queue: str) -> Sequence[AnnouncedAgents]:
@@ -73,7 +71,12 @@ async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | 
     errors = [answer.error for answer in answers if answer is not None]
     if None in errors:
         return
-    error = next((each for each in errors if each is not None), None) or _error_of(hosts, name)
+    error = next((each for each in errors if each is not None), None)
+    if error is None:  # no host answered
+        others = ", ".join(sorted(set().union(*(host.agents for host in hosts)))) or "none"
+        remedy = f"Install it where a worker runs. Agents that the workers can use: {others}."
+        message = f"agent: No worker can use the agent {name or hosts[0].default}."
+        raise AgentMissingError(message, remedy=remedy)
     raise AgentMissingError(f"agent: {error.message}", remedy=error.remedy)
 
 
@@ -81,7 +84,7 @@ async def _ask(client: Client, host: AnnouncedAgents, name: str | None) -> Agent
     """Return a host's answer; `None` if the host is gone or the server does not support the call."""
     try:
         answer: AgentAnswer = await client.execute_activity(
-            _ASK,
+            "check_agent",
             AgentQuestion(agent=name),
             id=f"septet-check-agent-{secrets.token_hex(8)}",
             task_queue=host.control_queue,
@@ -92,17 +95,6 @@ async def _ask(client: Client, host: AnnouncedAgents, name: str | None) -> Agent
     except (ActivityFailureError, RPCError):
         return None
     return answer
-
-
-def _error_of(hosts: Sequence[AnnouncedAgents], name: str | None) -> TaskError:
-    """Return the error for an agent that no worker announced, if no host answered."""
-    agent = name or hosts[0].default
-    others = ", ".join(sorted(set().union(*(host.agents for host in hosts)))) or "none"
-    return TaskError(
-        type="AgentMissing",
-        message=f"No worker can use the agent {agent}.",
-        remedy=f"Install it where a worker runs. Agents that the workers can use: {others}.",
-    )
 
 
 def first_agent(agents: Sequence[str | None], hosts: Sequence[AnnouncedAgents]) -> str:

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 LONGEST_TITLE: Final = 200
 _PATH_SHOWN: Final = 200
-_NOBODY_ANSWERS: Final = (
-    "follow_pr: a repository on this machine has no checks and no reviews, so there is nothing to follow."
-)
 _GIVE: Final = "Give the path of a git repository, or an address such as https://github.com/o/r."
 
 
@@ -48,10 +45,8 @@ def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple
     try:
         load_repository_settings({SETTINGS_PATH: written}.get)
     except RepositorySettingsError as error:
-        return (
-            f"{unused} It is wrong, too: {error.message}",
-            f"{error.remedy} Commit it to {branch} once it is right.",
-        )
+        remedy = f"{error.remedy} Commit it to {branch} once it is right."
+        return f"{unused} It is wrong, too: {error.message}", remedy
     return unused, f"Commit it to {branch}."
 
 
@@ -68,7 +63,10 @@ def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
     check_agents(agent for agent in (order.agent, order.fallback_agent) if agent is not None)
     address = parse_address(order.repository, home=Path.home())
     if order.follow_pr and address.path is not None:
-        raise InvalidInputError(_NOBODY_ANSWERS, remedy="Leave it out, or name the repository on its forge.")
+        message = (
+            "follow_pr: a repository on this machine has no checks and no reviews, so there is nothing to follow."
+        )
+        raise InvalidInputError(message, remedy="Leave it out, or name the repository on its forge.")
     if is_here and address.path is not None:
         check_folder(address.path)
     return order
@@ -109,10 +107,8 @@ def check_folder(path: Path) -> None:
         InvalidInputError: The path does not exist or is no repository; the remedy names the repository around it.
     """
     try:
-        is_there, is_usable = (
-            path.exists(),
-            is_repository(path) or is_repository(path.with_name(f"{path.name}.git")),
-        )
+        is_there = path.exists()
+        is_usable = is_repository(path) or is_repository(path.with_name(f"{path.name}.git"))
     except OSError as error:
         shown = f"{str(path)[:_PATH_SHOWN]}…" if len(str(path)) > _PATH_SHOWN else str(path)
         raise InvalidInputError(f"repository: {shown}: {error.strerror}.", remedy=_GIVE) from error
@@ -154,7 +150,13 @@ async def check_start(orders: WorkOrders, order: WorkOrderInput, order_id: str |
         AlreadyRunningError: The issue has an open work order of another id, and `again` is false.
         ServerNotReachedError: The server refused.
     """
-    others = [_check_exists(orders, other) for other in order.after if other != order_id]
+
+    async def check_exists(other: str) -> None:
+        if not await orders.exists(other):
+            remedy = "See which work orders there are: septet list"
+            raise InvalidInputError(f"after: there is no work order {other}.", remedy=remedy)
+
+    others = [check_exists(other) for other in order.after if other != order_id]
     await asyncio.gather(*others, *([_check_issue(orders, order, order_id)] if not again else []))
 
 
@@ -168,12 +170,6 @@ async def reviews_of(orders: WorkOrders, repository: str, issues: Sequence[int])
         if row.typed_search_attributes.get(STAGE) == Stage.REVIEW.value
     )
     return "\n".join(lines)
-
-
-async def _check_exists(orders: WorkOrders, order_id: str) -> None:
-    if not await orders.exists(order_id):
-        remedy = "See which work orders there are: septet list"
-        raise InvalidInputError(f"after: there is no work order {order_id}.", remedy=remedy)
 
 
 async def _check_issue(orders: WorkOrders, order: WorkOrderInput, order_id: str | None) -> None:

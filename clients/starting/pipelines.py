@@ -90,7 +90,8 @@ class PipelineOperations:
         fallback = () if order.fallback_agent is None else (order.fallback_agent,)
         await check_worker_agents(self.orders.client, hosts, (*roles, *fallback))
         check_forge_key(hosts, order.repository)
-        return order, _agents_of(order, first_agent(default, hosts))
+        agent = first_agent(default, hosts)
+        return order, (order.planner or agent, order.executor or agent)
 
     def _check_issues(self, order: PipelineInput) -> None:
         """Refuse issue numbers that are missing or closed in a repository on this disk."""
@@ -114,9 +115,8 @@ class PipelineOperations:
         `work` is the remaining work of each issue; empty if the issues are not known yet.
         """
         if not work:
-            return Estimate(
-                issues=0, text=f"Estimate: unknown. The issues labelled {order.label} are not read yet."
-            )
+            text = f"Estimate: unknown. The issues labelled {order.label} are not read yet."
+            return Estimate(issues=0, text=text)
         each = WorkOrderInput(repository=order.repository, title=_ANY_TITLE, project=order.project)
         planner, executor = agents
         question = Question(
@@ -170,11 +170,8 @@ class PipelineOperations:
         hosts: Sequence[AnnouncedAgents] = ()
         with suppress(SeptetError):  # the repository has changed since
             default, hosts = await self._look_at(order)
-        return _agents_of(order, first_agent(default, hosts))
-
-
-def _agents_of(order: PipelineInput, default: str) -> PipelineAgents:
-    return order.planner or default, order.executor or default
+        agent = first_agent(default, hosts)
+        return order.planner or agent, order.executor or agent
 
 
 def _read_issues(order: PipelineInput, settings: Settings) -> list[PipelineIssue]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from clients.starting.checks import check_agents, checked_order
@@ -32,7 +31,8 @@ def with_issue_of_page(fields: Mapping[str, Any]) -> dict[str, Any]:
     """
     text = fields.get("repository")
     if isinstance(text, str) and (key := tracker_key(text)):
-        return {"tracker": {"tracker": "linear", "id": key, "key": key}, **_without_none(fields)}
+        named = {name: value for name, value in fields.items() if value is not None}
+        return {"tracker": {"tracker": "linear", "id": key, "key": key}, **named}
     page = issue_page(text) if isinstance(text, str) and fields.get("issue") is None else None
     if page is None or fields.get("title") is not None:
         return dict(fields)
@@ -58,17 +58,26 @@ def find_order(
 ) -> tuple[WorkOrderInput, str | None]:
     """Read a work order's issue from its tracker, and return the work order and its id, derived from the issue.
 
+    The settings have the agent of the issue's project or team, and the repository, unless the work order names it.
+
     Raises:
-        SeptetError: As for `find_tracked_issue`.
+        InvalidInputError: No key or no repository is set here, or the agent does not exist.
+        NotFoundError: The key sees no such issue.
+        TrackerUnavailableError: The tracker did not answer.
+        TrackerError: The tracker refused.
     """
+    from septet.trackers.choose import agent_of, repository_of
+
     tracked = order.tracker
     if tracked is None:
         return order, order_id
     if tracked.id == tracked.key:  # the issue is not read yet
-        named = None if tracker_key(order.repository) else order.repository
-        found = find_tracked_issue(tracked.key, named, settings)
-        tracked = found.tracked
-        where = {"repository": found.repository, "tracker": tracked, "agent": order.agent or found.agent}
+        issue = _tracker_for("linear", settings).read_issue(tracked.key)
+        where = {
+            "repository": repository_of(issue, settings) if tracker_key(order.repository) else order.repository,
+            "tracker": TrackedIssue(tracker="linear", id=issue.id, key=issue.key),
+            "agent": order.agent or agent_of(issue, settings),
+        }
         order = order.model_copy(update=where)
     return order, id_of_issue(order, again=again) if order_id is None else order_id
 
@@ -87,35 +96,6 @@ def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInpu
     repository = first.repository if tracker_key(order.repository) else order.repository
     update = {"repository": repository, "tracker": first.tracker, "agent": order.agent or first.agent}
     return order.model_copy(update=update)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundIssue:
-    """An issue that was read from a tracker, with its repository and agent from the settings."""
-
-    repository: str
-    tracked: TrackedIssue
-    agent: str | None
-    """The agent of the issue's project or team; the worker's default when absent."""
-
-
-def find_tracked_issue(key: str, repository: str | None, settings: Settings) -> FoundIssue:
-    """Return an issue with its repository, named or from the settings, and its agent.
-
-    Raises:
-        InvalidInputError: No key or no repository is set here, or the agent does not exist.
-        NotFoundError: The key sees no such issue.
-        TrackerUnavailableError: The tracker did not answer.
-        TrackerError: The tracker refused.
-    """
-    from septet.trackers.choose import agent_of, repository_of
-
-    issue = _tracker_for("linear", settings).read_issue(key)
-    return FoundIssue(
-        repository=repository if repository is not None else repository_of(issue, settings),
-        tracked=TrackedIssue(tracker="linear", id=issue.id, key=issue.key),
-        agent=agent_of(issue, settings),
-    )
 
 
 def expect_team(page: "TeamPage", settings: Settings) -> None:
@@ -137,7 +117,3 @@ def _tracker_for(name: TrackerName, settings: Settings) -> "Tracker":
     from septet.trackers.choose import tracker_for
 
     return tracker_for(name, settings)
-
-
-def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}

@@ -133,9 +133,8 @@ class BoardRows:
             InvalidInputError: The server cannot find the project's name.
             ServerNotReachedError: The server refused.
         """
-        rows, following = await page_of(
-            self.client, _of_project(project, _ROWS + _and_recent(since)), after=after, limit=limit
-        )
+        query = _of_project(project, _ROWS + _and_recent(since))
+        rows, following = await page_of(self.client, query, after=after, limit=limit)
         tasks: dict[str, Task] = {}
         for row in rows:
             task = await task_of_row(row)
@@ -181,9 +180,8 @@ class BoardRows:
         queries = [f"{query}{_and_earlier(until)}" for query in (*_STAGES.values(), _COMPLETED)]
         with server_refusals():
             failed, ended, planned = await self._closed_before(project, until)
-            found = await asyncio.gather(
-                *(self.client.count_workflows(_of_project(project, query)) for query in queries)
-            )
+            counts = (self.client.count_workflows(_of_project(project, query)) for query in queries)
+            found = await asyncio.gather(*counts)
         *numbers, completed = (each.count for each in found)
         stages = dict(zip(_STAGES, numbers, strict=True))
         stages[Stage.BLOCKED] -= failed
@@ -218,7 +216,6 @@ def _of_project(project: str | None, query: str) -> str:
         return query
     if '"' in project or "\\" in project:
         why = "the server finds no name with a double quote or a backslash"
-        raise InvalidInputError(
-            f"project: {project!r} cannot be asked for: {why}.", remedy="Look at the whole board."
-        )
+        message = f"project: {project!r} cannot be asked for: {why}."
+        raise InvalidInputError(message, remedy="Look at the whole board.")
     return f'{query} AND SeptetProject="{project}"'

@@ -85,8 +85,10 @@ class BudgetClient:
         """
         own = f"({self._begins(ORDER)} OR {self._begins(PIPELINE)})"
         rows, following = await page_of(self.client, f"{own} AND {_OPEN_OR_ENDED}", after=after, limit=limit)
+        day = f'WorkflowId="{account_id(self.task_queue, DAY)}"'
+        query = f"({day} OR {self._begins(PROJECT)}) AND {_OPEN}"
         with server_refusals():
-            shared = [] if after else await self._shared()
+            shared = [] if after else sorted([row.id async for row in self.client.list_workflows(query)])
         prefix = account_id(self.task_queue, "")
         asked = [(row, "") for row in shared]
         asked += [(row.id, row.run_id if row.close_time is not None else "") for row in rows]
@@ -132,12 +134,6 @@ class BudgetClient:
     async def _open(self, scope: str, account: FoundAccount) -> None:
         with server_refusals():
             await open_account(self.client, self.task_queue, AccountState(scope=scope), account)
-
-    async def _shared(self) -> Sequence[str]:
-        """Return the ids of the day's and the projects' accounts, sorted."""
-        day = f'WorkflowId="{account_id(self.task_queue, DAY)}"'
-        query = f"({day} OR {self._begins(PROJECT)}) AND {_OPEN}"
-        return sorted([row.id async for row in self.client.list_workflows(query)])
 
     def _begins(self, kind: str) -> str:
         return f'WorkflowId STARTS_WITH "{account_id(self.task_queue, kind)}/"'

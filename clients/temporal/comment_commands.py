@@ -50,18 +50,15 @@ async def _carry_out(decisions: OrderDecisions, order_id: str, command: CommentC
             reply = await decisions.retry(order_id, RetryCall(from_step=command.step, who=who, why=words))
         case _:
             task = await decisions.orders.get(order_id)
-            raise RefusedTransitionError(
-                f"The work order already works on this and is {task.status.value}.", remedy=_again(task)
-            )
+            remedy = "Comment `/septet retry` to continue it."
+            if not task.is_closed:
+                remedy = "Comment `/septet cancel` to end it."
+            elif task.status is Status.COMPLETED:
+                again = "to have it worked on again, while it is in review."
+                remedy = f"Comment `/septet retry {Step.IMPLEMENT_PLAN}` {again}"
+            message = f"The work order already works on this and is {task.status.value}."
+            raise RefusedTransitionError(message, remedy=remedy)
     return reply.task
-
-
-def _again(task: Task) -> str:
-    if not task.is_closed:
-        return "Comment `/septet cancel` to end it."
-    if task.status is not Status.COMPLETED:
-        return "Comment `/septet retry` to continue it."
-    return f"Comment `/septet retry {Step.IMPLEMENT_PLAN}` to have it worked on again, while it is in review."
 
 
 async def _is_done(orders: WorkOrders, order_id: str, command: CommentCommand, info: activity.Info) -> bool:

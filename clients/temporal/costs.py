@@ -56,11 +56,14 @@ class CostClient:
                     scripted = scripted or row.agent == "scripted"
                     sums[name] = sums.get(name, Spending()).plus(row.use)
         groups = [CostGroup(name=name, use=use) for name, use in sums.items()]
-        in_order = sorted(groups, key=_age) if by == "week" else sorted(groups, key=_dearness)
+        if by == "week":
+            groups.sort(key=lambda group: (group.name != EARLIER, group.name))
+        else:
+            groups.sort(key=lambda group: (-group.use.usd, -group.use.tokens, group.name))
         total = Spending()
         for use in sums.values():
             total = total.plus(use)
-        return CostsReply(by=by, since=since, costs=tuple(in_order), total=total, scripted=scripted)
+        return CostsReply(by=by, since=since, costs=tuple(groups), total=total, scripted=scripted)
 
     async def estimate(self, question: Question) -> Estimate:
         """Return the estimate for a question's steps; unknown if the histories are not read within 3 s."""
@@ -96,11 +99,3 @@ class CostClient:
             return await WorkflowCalls(handle, COSTS).query("costs", CostHistory, _ANSWER_WITHIN_SECONDS)
         except NotFoundError:
             return None
-
-
-def _age(group: CostGroup) -> tuple[bool, str]:
-    return group.name != EARLIER, group.name
-
-
-def _dearness(group: CostGroup) -> tuple[float, int, str]:
-    return -group.use.usd, -group.use.tokens, group.name

@@ -233,9 +233,8 @@ class OrderDecisions:
             return None
         if task.plan_sha256 is None:
             message = f"{order_id} has no plan to decide on: it is in {task.stage.value} ({task.status.value})."
-            remedy = (
-                f"Its plan is not there yet, or it was started without `--approve-plan`: septet show {order_id}"
-            )
+            why = "Its plan is not there yet, or it was started without `--approve-plan`"
+            remedy = f"{why}: septet show {order_id}"
             raise RefusedTransitionError(message, remedy=remedy)
         return task.plan_sha256
 

@@ -54,7 +54,11 @@ async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHI
     word = _Word(client, host, within)
     with server_refusals():
         pipelines = await word.tell(_PIPELINES)
-        orders = await word.tell(await _query(client, host))
+        orders_query = f"{_RUNNING} AND {_MAY_WORK}"
+        if not await lacks_attribute(client, HOST):
+            is_there = f"{HOST.name} = {quote_name(host)}"
+            orders_query = f"{_RUNNING} AND ({is_there} OR ({HOST.name} IS NULL AND {_MAY_WORK}))"
+        orders = await word.tell(orders_query)
     unanswered = sorted(word.unanswered)
     if orders or pipelines:
         return AbandonedHost([watched_order(each) for each in orders], pipelines, unanswered)
@@ -108,10 +112,3 @@ class _Word:
             return False  # it has ended meanwhile
         self._answers += 1
         return True
-
-
-async def _query(client: Client, host: str) -> str:
-    """Return the query for work orders that may be on a host: all running ones if the server lacks `HOST`."""
-    if await lacks_attribute(client, HOST):
-        return f"{_RUNNING} AND {_MAY_WORK}"
-    return f"{_RUNNING} AND ({HOST.name} = {quote_name(host)} OR ({HOST.name} IS NULL AND {_MAY_WORK}))"

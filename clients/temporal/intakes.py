@@ -174,9 +174,15 @@ class IntakeClient:
         description = await self._describe(name)
         following = description.info.next_action_times
         try:
-            choices = dict(await self._input(description))
+            choices: dict[str, Any] = dict(await self._input(description))
         except SealedError:
-            choices = _sealed_choices(description)
+            key = key_id_of(_inputs_of(description)[0].metadata)
+            every = next((each.every for each in description.schedule.spec.intervals), timedelta())
+            choices = {
+                "repository": f"(sealed with key {key})",
+                "label": "",
+                "every_seconds": int(every.total_seconds()),
+            }
         return IntakeView(
             id=name,
             is_paused=description.schedule.state.paused,
@@ -203,13 +209,6 @@ def intake_id(key: str, label: str) -> str:
 def _inputs_of(description: ScheduleDescription) -> Sequence[Payload]:
     action = description.schedule.action
     return action.args if isinstance(action, ScheduleActionStartWorkflow) else ()
-
-
-def _sealed_choices(description: ScheduleDescription) -> dict[str, Any]:
-    """Return the visible fields of an intake whose input this process cannot open."""
-    key = key_id_of(_inputs_of(description)[0].metadata)
-    every = next((each.every for each in description.schedule.spec.intervals), timedelta())
-    return {"repository": f"(sealed with key {key})", "label": "", "every_seconds": int(every.total_seconds())}
 
 
 def _unknown(name: str) -> NotFoundError:

@@ -32,7 +32,7 @@ from septet.contracts.pipeline_view import (
     ResultsReply,
 )
 from septet.contracts.repository import without_credentials
-from septet.contracts.task import Task, TaskError
+from septet.contracts.task import TaskError
 from septet.errors import AlreadyRunningError, InvalidInputError
 from septet.pipelines.issues import order_issues
 from septet.pipelines.records import as_markdown, documents, report_of
@@ -56,10 +56,8 @@ async def _need_of(client: Client, order_id: str) -> str:
         task = await task_of_row(await client.get_workflow_handle(order_id).describe())
     except RPCError:  # it has not started yet
         return ""
-    return "" if task.is_closed else _question_of(task)
-
-
-def _question_of(task: Task) -> str:
+    if task.is_closed:
+        return ""
     if task.waits_for_a_decision:
         return f"{task.id} is waiting for your approval: septet approve {task.id}"
     needs_nobody = task.budget is not None and not task.budget.is_spent

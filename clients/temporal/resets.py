@@ -86,10 +86,13 @@ async def reset(
         RefusedTransitionError: The new run was ended before the signal arrived.
         ServerNotReachedError: The server refused.
     """
+    reason = previous_run.who or "septet"
+    if previous_run.why and not seals(client):  # the server could read the reason of a reset
+        reason = f"{reason}: {previous_run.why}"
     request = ResetWorkflowExecutionRequest(
         namespace=client.namespace,
         workflow_execution=WorkflowExecution(workflow_id=run.id, run_id=run.run_id or ""),
-        reason=_reason_of(client, previous_run),
+        reason=reason,
         workflow_task_finish_event_id=event_id,
         request_id=secrets.token_hex(8),
         reset_reapply_exclude_types=_NOT_REAPPLIED,
@@ -99,12 +102,6 @@ async def reset(
         await client.get_workflow_handle(run.id, run_id=reply.run_id).signal(signal, previous_run)
     except RPCError as error:
         raise WORK_ORDER.refusal_of_open(error, run.id) from error
-
-
-def _reason_of(client: Client, previous_run: PreviousRun) -> str:
-    """Return the author and the reason of a reset for the server; no reason if payloads are sealed."""
-    who = previous_run.who or "septet"
-    return f"{who}: {previous_run.why}" if previous_run.why and not seals(client) else who
 
 
 async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:
@@ -121,7 +118,11 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
     step = from_step.value if from_step else _step_to_retry(task)
     try:
         if task.has_plan_alone and from_step is None:
-            return await _last_task_of(run)
+            last = 0
+            async for event in run.fetch_history_events():
+                if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+                    last = event.event_id
+            return last
         first, last, scheduler = await _tasks_of(run, step)
     except RPCError as error:
         raise WORK_ORDER.refusal(error, task.id) from error
@@ -131,15 +132,6 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
         message = f"{task.id} never reached {step}."
         raise RefusedTransitionError(message, remedy=f"See its steps with `septet steps {task.id}`.")
     return last or first
-
-
-async def _last_task_of(run: WorkflowHandle[Any, Any]) -> int:
-    """Return the workflow task that closed the run."""
-    last = 0
-    async for event in run.fetch_history_events():
-        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
-            last = event.event_id
-    return last
 
 
 async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:

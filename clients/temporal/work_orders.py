@@ -247,11 +247,10 @@ class WorkOrders(Executions[Task]):
             return f"To give it up, run `septet move {view.id} cancelled`."
         if view.stage is Stage.REVIEW:
             follows = "Its agent follows the pull request. " if view.rework is not None else ""
-            pull = LOCAL_PULL.fullmatch(view.pr_url or "")
-            path = shlex.quote(unquote(pull["path"])) if pull is not None else ""
-            close = (
-                f"run `septet pr close {pull['number']} --repo {path}`" if pull is not None else "close it there"
-            )
+            close = "close it there"
+            if (pull := LOCAL_PULL.fullmatch(view.pr_url or "")) is not None:
+                path = shlex.quote(unquote(pull["path"]))
+                close = f"run `septet pr close {pull['number']} --repo {path}`"
             kept = f"`septet move {view.id} done` ends its review, and the pull request stays as it is."
             return f"{follows}To give up its pull request, {close}. {kept}"
         return "Nothing of it is running."
