@@ -89,23 +89,14 @@ Address = Annotated[
 ]
 Id = Annotated[str, argument("ID", help="The work order, such as wo-42.", completer=completed_by("ids"))]
 Ids = Annotated[
-    list[str] | None,
-    argument(
-        "ID",
-        help="One work order or more, such as wo-42.",
-        completer=completed_by("ids"),
-    ),
+    list[str] | None, argument("ID", help="One work order or more, such as wo-42.", completer=completed_by("ids"))
 ]
 Sandbox = Annotated[
-    SandboxChoice | None,
-    option("--sandbox", help="How agents are confined. [default: SEPTET_SANDBOX]"),
+    SandboxChoice | None, option("--sandbox", help="How agents are confined. [default: SEPTET_SANDBOX]")
 ]
 Wait = Annotated[bool, option("--wait", help="Wait until it ends, and show it live.")]
 Why = Annotated[str, option(metavar="TEXT", help="Your reason, for its history.")]
-Next = Annotated[
-    str,
-    option(metavar="NEXT", help="Continue a list: the `next` of its last page."),
-]
+Next = Annotated[str, option(metavar="NEXT", help="Continue a list: the `next` of its last page.")]
 Limit = Annotated[int, option(metavar="N", help="How many to list at most.", least=1, most=1000)]
 
 

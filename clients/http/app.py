@@ -67,10 +67,7 @@ def _prepare_sessions(context: OperationsContext) -> "Callable[[], StreamableHTT
     from clients.mcp.server import mcp_server
 
     return partial(
-        StreamableHTTPSessionManager,
-        mcp_server(context, beside=False),
-        json_response=True,
-        stateless=True,
+        StreamableHTTPSessionManager, mcp_server(context, beside=False), json_response=True, stateless=True
     )
 
 

@@ -72,11 +72,7 @@ def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
         return tool_result(reply)
 
     server: Server[Any] = Server(
-        "septet",
-        title="Septet",
-        version=version("septet"),
-        instructions=_INSTRUCTIONS,
-        on_list_tools=list_tools,
+        "septet", title="Septet", version=version("septet"), instructions=_INSTRUCTIONS, on_list_tools=list_tools
     )
     server.add_request_handler("tools/call", CallToolRequestParams, call_tool)
     TaskMethods(connect, server).register()

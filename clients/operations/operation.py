@@ -45,7 +45,7 @@ class ApproveBody(PlanBody):
             "anyOf": [
                 {"properties": {"findings": {"maxItems": 0}}},
                 {"properties": {"plan_sha256": {"type": "null"}}},
-            ],
+            ]
         }
     )
 

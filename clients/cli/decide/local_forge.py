@@ -54,12 +54,7 @@ async def show_issue(options: OneIssueOptions) -> CommandReply:
     """Show an issue with its comments."""
     issue = _forge(options.repo, "See the issue on its own forge.").issue(options.number)
     comments = [f"\n{each.author}, {each.created_at}:\n{each.body}" for each in issue.comments]
-    parts = (
-        f"#{issue.number} {issue.title}  ({issue.state})",
-        issue.url,
-        f"\n{issue.body}".rstrip(),
-        *comments,
-    )
+    parts = (f"#{issue.number} {issue.title}  ({issue.state})", issue.url, f"\n{issue.body}".rstrip(), *comments)
     return CommandReply({"issue": asdict(issue)}, lambda: echo(printable("\n".join(filter(None, parts)))))
 
 

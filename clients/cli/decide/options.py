@@ -20,8 +20,7 @@ from clients.cli.options import (
 )
 
 Ids = Annotated[
-    list[str] | None,
-    argument("ID", help="One work order or more, such as wo-42.", completer=completed_by("ids")),
+    list[str] | None, argument("ID", help="One work order or more, such as wo-42.", completer=completed_by("ids"))
 ]
 Feedback = Annotated[str, option(metavar="TEXT", help="What the agent should do differently.")]
 Plan = Annotated[
@@ -48,8 +47,7 @@ class OrderChoice:
     everything: Annotated[bool, option("--all", help="Every work order that this applies to.")] = False
     repo: Annotated[str, option("--repo", metavar="REPO", help="Only those of this repository.")] = ""
     agent: Annotated[
-        str,
-        option("--agent", metavar="AGENT", help="Only those of this agent.", completer=completed_by("agents")),
+        str, option("--agent", metavar="AGENT", help="Only those of this agent.", completer=completed_by("agents"))
     ] = ""
     yes: Annotated[bool, option("--yes", help="Do it without asking.")] = False
 
@@ -85,8 +83,7 @@ class ApproveOptions:
     choice: OrderChoice = NO_CHOICE
     plan: Plan = None
     finding: Annotated[
-        list[str] | None,
-        option("--finding", metavar="ID", help="A finding that may be pushed; can be repeated."),
+        list[str] | None, option("--finding", metavar="ID", help="A finding that may be pushed; can be repeated.")
     ] = None
     why: Why = ""
     server: Server = SERVER
@@ -123,8 +120,7 @@ class RetryOptions:
     _: KW_ONLY
     choice: OrderChoice = NO_CHOICE
     error_type: Annotated[
-        str | None,
-        option("--failed", metavar="TYPE", help="All that failed with this error, such as DiskFull."),
+        str | None, option("--failed", metavar="TYPE", help="All that failed with this error, such as DiskFull.")
     ] = None
     from_step: Annotated[
         str | None,
@@ -180,8 +176,7 @@ class RaiseBudgetOptions:
     _: KW_ONLY
     step: BudgetStep = ""
     expected_limit: Annotated[
-        str,
-        option("--expected", metavar="LIMIT", help="Add nothing if the limit is no longer this one."),
+        str, option("--expected", metavar="LIMIT", help="Add nothing if the limit is no longer this one.")
     ] = ""
     server: Server = SERVER
 
@@ -216,8 +211,7 @@ class DocsOptions:
     """The options of `septet docs`."""
 
     page: Annotated[
-        str | None,
-        argument(metavar="PAGE", help="A page, such as commands.", completer=completed_by("pages")),
+        str | None, argument(metavar="PAGE", help="A page, such as commands.", completer=completed_by("pages"))
     ] = None
     _: KW_ONLY
     as_json: Json = False

@@ -15,11 +15,7 @@ from rich.text import Text
 from activities.host.host import Host
 from activities.turns.results import warnings_of
 from activities.turns.turn_budget import run_turn
-from clients.cli.doctor.machine_checks import (
-    WORKER,
-    Check,
-    MissingAgent,
-)
+from clients.cli.doctor.machine_checks import WORKER, Check, MissingAgent
 from clients.cli.render.detail import usage_text
 from clients.cli.terminal.console import console
 from clients.cli.terminal.reply import CommandReply

@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from cyclopts import App
 from cyclopts.argument import Argument
-from cyclopts.exceptions import (
-    CycloptsError,
-    MissingArgumentError,
-    UnknownCommandError,
-    UnknownOptionError,
-)
+from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnknownCommandError, UnknownOptionError
 
 from clients.cli.commands import HELP, SEPTET, CommandRow, find_command, load
 from clients.cli.parsing.help import choices_of, is_positional

@@ -79,10 +79,7 @@ class PromoteOptions:
     ramp: Annotated[
         float | None,
         option(
-            metavar="PERCENT",
-            help="Only this percentage of the work orders; 0 ends a ramp.",
-            least=0,
-            most=100,
+            metavar="PERCENT", help="Only this percentage of the work orders; 0 ends a ramp.", least=0, most=100
         ),
     ] = None
     within: Annotated[

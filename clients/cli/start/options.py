@@ -22,8 +22,7 @@ _SCENARIOS: Final = (
     "crash, false_claim, malformed, malformed_always, malformed_twice, refuse or slow; or your own file"
 )
 AnyRepo = Annotated[
-    str | None,
-    option("--repo", metavar="REPO", help="A path, a URL for git, or OWNER/NAME on GitHub."),
+    str | None, option("--repo", metavar="REPO", help="A path, a URL for git, or OWNER/NAME on GitHub.")
 ]
 Target = Annotated[
     str | None,
@@ -50,15 +49,13 @@ Base = Annotated[
     str | None, option(metavar="BRANCH", help="The branch to start from. [default: the repository's]")
 ]
 PushTo = Annotated[
-    str | None,
-    option(metavar="OWNER/NAME", help="Push to this fork, and open the pull request in REPO."),
+    str | None, option(metavar="OWNER/NAME", help="Push to this fork, and open the pull request in REPO.")
 ]
 Project = Annotated[
     str | None, option(metavar="PROJECT", help="The project on the board. [default: the repository's name]")
 ]
 Budget = Annotated[
-    str | None,
-    option(metavar="AMOUNT", help="Pause when agents have used this much: 5usd, 2Mtok, 90min."),
+    str | None, option(metavar="AMOUNT", help="Pause when agents have used this much: 5usd, 2Mtok, 90min.")
 ]
 Draft = Annotated[bool, option("--draft", help="Open the pull request as a draft.")]
 DryRun = Annotated[bool, option("--dry-run", help="Show what would run, and start nothing.")]
@@ -79,8 +76,7 @@ class IssueOptions:
         int | None, option("--issue", metavar="N", help="The number of an issue on the repository's forge.")
     ] = None
     issue_file: Annotated[
-        Path | None,
-        option("--issue-file", metavar="FILE", help="A text file; its first line is the title."),
+        Path | None, option("--issue-file", metavar="FILE", help="A text file; its first line is the title.")
     ] = None
     title: Annotated[str | None, option(metavar="TEXT", help="The issue's title.")] = None
     body: Annotated[str | None, option(metavar="TEXT", help="The issue's body.")] = None
@@ -112,8 +108,7 @@ class OrderOptions:
         option(help="The state that --after waits for. [default: merged]"),
     ] = None
     label: Annotated[
-        list[str] | None,
-        option(metavar="LABEL", help="A label for the pull request; can be repeated."),
+        list[str] | None, option(metavar="LABEL", help="A label for the pull request; can be repeated.")
     ] = None
     approve_plan: Annotated[bool, option("--approve-plan", help="Wait for your approval after planning.")] = False
     plan_only: Annotated[

@@ -29,16 +29,14 @@ class PipelineOptions:
     """A pipeline as the command line gives it; but for the first ones and `id`, the fields of its input."""
 
     repo: Annotated[
-        str | None,
-        option("--repo", metavar="REPO", help="The repository; by default the one of this folder."),
+        str | None, option("--repo", metavar="REPO", help="The repository; by default the one of this folder.")
     ] = None
     issues: Annotated[
         str | None, option("--issues", metavar="N,N,…", help="Issues of the repository's forge.")
     ] = None
     label: Annotated[str | None, option(metavar="LABEL", help="The forge's open issues with this label.")] = None
     file: Annotated[
-        Path | None,
-        option("--file", metavar="FILE", help='JSON: [{"id", "title", "body", "depends_on"}, …].'),
+        Path | None, option("--file", metavar="FILE", help='JSON: [{"id", "title", "body", "depends_on"}, …].')
     ] = None
     agent: Agent = None
     planner: Annotated[str | None, option(metavar="AGENT", help="Another agent for the planning.")] = None
@@ -50,12 +48,10 @@ class PipelineOptions:
     project: Project = None
     executors: Annotated[int | None, option(metavar="K", help="Parallel executors. [default: 1]")] = None
     one_branch: Annotated[
-        bool,
-        option("--one-branch", help="Put all issues into one pull request, a commit for each."),
+        bool, option("--one-branch", help="Put all issues into one pull request, a commit for each.")
     ] = False
     fresh: Annotated[
-        bool,
-        option("--fresh", help="Start a new session for each issue instead of continuing the last one."),
+        bool, option("--fresh", help="Start a new session for each issue instead of continuing the last one.")
     ] = False
     plans_ahead: Annotated[
         int | None, option(metavar="N", help="Plans that may wait for an executor. [default: 5]")
@@ -67,8 +63,7 @@ class PipelineOptions:
         float | None, option(metavar="S", help="The time limit of one implementation. [default: 600]")
     ] = None
     context_tokens: Annotated[
-        int | None,
-        option(metavar="N", help="Summarise a longer session and begin a new one. [default: 120000]"),
+        int | None, option(metavar="N", help="Summarise a longer session and begin a new one. [default: 120000]")
     ] = None
     draft: Draft = False
     budget: Budget = None

@@ -3,17 +3,7 @@
 from dataclasses import KW_ONLY
 from typing import Annotated, Literal
 
-from clients.cli.options import (
-    SERVER,
-    Id,
-    Limit,
-    Next,
-    Server,
-    argument,
-    command_options,
-    completed_by,
-    option,
-)
+from clients.cli.options import SERVER, Id, Limit, Next, Server, argument, command_options, completed_by, option
 from septet.contracts.names import CostKey
 
 
@@ -89,8 +79,7 @@ class OpenOptions:
     """The options of `septet open`."""
 
     order_id: Annotated[
-        str | None,
-        argument("ID", help="The work order; the board without one.", completer=completed_by("ids")),
+        str | None, argument("ID", help="The work order; the board without one.", completer=completed_by("ids"))
     ] = None
     _: KW_ONLY
     pull_request: Annotated[bool, option("--pr", help="Open its pull request instead of its page.")] = False
