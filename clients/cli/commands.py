@@ -117,7 +117,7 @@ GROUPS: Final[Mapping[str, Mapping[str, CommandRow]]] = {
         "rescue": CommandRow(summary="List and restore saved work.", commands=_RESCUES),
         "doctor": _row("doctor.doctor:doctor", "options:DoctorOptions", "Check this machine: what is missing, and how to fix it.", "--repo ."),
         "docs": _row("decide.docs:docs", "decide.options:DocsOptions", "Show a page of the documentation, or list all pages.", "commands"),
-        "host-gone": _row("serve.upkeep:host_gone", "decide.options:HostGoneOptions", "Declare a host dead, so that its work orders and pipelines continue elsewhere.", "3f9a2c71d0be", notes="What its agents did since the last checkpoint may be paid for twice."),
+        "host-gone": _row("serve.upkeep:host_gone", "serve.options:HostGoneOptions", "Declare a host dead, so that its work orders and pipelines continue elsewhere.", "3f9a2c71d0be", notes="What its agents did since the last checkpoint may be paid for twice."),
     },
     "Serve": {
         "up": _row("serve.up:up", "serve.options:UpOptions", "Run server, worker, page and HTTP API in this terminal, until Ctrl-C.", has_keys=True),

@@ -18,13 +18,12 @@ WARM: Final = (
     "clients.cli.main", "clients.cli.render.task_reply", "clients.operations.operations", "rich._emoji_codes",
     # The modules that read each command line.
     "clients.cli.parsing.command_line", "clients.cli.parsing.values", "clients.cli.terminal.reply",
-    "clients.cli.decide.options", "clients.cli.options", "clients.cli.decide.options",
-    "clients.cli.decide.options", "clients.cli.serve.options", "clients.cli.start.pipeline_options",
-    "clients.cli.watch.options",
+    "clients.cli.decide.options", "clients.cli.options", "clients.cli.serve.options",
+    "clients.cli.start.pipeline_options", "clients.cli.watch.options",
     # The modules that commands import at use, and would import again in each process.
-    "clients.cli.render.tables", "clients.cli.render.board", "clients.cli.watch.show", "clients.cli.render.detail",
-    "clients.cli.render.board", "clients.cli.render.logs", "clients.cli.render.pipeline",
-    "clients.disk.runs", "clients.error_reply", "clients.starting.tracked_issue", "clients.temporal.board",
+    "clients.cli.render.tables", "clients.cli.render.board", "clients.cli.render.detail", "clients.cli.render.logs",
+    "clients.cli.render.pipeline", "clients.disk.runs", "clients.error_reply", "clients.starting.tracked_issue",
+    "clients.temporal.board",
     "clients.temporal.costs", "clients.temporal.decisions", "clients.temporal.intakes", "clients.temporal.pipelines",
     "septet.agents.clis.registry", "septet.contracts.pull_request", "septet.contracts.steps", "septet.forges",
     "septet.pipelines", "septet.pipelines.records", "septet.trackers.choose",

@@ -1,4 +1,4 @@
-"""The options of the commands that decide about work."""
+"""The options of the commands that decide about work, recover it, and keep issues of this machine."""
 
 from dataclasses import KW_ONLY
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from clients.cli.options import (
     SERVER,
     Id,
+    Ids,
     Json,
     Next,
     Server,
@@ -19,8 +20,8 @@ from clients.cli.options import (
     option_group,
 )
 
-Ids = Annotated[
-    list[str] | None, argument("ID", help="One work order or more, such as wo-42.", completer=completed_by("ids"))
+Repo = Annotated[
+    str | None, option("--repo", metavar="PATH", help="The repository. [default: that of this folder]")
 ]
 Feedback = Annotated[str, option(metavar="TEXT", help="What the agent should do differently.")]
 Plan = Annotated[
@@ -215,20 +216,6 @@ class DocsOptions:
     ] = None
     _: KW_ONLY
     as_json: Json = False
-
-
-@command_options
-class HostGoneOptions:
-    """The options of `septet host-gone`."""
-
-    host: Annotated[str, argument(metavar="HOST", help="The host's id, as `septet worker` prints it.")]
-    _: KW_ONLY
-    server: Server = SERVER
-
-
-Repo = Annotated[
-    str | None, option("--repo", metavar="PATH", help="The repository. [default: that of this folder]")
-]
 
 
 @command_options

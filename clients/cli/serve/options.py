@@ -92,6 +92,15 @@ class PromoteOptions:
 
 
 @command_options
+class HostGoneOptions:
+    """The options of `septet host-gone`."""
+
+    host: Annotated[str, argument(metavar="HOST", help="The host's id, as `septet worker` prints it.")]
+    _: KW_ONLY
+    server: Server = SERVER
+
+
+@command_options
 class BackupOptions:
     """The options of `septet backup`."""
 

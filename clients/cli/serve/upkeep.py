@@ -3,8 +3,7 @@
 from dataclasses import asdict
 from typing import Final
 
-from clients.cli.decide.options import HostGoneOptions
-from clients.cli.serve.options import BackupOptions, NewKeyOptions, PromoteOptions
+from clients.cli.serve.options import BackupOptions, HostGoneOptions, NewKeyOptions, PromoteOptions
 from clients.cli.terminal.output import echo, say
 from clients.cli.terminal.reply import CommandReply
 from clients.temporal.hosts import give_up
