@@ -1,6 +1,6 @@
 """Read the log entries of a work order's agents from this host's files, during their runs and afterwards."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,8 +18,6 @@ from septet.system.masking import mask, mask_bytes
 from septet.system.preview import end_of_file, scrub
 
 _TEXT_SHOWN: Final = 2000
-_CHUNK_BYTES: Final = 1024 * 1024
-_STDERR_SHOWN: Final = 600
 
 
 @dataclass(slots=True)
@@ -99,7 +97,7 @@ class _View:
         try:
             with self.run.stdout.open("rb", buffering=0) as stream:
                 stream.seek(self._position)
-                while chunk := stream.read(_CHUNK_BYTES):
+                while chunk := stream.read(1024 * 1024):
                     self._position += len(chunk)
                     yield chunk
         except FileNotFoundError:
@@ -126,19 +124,17 @@ class _View:
         for chunk in self.new_bytes():
             times = times or times_written(self.run)
             for part, time in pieces(chunk, self._position - len(chunk), times, last):
-                yield from self._log_entries(transcript.feed(part), last := time)
+                last = time
+                yield from (self._log_entry(entry, time) for entry in transcript.feed(part))
         if end is not None:
             self._over = True
-            yield from self._log_entries(transcript.finish(), last)
-            yield from self._log_entries(self._trouble(end), end.ended_at or last)
+            yield from (self._log_entry(entry, last) for entry in transcript.finish())
+            yield from (self._log_entry(entry, end.ended_at or last) for entry in self._trouble(end))
 
     def entries(self) -> list[LogEntry]:
         """Return all log entries so far, for a caller that uses no other method."""
         self._entries.extend(self.new_entries())
         return self._entries
-
-    def _log_entries(self, entries: Iterable[TranscriptEntry], time: str) -> Iterator[LogEntry]:
-        return (self._log_entry(entry, time) for entry in entries)
 
     def _log_entry(self, entry: TranscriptEntry, time: str) -> LogEntry:
         run, record = self.run.folder.name, self.run.record
@@ -161,6 +157,6 @@ class _View:
         number = f", signal {end.signal}" if end.signal is not None else ""
         stderr = ""
         with suppress(FileNotFoundError):
-            stderr = end_of_file(self.run.stderr, _STDERR_SHOWN)
+            stderr = end_of_file(self.run.stderr, 600)
         words = f"The agent's process ended: {end.why or end.cause}{code}{number}. {stderr}"
         yield TranscriptEntry("error", words.strip())

@@ -17,14 +17,9 @@ from septet.repository_file import load_repository_settings
 from septet.system import processes
 
 _READ_BYTES: Final = 32 * 1024 * 1024
-_TOOL_SECONDS: Final = 30.0
-_TESTS_READ: Final = 20
-_NO_TEST: Final = "no test specified"
-_SCRIPTS: Final = ("lint", "typecheck", "test")
 _NODE_LOCKS: Final = (
     "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb",
 )  # fmt: skip
-_NODE_SETTINGS: Final = (".npmrc", ".yarnrc", ".yarnrc.yml")
 _TARGET: Final = re.compile(r"^(lint|check|test)\s*:(?!=)", re.MULTILINE)
 _ADDRESS_OF_LOCK: Final = re.compile(
     r"(?:\"?resolved\"?:? |\bregistry = |\burl = |\btarball: |\bsource = \"registry\+)[\"']?"
@@ -108,7 +103,7 @@ class _Draft:
         The tool runs outside of the repository, because files there might make the tool run other programs.
         """
         try:
-            done = processes.run(argv, env=self.env, cwd=Path("/"), timeout_seconds=_TOOL_SECONDS)
+            done = processes.run(argv, env=self.env, cwd=Path("/"), timeout_seconds=30.0)
         except OSError:
             return ""
         return done.stdout.decode("utf-8", errors="replace") if done.exit_code == 0 else ""
@@ -142,8 +137,8 @@ def _node(draft: _Draft) -> None:
     }.get(lock, ("npm", ("npm", "ci")))
     package = _json(draft.read("package.json"))
     scripts = _table(package, "scripts")
-    for name in _SCRIPTS:
-        if isinstance(scripts.get(name), str) and _NO_TEST not in scripts[name]:
+    for name in ("lint", "typecheck", "test"):
+        if isinstance(scripts.get(name), str) and "no test specified" not in scripts[name]:
             draft.checks.append((runner, "test") if name == "test" else (runner, "run", name))
     if not lock:
         if _table(package, "dependencies") or _table(package, "devDependencies"):
@@ -153,7 +148,7 @@ def _node(draft: _Draft) -> None:
     key = "npmRegistryServer" if berry else "registry"
     question = ("npm" if runner == "bun" else runner, "config", "get", key)
     unknown = f"Ask `{' '.join(question)}` for the host of packages."
-    settings = map(draft.read, _NODE_SETTINGS)
+    settings = map(draft.read, (".npmrc", ".yarnrc", ".yarnrc.yml"))
     draft.take_hosts([draft.ask(*question), *settings, *draft.addresses_of_lock(lock)], unknown)
 
 
@@ -202,7 +197,7 @@ def _tests(draft: _Draft) -> None:
         return
     files = sorted((draft.folder / tests).glob("test*.py"))
     draft.sources.append(str(files[0].relative_to(draft.folder)))
-    texts = "\n".join(draft.read(str(file.relative_to(draft.folder))) for file in files[:_TESTS_READ])
+    texts = "\n".join(draft.read(str(file.relative_to(draft.folder))) for file in files[:20])
     for_pytest = "unittest" not in texts and "def test" in texts
     draft.checks.append(("python3", *(("-m", "pytest") if for_pytest else _discover(draft.folder, tests))))
 

@@ -16,7 +16,6 @@ from septet.janitor.terms import pipeline_of
 from septet.state import StateDir
 from septet.system.preview import scrub
 
-_MOST_EXECUTORS: Final = 16
 MOST_REFUSED: Final = 100
 """The most refused hosts in a run's view; the run's log has all refused hosts."""
 _REMEMBERED: Final = 50_000
@@ -74,7 +73,7 @@ def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
 def lanes_of(state: StateDir, order_id: str) -> list[str]:
     """Return the lanes on this host in which a work order may have run, judged by the work order's name."""
     places = [at for at, sign in enumerate(order_id) if sign == "-" and at > 0]
-    roles = ("planner", *(f"executor-{number}" for number in range(1, _MOST_EXECUTORS + 1)))
+    roles = ("planner", *(f"executor-{number}" for number in range(1, 17)))
     names = (f"{order_id[:at]}-{role}" for at in places for role in roles)
     return [name for name in names if name != order_id and (state.runs / name).is_dir()]
 

@@ -21,8 +21,6 @@ from septet.system.preview import scrub
 if TYPE_CHECKING:
     from septet.agents.turns.follow import StreamReading
 
-_PLAN_BYTES: Final = 64 * 1024
-_PATCH_BYTES: Final = 256 * 1024
 _DIFF_SECONDS: Final = 2.0
 _DIFF_SHARE: Final = 5
 """The least pause between comparisons, in multiples of a comparison's duration."""
@@ -72,7 +70,7 @@ class WorkspaceView:
         self._reading.catch_up()
         return self._reading.dialect.progress.tokens
 
-    def plan(self, path: str | None, limit_bytes: int = _PLAN_BYTES) -> PlanView | None:
+    def plan(self, path: str | None, limit_bytes: int = 64 * 1024) -> PlanView | None:
         """Return the plan's beginning; `None` without a plan on this host."""
         where = self.state.workspaces / place_of(self.state, self.order_id)
         content = read_inside(where, path, limit_bytes + 1) if path else None
@@ -89,7 +87,7 @@ class WorkspaceView:
         began = time.monotonic()
         if now or began >= self._diff_due:
             with suppress(SeptetError, OSError):
-                self._diff = self.difference(_PATCH_BYTES)
+                self._diff = self.difference(256 * 1024)
             end = time.monotonic()
             self._diff_due = end + max(_DIFF_SECONDS, _DIFF_SHARE * (end - began))
         return self._diff

@@ -32,14 +32,12 @@ START_WORKER: Final = "Start one with `septet up` or `septet worker`"
 """The beginning of the remedy for a call that no worker answered."""
 _START: Final = f"Start it with `septet up`; {_CHECK}"
 _ACCESS: Final = "Check TEMPORAL_NAMESPACE, and that your key may use that namespace: `septet docs cloud`."
-_WITHIN_SECONDS: Final = 5.0
 _REMEDY: Final = f"{START_WORKER}."
 
 
 _TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
 """The errors after a time-out: the SDK may hide the cancel of its wait and raise its own error."""
 _UPDATE_SECONDS: Final = 20.0
-_OUTCOME_WITHIN: Final = timedelta(seconds=5)
 _NO_WORKER: Final = f"{START_WORKER}; it then carries out the decision if the server has received it."
 _DECIDE_AGAIN: Final = f"{START_WORKER}, and decide again."
 
@@ -113,7 +111,7 @@ class WorkflowCalls:
     subject: Subject
     """The kind of the workflow, for errors."""
 
-    async def query(self, name: str, kind: type[Answer], within_seconds: float = _WITHIN_SECONDS) -> Answer:
+    async def query(self, name: str, kind: type[Answer], within_seconds: float = 5.0) -> Answer:
         """Return the workflow's answer to a query.
 
         Without the bound, the server would wait half a minute.
@@ -189,7 +187,7 @@ async def has_taken(handle: WorkflowHandle[Any, Any], update_id: str) -> bool:
         RPCError: The server refused.
     """
     try:
-        await handle.get_update_handle(update_id).result(rpc_timeout=_OUTCOME_WITHIN)
+        await handle.get_update_handle(update_id).result(rpc_timeout=timedelta(seconds=5))
     except WorkflowUpdateFailedError:
         return True
     except WorkflowUpdateRPCTimeoutOrCancelledError:

@@ -21,7 +21,6 @@ _IN_STEPS: Final = frozenset({"finalize_json", READ_OUTGOING})
 """The activities that belong to the preceding step."""
 _AGAIN_SECONDS: Final = 1.0
 """The pause after a server's refusal, and between two runs of one workflow."""
-_UNANSWERED_SECONDS: Final = 2.0
 _LONGEST_SECONDS: Final = 30.0
 """The longest pause after which a caller repeats a query without an answer."""
 _NEWS: Final = frozenset({
@@ -56,7 +55,7 @@ class News:
     _steps: dict[int, str] = field(default_factory=dict)
     """The running steps, by the number of the event that scheduled the step."""
     _last_step: str = ""
-    _pause: float = _UNANSWERED_SECONDS
+    _pause: float = 2.0
 
     async def come_within(self, seconds: float) -> bool:
         """Wait at most `seconds` for news; return whether the history had news since the last wait."""

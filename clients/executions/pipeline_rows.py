@@ -15,7 +15,6 @@ OVER: Final = frozenset(
     {PipelineStatus.COMPLETED, PipelineStatus.STOPPED, PipelineStatus.FAILED, PipelineStatus.CANCELLED}
 )
 """The statuses of a pipeline that is over."""
-_REASON_SHOWN: Final = 500
 
 
 def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> PipelineView:
@@ -67,7 +66,7 @@ def row_of_view(view: PipelineView) -> PipelineRow:
         created_at=view.created_at,
         closed_at=view.closed_at,
         counts=counts_of(view),
-        reason=_reason_of(view)[:_REASON_SHOWN],
+        reason=_reason_of(view)[:500],
     )
 
 

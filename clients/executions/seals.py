@@ -22,7 +22,6 @@ from septet.errors import SealedError
 
 SCHEDULE: Final = "Schedule"
 _AT_A_TIME: Final = 20
-_OPEN: Final = 'ExecutionStatus="Running"'
 _SCHEDULED: Final = frozenset({"Janitor", "Intake"})
 
 
@@ -55,7 +54,7 @@ async def seals_in_use(client: Client) -> list[SealUse]:
             memo = list(row.raw_info.memo.fields.values())
             return await _use_of(client, row.id, row.workflow_type, inputs, memo)
 
-    rows = [row async for row in client.list_workflows(_OPEN)]
+    rows = [row async for row in client.list_workflows('ExecutionStatus="Running"')]
     schedules = [use async for use in _schedules(client)]
     return [*await asyncio.gather(*map(look, rows)), *schedules]
 

@@ -17,7 +17,6 @@ from septet.errors import SealedError
 from septet.system.timestamps import timestamp
 from workflows.wire import search_attributes as by
 
-_WATCH: Final = "PullRequest"
 _STAGES: Final[Mapping[Status, Stage]] = {
     Status.COMPLETED: Stage.REVIEW,
     Status.FAILED: Stage.BLOCKED,
@@ -82,7 +81,7 @@ def _with_columns(task: Task, row: WorkflowExecution) -> Task:
     values = {
         "project": columns.get(by.PROJECT, task.project),
         "status": status,
-        "findings": task.findings if status is Status.WAITING or row.workflow_type == _WATCH else (),
+        "findings": task.findings if status is Status.WAITING or row.workflow_type == "PullRequest" else (),
         "stage": Stage(stage),
         "assigned_agent": columns.get(by.AGENT) or task.assigned_agent,
         "pr_url": columns.get(by.PULL_REQUEST) or task.pr_url,

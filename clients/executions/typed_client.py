@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 View = TypeVar("View", "Task", "PipelineView")
 Answer = TypeVar("Answer")
 Input = TypeVar("Input", bound=Wire)
-_CANCELLED_WITHIN_SECONDS: Final = 20.0
-_SUMMARY_LIMIT: Final = 200
 _SHOWN_BY: Final = {"Pipeline": "Use `septet pipeline show {0}`.", "WorkOrder": "Use `septet show {0}`."}
 """The remedy for a work order's id in place of a pipeline's id, or the reverse, by the type of the workflow."""
-_HAS_RESULT: Final = (WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.FAILED)
 CLOSED_AS: Final[Mapping[WorkflowExecutionStatus | None, str]] = {
     WorkflowExecutionStatus.COMPLETED: "completed",
     WorkflowExecutionStatus.FAILED: "failed",
@@ -112,7 +109,7 @@ class Executions(Generic[View]):
     async def wait_briefly(self, workflow_id: str) -> View:
         """Wait at most 20 s for the end of a workflow, and return its object after the wait."""
         try:
-            async with asyncio.timeout(_CANCELLED_WITHIN_SECONDS):
+            async with asyncio.timeout(20.0):
                 return await self.wait(workflow_id)
         except TimeoutError:
             return await self.get(workflow_id)
@@ -166,7 +163,7 @@ class Executions(Generic[View]):
             ServerNotReachedError: The server refused.
         """
         error: TaskError | None = None
-        if row.status in _HAS_RESULT:
+        if row.status in {WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.FAILED}:
             try:
                 return await self.at_end(await self.handle(row.id, row.run_id).result(follow_runs=False))
             except WorkflowFailureError as failure:
@@ -214,7 +211,7 @@ class Executions(Generic[View]):
                 id=workflow_id,
                 task_queue=self.task_queue,
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                static_summary=summary[:_SUMMARY_LIMIT],
+                static_summary=summary[:200],
                 memo=memo,
                 search_attributes=search_attributes,
             )

@@ -24,7 +24,6 @@ _ASKS_A_HOST: Final = "probe_host"
 """The name of an activity for which the work order does not wait."""
 _NAMES_ITSELF: Final = "look_at_others"
 """The name of an activity whose failures name the work order that this work order waits for."""
-_OPENS: Final = "open_workspace"
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
 _PLAN: Final = "your approval: septet approve {id}, or septet reject {id} --feedback 'WHAT TO CHANGE'"
 _NO_FAILURE: Final = "PullRequestOpen"
@@ -35,7 +34,7 @@ def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
     """Return whether a work order's workspace waits for a host that opens it."""
     pending = description.raw_description.pending_activities
     waiting = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
-    return any(each.activity_type.name == _OPENS and each.state == waiting for each in pending)
+    return any(each.activity_type.name == "open_workspace" and each.state == waiting for each in pending)
 
 
 async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_try: bool = False) -> str | None:
@@ -86,10 +85,8 @@ def _next_try(pending: PendingActivityInfo) -> str:
 
 
 _PROBLEMS: Final = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
-_TASK_FAILED: Final = "category=WorkflowTaskFailed"
 _EVENTS: Final = 100
 """The number of latest events to read; repeated failures of one task add no events."""
-_CAUSE_BYTES: Final = 500
 _UNSEALED: Final = (
     "It began unsealed, and workers with SEPTET_SEAL_REQUIRED refuse that. "
     "It continues as soon as its workers run without this setting: remove it until this has closed."
@@ -136,7 +133,7 @@ def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
     """Return a notice if the row's workflow is stuck; the server marks its row within a minute."""
     if row.status is not WorkflowExecutionStatus.RUNNING:
         return None
-    if _TASK_FAILED not in (row.typed_search_attributes.get(_PROBLEMS) or ()):
+    if "category=WorkflowTaskFailed" not in (row.typed_search_attributes.get(_PROBLEMS) or ()):
         return None
     return "Its workflow task fails; `septet show` shows the reason."
 
@@ -172,7 +169,7 @@ def _lack_of_key(error: BaseException | None) -> BaseException | None:
 
 def _words_of(error: BaseException) -> str:
     """Return an error's message on one line, without its full stop."""
-    return cut_bytes(" ".join(getattr(error, "message", str(error)).split()), _CAUSE_BYTES).removesuffix(".")
+    return cut_bytes(" ".join(getattr(error, "message", str(error)).split()), 500).removesuffix(".")
 
 
 def pending_step(row: WorkflowExecutionDescription) -> str:

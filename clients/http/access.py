@@ -21,8 +21,6 @@ BODY_LIMIT_BYTES: Final = 256 * 1024
 _DROPPED_BYTES: Final = 16 * BODY_LIMIT_BYTES
 OPEN_PATHS: Final = frozenset({"/health", "/openapi.json"}) | reference.PATHS
 """The paths that show no work order."""
-_CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_OWN_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ class Guard:
             return problem(HTTPStatus.BAD_REQUEST, "BadRequest", "There are several Host headers.", "Send one.")
         if is_webhook(path):  # its signature is checked, which no page of another site can make
             return None
-        changes = method not in _CHANGES_NOTHING
+        changes = method not in {"GET", "HEAD", "OPTIONS"}
         remedy = "Send it from this machine, not from a page."
         if refusal := refuse_strangers(headers, remedy, is_of_any_site=not changes):
             return refusal
@@ -119,7 +117,7 @@ def names_this_machine(headers: Headers) -> bool:
     host = headers.get("host", "")
     without_port, _, port = host.rpartition(":")
     name = (without_port if port.isdigit() else host).lower()
-    return name in _OWN_NAMES or name.endswith(".localhost")
+    return name in {"localhost", "127.0.0.1", "[::1]"} or name.endswith(".localhost")
 
 
 def comes_from_another_site(headers: Headers) -> bool:

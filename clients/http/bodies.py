@@ -21,7 +21,6 @@ from septet.contracts.wire import StrictWire, Wire
 Body = TypeVar("Body", bound=Wire)
 _JSON: Final = "application/json"
 _NUMBER: Final = r"^[1-9][0-9]{0,8}$"
-_MOST: Final = 999_999_999
 _PAGE: Final = (
     r"^https://[^\s?#]+/(-/)?(issues?|pulls?|merge_requests)/([A-Za-z0-9]+-)?[1-9][0-9]{0,8}([/?#]\S*)?$"
 )
@@ -92,7 +91,7 @@ class NewWorkOrder(OrderChoices):
     user_request: _Text | None = None
     """The task in your own words: the first line is the title."""
     github_issue_number: (
-        Annotated[int, Field(ge=1, le=_MOST)] | Annotated[str, StringConstraints(pattern=_NUMBER)] | None
+        Annotated[int, Field(ge=1, le=999_999_999)] | Annotated[str, StringConstraints(pattern=_NUMBER)] | None
     ) = None
     """The number of an issue on the repository's forge, as a number or a string."""
     title: _Text | None = None

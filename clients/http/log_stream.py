@@ -22,7 +22,6 @@ from septet.errors import SeptetError
 router = APIRouter(prefix="/agent-work-orders", tags=["work orders"])
 
 _KEEPALIVE_SECONDS: Final = 15.0
-_LOOK_SECONDS: Final = 0.5
 _MEDIA_TYPE: Final = "text/event-stream"
 _KEEPALIVE: Final = b": it goes on\n\n"
 _HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -109,7 +108,7 @@ async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIte
             )
             yield entries[first_new:]
             first = False
-            await asyncio.wait([end], timeout=_LOOK_SECONDS)
+            await asyncio.wait([end], timeout=0.5)
         await end
     finally:
         end.cancel()

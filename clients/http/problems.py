@@ -45,7 +45,6 @@ _STATUS: Final[Mapping[type[SeptetError], HTTPStatus]] = {
     AgentMissingError: HTTPStatus.UNPROCESSABLE_ENTITY,
     CircleError: HTTPStatus.CONFLICT,
 }
-_NAMES_SHOWN: Final = 10
 _LOOK_AT_OPENAPI: Final = "GET /openapi.json lists the paths and what they take."
 _log = structlog.get_logger()
 
@@ -116,7 +115,7 @@ def answer_errors(app: FastAPI) -> None:
         body = getattr(request.scope.get("route"), "body_field", None)
         model = body.field_info.annotation if body is not None else None
         fields = tuple(getattr(model, "model_fields", ()))
-        messages = [_message(detail, fields) for detail in error.errors()[:_NAMES_SHOWN]]
+        messages = [_message(detail, fields) for detail in error.errors()[:10]]
         return problem_of(InvalidInputError("; ".join(messages) + ".", remedy=_LOOK_AT_OPENAPI))
 
     @app.exception_handler(RPCError)

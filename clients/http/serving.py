@@ -24,8 +24,6 @@ from septet.system.masking import hide, reveal
 from workers.connection.payload_codec import SealingCodec, codec_of
 from workers.server.ports import UiAddress
 
-_STREAMS_END_WITHIN_SECONDS: Final = 1
-_BACKLOG: Final = 512
 _LOOPBACK_6: Final = "::1"
 
 
@@ -136,7 +134,7 @@ async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
             server_header=False,
             ws="none",
             lifespan="off",
-            timeout_graceful_shutdown=_STREAMS_END_WITHIN_SECONDS,
+            timeout_graceful_shutdown=1,
         )
         server = _Server(config)
         task = asyncio.create_task(server.serve(sockets=listeners))
@@ -183,7 +181,7 @@ def _listener(family: socket.AddressFamily, host: str, door: Door) -> socket.soc
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, door.port))
-        listener.listen(_BACKLOG)
+        listener.listen(512)
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:

@@ -29,7 +29,6 @@ from septet.errors import SeptetError
 from workers.connection.payload_codec import SealingCodec
 
 _LIMIT_BYTES: Final = 32 * 1024 * 1024
-_OPERATIONS: Final = frozenset({"encode", "decode"})
 _REMEDY: Final = (
     "Send `Authorization: Bearer TOKEN`, that of the API, or use the whole address that `septet serve` prints."
 )
@@ -100,7 +99,7 @@ _PREFLIGHT: Final = {
 async def transform(codec: SealingCodec, request: Request) -> Response:
     """Seal or open the payloads of a request, and return them."""
     operation = request.url.path.rpartition("/")[2]
-    if operation not in _OPERATIONS:
+    if operation not in {"encode", "decode"}:
         return problem(HTTPStatus.NOT_FOUND, "NotFound", "There is no such path.", "Use /encode or /decode.")
     if request.method != "POST":
         status, detail = HTTPStatus.METHOD_NOT_ALLOWED, "Only POST is answered here."
@@ -135,7 +134,6 @@ _HOP_BY_HOP: Final = frozenset(
 """The headers of one connection, which a relay does not pass on (RFC 9110)."""
 _NOT_PASSED: Final = _HOP_BY_HOP | {"host", "cookie", "content-length"}
 _CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_TIMEOUT_SECONDS: Final = 60.0
 _POLICIES: Final = {
     "X-Frame-Options": "SAMEORIGIN",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -224,4 +222,4 @@ class UiRelay:
 
 def relay_client(host: str, port: int) -> httpx.AsyncClient:
     """Return an HTTP client of the UI at this address; the client uses no proxy of the environment."""
-    return httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=_TIMEOUT_SECONDS, trust_env=False)
+    return httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=60.0, trust_env=False)

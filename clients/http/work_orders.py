@@ -48,7 +48,6 @@ from septet.forges.local.forge import LocalForge
 
 _READS_AFTER_MERGE: Final = 25
 """The most times that `merge` checks whether the board shows the merge."""
-_READ_SECONDS: Final = 0.2
 
 
 async def merge_here(operations: Operations, order_id: str) -> TaskReply:
@@ -72,7 +71,7 @@ async def merge_here(operations: Operations, order_id: str) -> TaskReply:
     for _ in range(_READS_AFTER_MERGE):
         if (task := await orders.get(order_id)).stage is not Stage.REVIEW:
             break
-        await asyncio.sleep(_READ_SECONDS)
+        await asyncio.sleep(0.2)
     return TaskReply(task=task)
 
 

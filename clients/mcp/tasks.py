@@ -53,7 +53,21 @@ def detailed_task(detail: DetailReply, asks: Json) -> Json:
 
     A failed work order is `failed`: the error has the cause and the remedy.
     """
-    return _mask_values(_detailed(detail, asks))
+    task = detail.task
+    match task.status:
+        case Status.COMPLETED:
+            result = tool_result(TaskReply(task=task)).model_dump(by_alias=True, mode="json", exclude_none=True)
+            shown = {**_envelope(detail, "completed"), "result": result}
+        case Status.FAILED:
+            error = task.error or TaskError(type="StepFailed", message="It failed.")
+            shown = {**_envelope(detail, "failed"), "error": json_rpc_error(error, INTERNAL_ERROR)}
+        case Status.CANCELLED:
+            shown = _envelope(detail, "cancelled")
+        case _ if asks:
+            shown = {**_envelope(detail, "input_required"), "inputRequests": asks}
+        case _:
+            shown = _envelope(detail, "working")
+    return _mask_values(shown)
 
 
 def json_rpc_error(error: TaskError, code: int) -> dict[str, Any]:
@@ -62,44 +76,23 @@ def json_rpc_error(error: TaskError, code: int) -> dict[str, Any]:
     return {"code": code, "message": f"{data['message']} {data['remedy']}".strip(), "data": data}
 
 
-def _detailed(detail: DetailReply, asks: Json) -> Json:
-    task = detail.task
-    match task.status:
-        case Status.COMPLETED:
-            result = tool_result(TaskReply(task=task)).model_dump(by_alias=True, mode="json", exclude_none=True)
-            return {**_envelope(detail, "completed"), "result": result}
-        case Status.FAILED:
-            error = task.error or TaskError(type="StepFailed", message="It failed.")
-            return {**_envelope(detail, "failed"), "error": json_rpc_error(error, INTERNAL_ERROR)}
-        case Status.CANCELLED:
-            return _envelope(detail, "cancelled")
-        case _ if asks:
-            return {**_envelope(detail, "input_required"), "inputRequests": asks}
-        case _:
-            return _envelope(detail, "working")
-
-
 def _envelope(detail: DetailReply, status: str) -> Json:
     task = detail.task
+    done = len({step.step for step in task.steps if step.success})
+    message = task.stuck or detail.waiting_for or f"{done} of {len(Step)} steps are done."
+    if task.error is not None:
+        message = f"{task.error.message} {task.error.remedy}".strip()
+    elif task.is_closed:
+        message = task.pr_url or (detail.history[-1].why if detail.history else "")
     return {
         "taskId": task.id,
         "status": status,
-        "statusMessage": _status_message(detail),
+        "statusMessage": message,
         "createdAt": task.created_at,
         "lastUpdatedAt": task.updated_at,
         "ttlMs": None,
         "pollIntervalMs": _POLL_MS,
     }
-
-
-def _status_message(detail: DetailReply) -> str:
-    task = detail.task
-    if task.error is not None:
-        return f"{task.error.message} {task.error.remedy}".strip()
-    if task.is_closed:
-        return task.pr_url or (detail.history[-1].why if detail.history else "")
-    done = len({step.step for step in task.steps if step.success})
-    return task.stuck or detail.waiting_for or f"{done} of {len(Step)} steps are done."
 
 
 def _mask_values(value: Json) -> Json:
@@ -108,7 +101,6 @@ def _mask_values(value: Json) -> Json:
 
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
-_RESPONSES_AT_ONCE: Final = 10
 _NAME_LENGTH: Final = 200
 _TASK_TOOLS: Final = frozenset({"run", "retry"})
 """The tools whose work continues after their answer."""
@@ -126,7 +118,7 @@ class TaskParams(RequestParams):
 class UpdateParams(TaskParams):
     """Answer the question of a task."""
 
-    input_responses: Annotated[dict[str, dict[str, Any]], Field(max_length=_RESPONSES_AT_ONCE)]
+    input_responses: Annotated[dict[str, dict[str, Any]], Field(max_length=10)]
 
 
 Params = TypeVar("Params", bound=TaskParams)

@@ -16,7 +16,6 @@ from septet.errors import ServerNotReachedError
 Seen = TypeVar("Seen")
 PATIENCE: Final = timedelta(minutes=15)
 """The longest wait for an absent server: enough time to move or upgrade a server."""
-_AGAIN_SECONDS: Final = 1.0
 _RETRIES_SECONDS: Final = 30.0
 """The seconds after which a failed watch must have had an answer; the SDK stops its retries after ten seconds."""
 
@@ -89,7 +88,7 @@ async def outlast(
                 tell(words)
         else:
             return
-        await asyncio.sleep(_AGAIN_SECONDS)
+        await asyncio.sleep(1.0)
 
 
 async def outlast_wait(wait: Callable[[], Awaitable[Seen]], absence: Absence, tell: Callable[[str], None]) -> Seen:

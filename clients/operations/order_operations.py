@@ -227,12 +227,11 @@ _PROJECT: Final = (
     None,
 )
 _Hidden: TypeAlias = SkipJsonSchema[None]
-_NO_STAGE: Final = (_Hidden, None)
 ORDER_OPERATIONS: Final = (
     Operation(
         create_task, tool="create_task", effect="adds", for_tool={"stage": _STAGE}, before_tool=with_issue_of_page
     ),
-    Operation(run, tool="run", effect="adds", for_tool={"stage": _NO_STAGE}, before_tool=with_issue_of_page),
+    Operation(run, tool="run", effect="adds", for_tool={"stage": (_Hidden, None)}, before_tool=with_issue_of_page),
     Operation(get_detail, f"GET {_ORDER}/detail", "work orders", tool="task_detail"),
     Operation(
         get_board, "GET /board", "board", tool="board", for_tool={"project": _PROJECT, "limit": (FewRows, 50)}

@@ -33,8 +33,6 @@ from septet.state import StateDir
 
 ENTRIES_AT_ONCE: Final = 1000
 REQUESTS_AT_ONCE: Final = 1000
-_PLAN_BYTES: Final = 1024 * 1024
-_PATCH_BYTES: Final = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ class OrderReading:
             remedy = f"See what became of it: septet show {order_id}" if task.is_closed else watch
             raise NotFoundError(f"{order_id} has no plan yet.", remedy=remedy)
         view = WorkspaceView(self.state, self.git_env, order_id)
-        plan = await asyncio.to_thread(view.plan, task.plan_path, _PLAN_BYTES)
+        plan = await asyncio.to_thread(view.plan, task.plan_path, 1024 * 1024)
         if plan is None:
             remedy = (
                 "Ask where its worker runs, with the worker's SEPTET_STATE_DIR. The plan is "
@@ -124,7 +122,7 @@ class OrderReading:
         task = await self.orders.get(order_id)
         view = WorkspaceView(self.state, self.git_env, order_id)
         try:
-            return DiffReply(diff=await asyncio.to_thread(view.difference, _PATCH_BYTES))
+            return DiffReply(diff=await asyncio.to_thread(view.difference, 16 * 1024 * 1024))
         except NotFoundError as error:
             if not (task.steps or task.pr_url):
                 message = f"{order_id} has no changes: none of its steps is done."

@@ -17,8 +17,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from clients.page.key import deciding_key, looking_key
 from clients.page.rendering import HEADERS, render
 
-_KEPT_SECONDS: Final = 30 * 24 * 3600
-_DEFAULT_PORT: Final = 80
 DECIDING_KEY_HEADER: Final = "septet-page-key"
 """The header with which the page's script sends the deciding key. Pages of other origins cannot send it: CORS
 is not allowed."""
@@ -37,12 +35,9 @@ def missing_page(method: str, accept: str) -> Response | None:
     """Return the HTML response for a missing page; `None` for programs, which get JSON."""
     if method != "GET" or "text/html" not in accept:
         return None
-    words = {
-        "title": "There is no page here",
-        "message": "Check the address, or start from the board.",
-        "remedy": "Programs call the HTTP API with the token from the file `api-token` in the state directory.",
-    }
-    response = render("refused.html", HTTPStatus.NOT_FOUND, **words)
+    title, message = "There is no page here", "Check the address, or start from the board."
+    remedy = "Programs call the HTTP API with the token from the file `api-token` in the state directory."
+    response = render("refused.html", HTTPStatus.NOT_FOUND, title=title, message=message, remedy=remedy)
     response.headers.update(HEADERS)
     return response
 
@@ -58,7 +53,7 @@ class PageAccess:
         """Return the response that replaces the requested page; `None` admits the browser."""
         if self.key is None or request.url.path.startswith(_OPEN_PATHS):
             return None
-        token, cookie = request.query_params.get("token"), cookie_name(request.url.port or _DEFAULT_PORT)
+        token, cookie = request.query_params.get("token"), cookie_name(request.url.port or 80)
         if token is not None and _is_key(token, self.key):
             address = f"{request.url.path}#key={deciding_key(self.key)}"
             response: Response = RedirectResponse(address, HTTPStatus.SEE_OTHER)
@@ -66,7 +61,7 @@ class PageAccess:
                 # A browser that comes from a file sends a strict cookie only after it loads a page from here.
                 response = HTMLResponse(_GO_ON.format(address=html.escape(address)))
             response.set_cookie(
-                cookie, looking_key(self.key), max_age=_KEPT_SECONDS, httponly=True, samesite="strict", path="/"
+                cookie, looking_key(self.key), max_age=30 * 24 * 3600, httponly=True, samesite="strict", path="/"
             )
             return response
         if _is_key(request.cookies.get(cookie, ""), looking_key(self.key)):

@@ -119,7 +119,6 @@ _COLOURED_IN_ALL: Final = 300_000
 """The most characters of one review that get colours; later files have no colours."""
 _COLOURED_LINE: Final = 1000
 """The most characters of a line in a file that gets colours; a program wrote a file with a longer line."""
-_PLANS: Final = "specs/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ def review_of(patch: str, plan_path: str | None) -> tuple[ReviewFile, ...]:
 
 def is_plan_file(path: str, plan_path: str | None) -> bool:
     """Return whether a file is a plan, which is not part of the work."""
-    return path == plan_path or (path.startswith(_PLANS) and path.endswith(".md"))
+    return path == plan_path or (path.startswith("specs/") and path.endswith(".md"))
 
 
 def folders_of(files: Sequence[ChangedFile]) -> Mapping[str, list[ChangedFile]]:

@@ -19,13 +19,12 @@ from septet.settings import Settings
 from septet.state import StateDir
 
 LOOPBACK: Final = "127.0.0.1"
-_BYTES: Final = 32
 _NAME_LENGTH: Final = 32
 
 
 def new_page_key() -> str:
     """Return a new random key."""
-    return secrets.token_hex(_BYTES)
+    return secrets.token_hex(32)
 
 
 def looking_key(key: str) -> str:

@@ -21,10 +21,8 @@ from septet.errors import SeptetError
 
 Answer = TypeVar("Answer")
 
-_LOOK_SECONDS: Final = 2.0
 _LOOK_SHARE: Final = 5
 """The least pause between reads, in multiples of the read's duration: a large board is read more rarely."""
-_KEEPALIVE_SECONDS: Final = 10.0
 _COME_BACK_MS: Final = 2000
 OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
 """The pieces of a work order's page that need only a watch reply."""
@@ -73,7 +71,7 @@ async def _changes(name: str, variable: str, ask: Callable[[], Awaitable[Answer]
             last = answer
             html = await asyncio.to_thread(text_of, f"_{name}.html", **{variable: answer})
             yield _event("put", {"id": name, "html": html})
-        await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (loop.time() - began)))
+        await asyncio.sleep(max(2.0, _LOOK_SHARE * (loop.time() - began)))
 
 
 async def work_order_changes(operations: Operations, order_id: str, ui: object) -> AsyncGenerator[bytes, None]:
@@ -138,7 +136,7 @@ async def keep_alive(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes
         following = asyncio.ensure_future(_next_event(events))
         try:
             while True:
-                if not (await asyncio.wait([following], timeout=_KEEPALIVE_SECONDS))[0]:
+                if not (await asyncio.wait([following], timeout=10.0))[0]:
                     yield b": it goes on\n\n"
                     continue
                 event = following.result()

@@ -23,7 +23,6 @@ _ANSWER_WITHIN_SECONDS: Final = 10.0
 before it answers, and a sum fails if one history is missing."""
 _ESTIMATE_WITHIN_SECONDS: Final = 3.0
 """The longest wait for an estimate; after this time, a work order starts without an estimate."""
-_AT_ONCE: Final = 20
 _UNKNOWN: Final = "Estimate: unknown."
 _NO_ANSWER: Final = "The history of costs did not answer in time; workers answer for it."
 
@@ -82,7 +81,7 @@ class CostClient:
 
     async def _all(self, limit: int | None = None) -> Sequence[CostHistory]:
         query = f'WorkflowType="Costs" AND ExecutionStatus="Running" AND TaskQueue="{self.task_queue}"'
-        prefix, at_once = costs_id(self.task_queue, ""), asyncio.Semaphore(_AT_ONCE)
+        prefix, at_once = costs_id(self.task_queue, ""), asyncio.Semaphore(20)
 
         async def ask(project: str) -> CostHistory | None:
             async with at_once:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from temporalio.client import Client, WorkflowExecution
+from temporalio.client import Client
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
@@ -56,20 +56,16 @@ async def nudge_followers(client: Client, event: PullRequestTouched, digest: str
     query = _FOLLOWED.format("=" if event.url else "STARTS_WITH", where)
     told = []
     async for row in client.list_workflows(query, limit=_MOST_ROWS):
-        if not await _is_followed(row) or not (event.url or _is_about(event, await task_of_row(row))):
+        try:
+            is_followed = await memo_json(row, FOLLOWS) == b"true"
+        except SealedError:
+            continue
+        if not is_followed or not (event.url or _is_about(event, await task_of_row(row))):
             continue
         handle = client.get_workflow_handle(row.id, run_id=row.run_id)
         await handle.signal("nudge", PullRequestNudge(delivery=digest))
         told.append(row.id)
     return tuple(told)
-
-
-async def _is_followed(row: WorkflowExecution) -> bool:
-    """Return whether an agent follows the pull request of a watch; false if the watch's memo cannot be opened."""
-    try:
-        return await memo_json(row, FOLLOWS) == b"true"
-    except SealedError:
-        return False
 
 
 def _is_about(checks: PullRequestTouched, task: Task) -> bool:
@@ -85,13 +81,11 @@ _NO_INTAKE: Final = WebhookReply(
 )
 _NOBODY_WATCHES: Final = WebhookReply(accepted=False, why="No work order watches this pull request.")
 _NOBODY_FOLLOWS: Final = WebhookReply(accepted=False, why="No agent follows this pull request.")
-_TOO_OLD: Final = WebhookReply(accepted=False, why="The comment is more than three days old.")
 _MOST_AGE: Final = timedelta(days=3)
 """The greatest age of a command: GitHub redelivers for three days, and an older command may be outdated."""
 _NOTED_EVERY: Final = timedelta(minutes=10)
 _NOTED: Final[dict[tuple[str, str, str], datetime]] = {}
 """The times at which this process last recorded that a repository sends webhooks."""
-_KNOWN: Final = WebhookReply(accepted=False, why="This delivery was already received.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +168,7 @@ class Deliveries:
             news = PullRequestTouched(forge=forge, repository=repository, url=event.url, look="followers")
             return await self._nudge(news, digest)
         if _age(event.created_at) > _MOST_AGE:
-            return _TOO_OLD
+            return WebhookReply(accepted=False, why="The comment is more than three days old.")
         intakes = await self._intakes(event)
         if not intakes:
             return _NO_INTAKE
@@ -213,7 +207,7 @@ class Deliveries:
                 static_summary=summary,
             )
         except WorkflowAlreadyStartedError:
-            return _KNOWN
+            return WebhookReply(accepted=False, why="This delivery was already received.")
         return WebhookReply(accepted=True, workflows=(workflow_id,))
 
 

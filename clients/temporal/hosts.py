@@ -21,15 +21,12 @@ from septet.system.text import name_some
 from workers.server.preflight import lacks_attribute
 from workflows.wire.search_attributes import HOST, STAGE
 
-_PIPELINES: Final = 'WorkflowType="Pipeline" AND ExecutionStatus="Running"'
 _RUNNING: Final = 'WorkflowType IN ("WorkOrder", "PullRequest") AND ExecutionStatus="Running"'
 _MAY_WORK: Final = f'{STAGE.name} != "review"'
 """The condition that omits work orders in review, which need no report because no agent works."""
 _ANSWERED_WITHIN: Final = timedelta(seconds=20)
 _AT_ONCE: Final = 32
 """The most reports at once. If none of the first 32 workflows answers, no worker runs, and reporting stops."""
-
-_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHI
     """
     word = _Word(client, host, within)
     with server_refusals():
-        pipelines = await word.tell(_PIPELINES)
+        pipelines = await word.tell('WorkflowType="Pipeline" AND ExecutionStatus="Running"')
         orders_query = f"{_RUNNING} AND {_MAY_WORK}"
         if not await lacks_attribute(client, HOST):
             is_there = f"{HOST.name} = {quote_name(host)}"
@@ -63,7 +60,7 @@ async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHI
     if orders or pipelines:
         return AbandonedHost([watched_order(each) for each in orders], pipelines, unanswered)
     if unanswered:
-        names, waited = name_some(unanswered, _NAMED), f"{within.total_seconds():.0f} s"
+        names, waited = name_some(unanswered, 5), f"{within.total_seconds():.0f} s"
         message = f"No worker answered within {waited} for {names}, which may be on host {host}."
         raise ServerNotReachedError(message, remedy="Start a worker: `septet up`. Then repeat the command.")
     remedy = "`septet list` names the work orders; `septet show` tells which host one of them waits for."

@@ -66,8 +66,6 @@ async def _need_of(client: Client, order_id: str) -> str:
 
 PIPELINES_AT_ONCE: Final = 50
 _LIST: Final = 'WorkflowType="Pipeline" AND ExecutionStatus!="ContinuedAsNew"'
-_BEGUN_SECONDS: Final = 0.5
-_LOOK_SECONDS: Final = 3.0
 KnownViews = dict[tuple[str | None, int], PipelineView]
 """The last read views of pipelines, by Temporal run and length of its history."""
 PipelineDecision = Literal["pause", "resume", "stop", "skip", "replan", "cancel"]
@@ -127,7 +125,7 @@ class PipelineClient(Executions[PipelineView]):
         """
         await self.describe(pipeline_id)
         async with follow_workflow(self.handle(pipeline_id)) as news:
-            await news.come_within(_BEGUN_SECONDS)
+            await news.come_within(0.5)
             while True:
                 view = await with_needs(self.client, await self.get(pipeline_id))
                 yield view
@@ -135,7 +133,7 @@ class PipelineClient(Executions[PipelineView]):
                     return
                 if not view.issues:  # no worker has answered, or the pipeline has only just begun
                     news.come_again()
-                while not await news.come_within(_LOOK_SECONDS):
+                while not await news.come_within(3.0):
                     before, view = view, await with_needs(self.client, view)
                     if view.needs != before.needs:
                         yield view

@@ -14,7 +14,6 @@ from septet.contracts.task import Task
 if TYPE_CHECKING:
     from septet.contracts.pull_request import PullRequestNews
 
-_ENDS_WITHIN_SECONDS: Final = 10.0
 _HAS_THE_ROW: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED)
 
 
@@ -78,7 +77,7 @@ async def give_up_watch(client: Client, order_id: str) -> None:
     try:
         await watch.cancel()
         try:
-            async with asyncio.timeout(_ENDS_WITHIN_SECONDS):
+            async with asyncio.timeout(10.0):
                 await watch.result()
         except WorkflowFailureError:
             return

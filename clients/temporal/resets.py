@@ -28,7 +28,6 @@ _NOT_REAPPLIED: Final = (
 )
 """The events that a reset does not repeat: decisions on the work before the reset do not count for later work."""
 _RESET: Final = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
-_OPENING: Final = "open_workspace"
 _NOBODY: Final = "septet-claims"
 """A queue that no worker serves, because a claim has no work to do: its id is a lock, which the server gives to
 one client only."""
@@ -153,7 +152,7 @@ async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int,
         if event.event_type != EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
             continue
         scheduled = event.activity_task_scheduled_event_attributes
-        opening = event.event_id if scheduled.activity_type.name == _OPENING else 0
+        opening = event.event_id if scheduled.activity_type.name == "open_workspace" else 0
         if scheduled.activity_type.name not in _STEPS:
             continue
         point, taken_back = taken_back or scheduled.workflow_task_completed_event_id, 0

@@ -114,11 +114,9 @@ class ManyOrders:
             if page.next is None:
                 break
             after = page.next
-        return [
-            task.id
-            for task in tasks
-            if error_type is None or (task.error is not None and task.error.type == error_type)
-        ]
+        if error_type is not None:
+            tasks = [task for task in tasks if task.error is not None and task.error.type == error_type]
+        return [task.id for task in tasks]
 
     async def _is_wanted(self, count: int) -> bool:
         """Prompt for a confirmation and return the answer; without a terminal, print how to confirm."""
@@ -142,9 +140,8 @@ class ManyOrders:
             for task in tasks if is_done else ():
                 console().print(f"{task.id} is {task.status.value}.", soft_wrap=True, markup=False)
             for each in errors[1:]:  # the command itself shows the first one
-                console().print(
-                    _name_order(each["id"], each["message"]), style="red", soft_wrap=True, markup=False
-                )
+                message = _name_order(each["id"], each["message"])
+                console().print(message, style="red", soft_wrap=True, markup=False)
 
         return CommandReply(payload, show, failure)
 
@@ -241,10 +238,8 @@ async def retry(options: RetryOptions) -> CommandReply:
     if len(ids) != 1:
         many = ManyOrders(operations, "retry", lambda task: decisions.retry(task.id, call))
         return await many.decide(ids, options.choice, options.error_type, as_json=options.server.as_json)
-    answer = await decisions.retry(ids[0], call)
-    return await reply_at_end(
-        operations, answer, wait=options.wait, as_json=options.server.as_json, verb="continues"
-    )
+    answer, as_json = await decisions.retry(ids[0], call), options.server.as_json
+    return await reply_at_end(operations, answer, wait=options.wait, as_json=as_json, verb="continues")
 
 
 def _check_plan(plan: str | None) -> None:

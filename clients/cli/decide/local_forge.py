@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -90,20 +91,10 @@ async def diff_pull_request(options: OnePullRequestOptions) -> CommandReply:
     return CommandReply({"patch": patch}, lambda: page_patch(patch))
 
 
-async def merge_pull_requests(options: PullRequestsOptions) -> CommandReply:
-    """Merge pull requests into their base, and bring a clean checkout of the base along."""
-    return await _end(options.repo, options.numbers, "merge")
-
-
-async def close_pull_requests(options: PullRequestsOptions) -> CommandReply:
-    """Close pull requests without a merge; their branches stay."""
-    return await _end(options.repo, options.numbers, "close")
-
-
-async def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "close"]) -> CommandReply:
+async def _end(how: Literal["merge", "close"], options: PullRequestsOptions) -> CommandReply:
     """Merge or close pull requests until one fails; notify each pull request's watch if a server answers."""
-    settings = load_settings()
-    forge = _forge(repo, f"{how.capitalize()} it on its own forge.")
+    settings, numbers = load_settings(), options.numbers
+    forge = _forge(options.repo, f"{how.capitalize()} it on its own forge.")
     end = forge.merge_pull_request if how == "merge" else forge.close_pull_request
     pulls, failure = [], None
     asked = list(dict.fromkeys(numbers))
@@ -125,6 +116,10 @@ async def _end(repo: str | None, numbers: Sequence[int], how: Literal["merge", "
     lines = [f"{verb} #{pull.number} {pull.url}" for pull in pulls]
     payload = {"pull_request": done[0]} if len(numbers) == 1 else {"pull_requests": done}
     return CommandReply(payload, lambda: echo("\n".join(lines)) if lines else None, failure)
+
+
+merge_pull_requests = partial(_end, "merge")
+close_pull_requests = partial(_end, "close")
 
 
 def _forge(repo: str | None, remedy: str) -> LocalForge:

@@ -106,12 +106,8 @@ def _system() -> Check:
     where = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     if platform.system() == "Linux":
         return Check("system", "ok", where)
-    return Check(
-        "system",
-        "warning",
-        f"{where}: untested. Without Linux's sub-reaper only an agent's process group can be stopped.",
-        "Run workers on Linux if agents may leave processes behind.",
-    )
+    message = f"{where}: untested. Without Linux's sub-reaper only an agent's process group can be stopped."
+    return Check("system", "warning", message, "Run workers on Linux if agents may leave processes behind.")
 
 
 def _git(settings: Settings) -> Check:
@@ -155,13 +151,8 @@ def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
     """Return the sandbox of agents, or the error that stops the start of a worker here."""
     try:
         named_paths = parse_named_paths(settings.guest_paths, settings.home)
-        way_out = parse_way_out(
-            settings.guest_hosts,
-            settings.guest_network,
-            settings.environ,
-            settings.model_requests,
-            settings.setup_hosts,
-        )
+        guests = settings.guest_hosts, settings.guest_network
+        way_out = parse_way_out(*guests, settings.environ, settings.model_requests, settings.setup_hosts)
         world = World(settings.home, named_paths, (settings.state_dir,), way_out)
         return find_sandbox(settings.sandbox, settings.git_env, world)
     except (SandboxError, InvalidInputError) as error:
@@ -193,10 +184,8 @@ def _guest_network(settings: Settings, sandbox: Sandbox) -> Check:
     why = "" if settings.runner else try_network(sandbox, settings.git_env, settings.state_dir)
     if why:
         message = f"No guest can be started with a private network: {why}"
-        remedy = (
-            "Let this user enter namespaces (`setns`): a container needs permission for it "
-            "(`septet docs containers`)."
-        )
+        needs = "a container needs permission for it (`septet docs containers`)"
+        remedy = f"Let this user enter namespaces (`setns`): {needs}."
         return Check("guest network", "warning", message, remedy)
     hosts = ", ".join(map(str, way_out.hosts)) or "nothing"
     message = (
@@ -232,9 +221,8 @@ def _capacity(settings: Settings) -> Check:
     try:
         holds = agents_at_once(settings.model_copy(update={"max_agents": "auto"}))
     except (SeptetError, OSError) as error:
-        return Check(
-            "capacity", "warning", f"Septet cannot tell how many agents fit in memory: {error}", _NAME_A_NUMBER
-        )
+        message = f"Septet cannot tell how many agents fit in memory: {error}"
+        return Check("capacity", "warning", message, _NAME_A_NUMBER)
     most = agents_at_once(settings)
     runs, room = count_noun(most, "agent"), count_noun(holds, "agent")
     message = f"A worker runs {runs} at a time; there is memory for {room} ({settings.agent})."

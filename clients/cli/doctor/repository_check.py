@@ -28,8 +28,8 @@ from septet.state import StateDir
 _NO_BRANCH: Final = "septet-doctor"
 """The branch in a request that checks whether the forge's API answers; git may answer without the API."""
 
-_UNCONFINED: Final = Sandbox()
 
+_UNCONFINED: Final = Sandbox()
 Finding = tuple[Literal["ok", "warning", "failed"], str, str]
 
 

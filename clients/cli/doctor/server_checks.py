@@ -216,9 +216,7 @@ def _rows(uses: Sequence[SealUse]) -> tuple[Mapping[str, object], ...]:
 
 _QUEUE: Final = "septet-clock"
 """The name of a queue without tasks."""
-_POLLED_WITHIN_SECONDS: Final = 3.0
 _POLL: Final = timedelta(seconds=5)
-_LOOK_SECONDS: Final = 0.05
 _OFF: Final = timedelta(seconds=2)
 
 
@@ -236,13 +234,13 @@ async def clock_checks(client: Client, now: Callable[[], datetime] = _now) -> li
         namespace=client.namespace, task_queue=TaskQueue(name=_QUEUE), identity=client.identity
     )
     try:
-        async with asyncio.timeout(_POLLED_WITHIN_SECONDS):
+        async with asyncio.timeout(3.0):
             before = await queue.last_polls()
             asked_at = now()
             asking = asyncio.ensure_future(client.workflow_service.poll_workflow_task_queue(poll, timeout=_POLL))
             try:
                 while (polls := await queue.last_polls()) == before:  # noqa: ASYNC110 -- the server sends no event
-                    await asyncio.sleep(_LOOK_SECONDS)
+                    await asyncio.sleep(0.05)
             finally:
                 asking.cancel()
                 await asyncio.gather(asking, return_exceptions=True)

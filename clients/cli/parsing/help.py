@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 _WIDEST: Final = 80
 _LABEL: Final = 30
 """The columns of the longest label that has its text on the same line."""
-_HELP: Final = ("-h, --help", "Show this message and exit.")
 _OF_SEPTET: Final = (
     ("--version", "Show the version and exit."),
     ("--install-completion", "Install completion for the current shell."),
@@ -37,7 +36,7 @@ def help_of(command: CommandRow, path: Sequence[str]) -> str:
         lines += ["", *wrap(paragraph, width, initial_indent="  ", subsequent_indent="  ")]
     sections: dict[str, Rows] = {
         "Arguments": [(_name_of(each), each.parameter.help or "") for each in arguments],
-        "Options": [*(() if path else _OF_SEPTET), *options, _HELP],
+        "Options": [*(() if path else _OF_SEPTET), *options, ("-h, --help", "Show this message and exit.")],
     }
     for heading, group in (GROUPS if not path else {"Commands": command.commands}).items():
         sections[heading] = [(name, each.summary) for name, each in group.items()]

@@ -28,7 +28,6 @@ _STATUS = 3
 _GIVES: Final = ((5, 24), (2, 12), (1, 8), (4, 0), (2, 0), (1, 0), (5, 0))
 """The columns that shrink, in order, with their least widths: reason, title, issue, agent, pull request. Id and
 status stay whole."""
-_LOOK_SECONDS: Final = 2.0
 _LOOK_SHARE: Final = 5
 """The least pause between reads, in multiples of the read's duration: a large board is read more rarely."""
 
@@ -133,11 +132,9 @@ async def _boards(
         if (look := (board, await operations.nobody_works())) != last:
             last = look
             yield look
-        await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (loop.time() - began)))
+        await asyncio.sleep(max(2.0, _LOOK_SHARE * (loop.time() - began)))
 
 
-_LIST_HEADINGS: Final = ("id", "state", "age", "agent", "issue", "title")
-_TITLE: Final = 200
 _LIST_GIVES: Final = ((5, 12), (4, 8), (3, 0), (5, 0), (4, 0), (2, 0))
 """The columns that shrink, in order, with least widths: title, issue, age, agent. Id and state stay whole."""
 
@@ -162,7 +159,7 @@ def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
         for identity, status, *cells in map(_list_row, answer.tasks):
             styled = Text(identity, style="bold"), Text(status, style=STYLE_OF.get(status, ""))
             rows.append((*styled, *map(Text, cells)))
-        out.print(table_of(rows, out.width, _LIST_GIVES, _LIST_HEADINGS))
+        out.print(table_of(rows, out.width, _LIST_GIVES, ("id", "state", "age", "agent", "issue", "title")))
         if nobody:
             out.print(Text(wrap(nobody, out.width), style="yellow"), soft_wrap=True)
     if answer.next is not None:
@@ -170,5 +167,5 @@ def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
 
 
 def _list_row(task: Task) -> tuple[str, ...]:
-    age, title = age_of(task.created_at), cut_to_line(task.title, _TITLE)
+    age, title = age_of(task.created_at), cut_to_line(task.title, 200)
     return (task.id, status_of(task), age, task.assigned_agent or "", issue_of(task), title)

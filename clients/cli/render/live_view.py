@@ -38,8 +38,6 @@ _ABOVE: Final = f"""\
 # Write your feedback above the line, or change the plan below. Both go to the planner, which writes a new plan.
 # Change nothing to decide later.
 """
-_FEEDBACK_CHARACTERS: Final = 8000
-_EDITOR: Final = "vi"
 
 
 @dataclass(slots=True)
@@ -89,7 +87,7 @@ class PlanQuestion:
         if not feedback:
             self.out.print(Text("No feedback, so nothing was decided.", style="dim"))
             return False
-        await decisions.reject(task.id, feedback[:_FEEDBACK_CHARACTERS], task.plan_sha256, load_settings().user)
+        await decisions.reject(task.id, feedback[:8000], task.plan_sha256, load_settings().user)
         self.out.print(Text("Plan rejected; the planner starts again with your feedback.", style="yellow"))
         return True
 
@@ -116,7 +114,7 @@ class PlanQuestion:
     async def _edit(self) -> str:
         """Return a person's feedback from their editor; empty without a change."""
         settings = load_settings()
-        editor = settings.environ.get("VISUAL") or settings.environ.get("EDITOR") or _EDITOR
+        editor = settings.environ.get("VISUAL") or settings.environ.get("EDITOR") or "vi"
         plan = self.look.plan.text if self.look.plan is not None else ""
         with TemporaryDirectory(prefix="septet-plan-") as folder:
             file = Path(folder) / "plan-review.md"
@@ -152,9 +150,6 @@ async def read_line(descriptor: int) -> str | None:
         loop.remove_reader(descriptor)
     line = os.read(descriptor, 64 * 1024)
     return line.decode("utf-8", errors="replace").strip() if line else None
-
-
-_PAINTS_PER_SECOND: Final = 4.0
 
 
 @dataclass(slots=True)
@@ -207,7 +202,7 @@ class LiveView:
     async def _paint_until_question(self, look: WatchReply) -> WatchReply:
         """Paint the work order until the work order is closed or waits for a decision; keep the text above it."""
         picture = WatchPicture()
-        with Live(picture, console=self.out, refresh_per_second=_PAINTS_PER_SECOND, transient=True) as live:
+        with Live(picture, console=self.out, refresh_per_second=4.0, transient=True) as live:
             try:
                 while not look.task.is_closed and not (self.asks and look.task.waits_for_a_decision):
                     picture.take(look)

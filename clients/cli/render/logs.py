@@ -20,9 +20,6 @@ from septet.state import StateDir
 from septet.system.preview import printable
 from septet.system.text import cut
 
-_RESULT_LINES: Final = 12
-_EDIT_LINES: Final = 20
-_STRUCTURED_TOOLS: Final = ("StructuredOutput", "structured_output")
 _PATHS: Final = ("file_path", "path", "filePath", "absolute_path", "notebook_path")
 _OLD, _NEW = ("old_string", "oldString"), ("new_string", "newString")
 _NO_TIME: Final = " " * len("00:00:00  ")
@@ -81,7 +78,7 @@ def _lines(entry: LogEntry, *, structured: bool) -> Iterator[str]:
         case "tool_call":
             yield from call_lines(entry.tool, entry.text)
         case "tool_result":
-            yield from _some(entry.text.rstrip().split("\n"), _RESULT_LINES, "  ")
+            yield from _some(entry.text.rstrip().split("\n"), 12, "  ")
         case "error":
             yield from (f"! {line}" for line in entry.text.rstrip().split("\n"))
         case _:
@@ -99,7 +96,7 @@ def call_lines(tool: str, text: str) -> Iterator[str]:
     elif path and isinstance(old, str) and isinstance(new, str):
         yield f"{tool} {path}"
         changed = [line.text for line in difference(old, new) if line.kind != "same"]
-        yield from _some([f"{line[:1]} {line[1:]}" for line in changed], _EDIT_LINES, "  ")
+        yield from _some([f"{line[:1]} {line[1:]}" for line in changed], 20, "  ")
     elif path and isinstance(content := arguments.get("content"), str):
         count = len(content.rstrip("\n").split("\n"))
         yield f"{tool} {path} ({count} line{'s' * (count != 1)})"
@@ -120,7 +117,7 @@ def headline(entry: LogEntry) -> str:
 
 def is_structured(entry: LogEntry) -> bool:
     """Return whether an entry is a structured answer, which repeats the step's result."""
-    if entry.tool in _STRUCTURED_TOOLS:
+    if entry.tool in {"StructuredOutput", "structured_output"}:
         return True
     return entry.kind == "result" and bool(_object(entry.text))
 

@@ -30,7 +30,6 @@ from septet.contracts.pipeline_view import (
 from septet.system.preview import preview, printable
 
 _HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull request")
-_NUMBERS: Final = ("plan", "work")
 _ANY_WIDTH: Final[Mapping[str, int]] = {}
 _FIXED_WIDTH: Final = {"status": len("completed"), "plan": len("300.0 s"), "work": len("600.0 s"), "commit": 12}
 """The least widths of columns in a live picture, so that columns keep their places as issues progress."""
@@ -38,7 +37,6 @@ _GIVES: Final = ((2, 12), (3, None), (4, None), (5, 0), (2, 0))
 """The columns that shrink, in order, with their least widths; `None` omits a column."""
 _HEADING_LINES: Final = 4
 """The lines of a picture without issues: heading, names of columns, omitted issues, and an empty line."""
-_NEEDS_PAINTED: Final = 2
 _ROW_HEADINGS: Final = ("id", "state", "age", "issues", "repository")
 _ROW_GIVES: Final = ((4, 16), (3, 12), (4, 0), (3, 0), (2, 0))
 _CLOSED: Final = (IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED)
@@ -105,7 +103,7 @@ async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: 
 
 def picture(view: PipelineView, height: int) -> RenderableType:
     """Return a picture of a pipeline in a terminal's height, with the issues around the first open issue."""
-    needs = view.needs[:_NEEDS_PAINTED]
+    needs = view.needs[:2]
     room = max(height - _HEADING_LINES - 2 * len(needs), 3)
     places = (at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED)
     first_open = next(places, len(view.issues))
@@ -191,7 +189,7 @@ def _table(issues: Sequence[IssueState], width: int | None, least: Mapping[str, 
     shown = [at for at, cells in enumerate(widths) if cells]
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, GAP, 0, 0))
     for at in shown:
-        justify: JustifyMethod = "right" if _HEADINGS[at] in _NUMBERS else "left"
+        justify: JustifyMethod = "right" if _HEADINGS[at] in {"plan", "work"} else "left"
         table.add_column(_HEADINGS[at], justify=justify, no_wrap=True, overflow="ellipsis", width=widths[at])
     for row in rows:
         table.add_row(*(_status_text(row[at]) if at == 1 else Text(row[at]) for at in shown))

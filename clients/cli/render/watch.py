@@ -29,7 +29,6 @@ from septet.system.preview import preview, printable
 from septet.system.text import count_noun
 
 _PLAN_LINES: Final = 6
-_STAT_FILES: Final = 5
 _ENTRY_LIMIT: Final = 160
 _LEAST_LINES: Final = 3
 """The fewest lines of an excerpt of the changes; the picture omits a shorter excerpt."""
@@ -149,7 +148,7 @@ def figures(look: WatchReply) -> Text:
 
 def diff_stat(diff: DiffView, width: int) -> RenderableType:
     """Return the changed files with their counts of lines, the first few by name."""
-    first = diff.files[:_STAT_FILES]
+    first = diff.files[:5]
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, overflow="ellipsis", max_width=max(width - 16, 12))
     table.add_column(justify="right", style="green")

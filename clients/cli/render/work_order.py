@@ -35,7 +35,6 @@ RECOVERIES = {
     "rerun": "started again", "finalizer": "asked again",
 }  # fmt: skip
 """The words for a step's recovery after a stop of its agent or worker, or after an unreadable answer."""
-_NUMBERS = ("time", "tokens", "attempts")
 STYLE_OF = {
     "completed": "green", "review": "green", "failed": "red", "stuck": "red", "cancelled": "yellow",
     "running": "cyan",
@@ -201,7 +200,7 @@ def steps_table(rows: Sequence[TaskStep], under_way: StepUnderWay | None = None)
     widths[_RESULT] += max(console().width - _width(widths), 0)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name, width in zip(_HEADINGS, widths, strict=False):
-        justify: JustifyMethod = "right" if name in _NUMBERS else "left"
+        justify: JustifyMethod = "right" if name in {"time", "tokens", "attempts"} else "left"
         table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=width)
     for row_cells in cells:
         table.add_row(*row_cells[: len(widths)])

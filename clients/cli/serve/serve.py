@@ -22,16 +22,9 @@ async def serve(options: ServeOptions) -> CommandReply:
     async with serve_api(await options.server.connect(), settings, door) as api:
         signals = StopSignals.listen()
         if options.server.as_json:
-            print_json(
-                {
-                    "ok": True,
-                    "ready": True,
-                    "api": api.address,
-                    "page": api.page,
-                    **({"codec": api.codec_address} if api.codec_address else {}),
-                    "state_dir": str(state.root),
-                }
-            )
+            codec = {"codec": api.codec_address} if api.codec_address else {}
+            ready = {"ok": True, "ready": True, "api": api.address, "page": api.page, **codec}
+            print_json({**ready, "state_dir": str(state.root)})
         else:
             say(f"The API is at {api.address}; its token is in {state.api_token_file}.")
             show_page_link(api.page)

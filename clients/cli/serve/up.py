@@ -35,7 +35,6 @@ from workers.server.server_file import ServerFile
 from workers.worker import running_worker
 
 _CLOCK: Final = len("00:00:00  ")
-_LOOK_SECONDS: Final = 1.0
 _AT_ONCE: Final = 200
 
 
@@ -77,7 +76,7 @@ async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
             tasks = {task.id: task for task in (*recent.tasks, *open_ones.tasks)}
             for line in lines.new_lines(tasks.values()):
                 say(f"{datetime.now().astimezone():%H:%M:%S}  {line}", indent=_CLOCK)
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(1.0)
 
 
 def _line(task: Task) -> str:

@@ -40,14 +40,8 @@ async def promote(options: PromoteOptions) -> CommandReply:
 async def backup(options: BackupOptions) -> CommandReply:
     """Copy this host's state directory, with the embedded server's database, while it runs."""
     copy = back_up(StateDir(load_settings().state_dir), options.folder.expanduser().absolute())
-    row = {
-        "folder": str(copy.folder),
-        "database": copy.has_database,
-        "work_orders": copy.places,
-        "changing": copy.changing,
-        "left_out": copy.left_out,
-        "size_bytes": copy.size_bytes,
-    }
+    row = {"folder": str(copy.folder), "database": copy.has_database, "work_orders": copy.places}
+    row |= {"changing": copy.changing, "left_out": copy.left_out, "size_bytes": copy.size_bytes}
 
     def show() -> None:
         database = "the server's database and " if copy.has_database else ""

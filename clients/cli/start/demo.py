@@ -43,7 +43,6 @@ from workers.server.server import SERVER_LOCK, embedded_server
 from workers.server.server_file import ServerFile
 from workers.worker import running_worker
 
-_LOOK_EVERY_SECONDS = 0.15
 _ORDER_ID = "wo-demo"
 
 
@@ -67,9 +66,8 @@ async def demo(options: DemoOptions) -> CommandReply:
         Machine(settings.environ, settings.agent_programs, sandboxed=settings.sandboxed),
     )
     if options.agent != "scripted" and not options.as_json:
-        console().print(
-            Text(f"This runs {options.agent} with your own login: it costs money.", style="bold yellow")
-        )
+        warning = f"This runs {options.agent} with your own login: it costs money."
+        console().print(Text(warning, style="bold yellow"))
     async with _stage(settings) as stage:
         order = WorkOrderInput(repository=str(stage.sample.origin), issue=stage.sample.issue, agent=options.agent)
         await stage.orders.start(order, _ORDER_ID)
@@ -84,15 +82,8 @@ def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -
         check_scenario(scenario, "--scenario")
         environ["SEPTET_SCRIPTED_SCENARIO"] = scenario
     folder = settings.state_dir / "demos" / datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-    changes = {
-        "state_dir": folder,
-        "agent": agent,
-        "environ": environ,
-        "log_level": "error",
-        "versioning": False,
-        "metrics": None,
-    }
-    return settings.model_copy(update=changes)
+    quiet = {"log_level": "error", "versioning": False, "metrics": None}
+    return settings.model_copy(update={"state_dir": folder, "agent": agent, "environ": environ, **quiet})
 
 
 @asynccontextmanager
@@ -131,7 +122,7 @@ async def _watch(orders: WorkOrders, *, quiet: bool) -> Task:
             if not quiet:
                 running = await orders.running_step(_ORDER_ID)
                 live.update(task_view(await orders.get(_ORDER_ID), running))
-            await asyncio.wait([end], timeout=_LOOK_EVERY_SECONDS)
+            await asyncio.wait([end], timeout=0.15)
         task = await end
         if not quiet:
             live.update("", refresh=True)
@@ -146,12 +137,8 @@ def _answer(stage: _Stage, task: Task) -> CommandReply:
         git = Git(stage.sample.origin, env=stage.settings.git_env)
         changes = git.run("diff", "--stat", f"{task.commit_sha}~1", task.commit_sha)
         stat = changes.decode(errors="replace").rstrip()
-    payload: dict[str, Any] = {
-        "task": task.model_dump(mode="json"),
-        "diff_stat": stat,
-        "state_dir": str(state_dir),
-        "look": command,
-    }
+    payload: dict[str, Any] = {"task": task.model_dump(mode="json"), "diff_stat": stat}
+    payload |= {"state_dir": str(state_dir), "look": command}
     failure = None
     if task.status is not Status.COMPLETED:
         error = task.error

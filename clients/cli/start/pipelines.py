@@ -3,7 +3,8 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -87,9 +88,6 @@ def _wrong_option(error: Mapping[str, Any]) -> str:
     return f"{option} {reason}."
 
 
-_NAMED: Final = 10
-
-
 class PipelineFailedError(SeptetError):
     """Not every issue of the pipeline was completed."""
 
@@ -140,42 +138,22 @@ async def report(options: OnePipelineOptions) -> CommandReply:
     return CommandReply.from_reply(answer, lambda: show_report(answer.markdown))
 
 
-async def pause(options: DecideOnPipelineOptions) -> CommandReply:
-    """Start nothing new until you resume it."""
-    return await _decide(options, "pause")
-
-
-async def resume(options: DecideOnPipelineOptions) -> CommandReply:
-    """Continue after a pause."""
-    return await _decide(options, "resume")
-
-
-async def stop(options: DecideOnPipelineOptions) -> CommandReply:
-    """Finish the running issues and start no others."""
-    return await _decide(options, "stop")
-
-
-async def cancel(options: DecideOnPipelineOptions) -> CommandReply:
-    """Stop all agents now; a rescue keeps their work."""
-    return await _decide(options, "cancel")
-
-
-async def skip(options: SkipOptions) -> CommandReply:
-    """Skip an issue, and the issues that depend on it."""
-    return await _decide(options, "skip", options.issue)
-
-
-async def replan(options: ReplanOptions) -> CommandReply:
-    """Plan an issue again before it is implemented."""
-    return await _decide(options, "replan", options.issue)
-
-
 async def _decide(
-    options: DecideOnPipelineOptions | SkipOptions | ReplanOptions, decision: PipelineDecision, issue: str = ""
+    decision: PipelineDecision, options: DecideOnPipelineOptions | SkipOptions | ReplanOptions
 ) -> CommandReply:
+    """Decide about a pipeline or about one of its issues."""
+    issue = "" if isinstance(options, DecideOnPipelineOptions) else options.issue
     operations = await options.server.connect()
     user = load_settings().user
     return _reply(await operations.pipelines.decide(options.pipeline_id, decision, issue, user, options.why))
+
+
+pause = partial(_decide, "pause")
+resume = partial(_decide, "resume")
+stop = partial(_decide, "stop")
+cancel = partial(_decide, "cancel")
+skip = partial(_decide, "skip")
+replan = partial(_decide, "replan")
 
 
 def failure_of(view: PipelineView) -> PipelineFailedError | None:
@@ -185,7 +163,7 @@ def failure_of(view: PipelineView) -> PipelineFailedError | None:
         return None
     if view.error is not None:
         return PipelineFailedError(view.error.message, remedy=view.error.remedy)
-    names = name_some([f"{issue.issue_id} ({issue.status.value})" for issue in unfinished], _NAMED)
+    names = name_some([f"{issue.issue_id} ({issue.status.value})" for issue in unfinished], 10)
     message = f"{view.id} is {view.status.value}; not completed: {names or 'nothing'}."
     return PipelineFailedError(message, remedy=f"See why with `septet pipeline show {view.id}`.")
 

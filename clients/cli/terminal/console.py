@@ -55,7 +55,6 @@ def console() -> Console:
     return Terminal(highlight=False, soft_wrap=False)
 
 
-_PAGER: Final = "less"
 _STYLES: Final = {"added": "green", "removed": "red", "place": "cyan", "note": "dim", "same": ""}
 _CUT: Final = "… only the beginning is shown."
 
@@ -92,7 +91,7 @@ def page_patch(patch: str, *, whole: bool = True) -> None:
 def show_paged(parts: Iterable[RenderableType]) -> None:
     """Print texts, on a terminal through `$PAGER` or `less`; `less` ends at once if the texts fit."""
     out, environ = console(), load_settings().environ
-    pager = shlex.split(environ.get("PAGER") or _PAGER)
+    pager = shlex.split(environ.get("PAGER") or "less")
     if not out.is_terminal or not pager or pager[0] == "cat":
         _print(out, parts)
         return

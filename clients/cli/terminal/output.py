@@ -24,7 +24,6 @@ from septet.errors import (
 )
 from septet.system.preview import printable
 
-_ABOVE_STDERR: Final = 3
 _FOR_JSON: Final[list[TextIO]] = []
 """The real stdout, if this process reserved stdout for JSON; otherwise empty."""
 _COLOURS: Final = {"red": 31, "yellow": 33}
@@ -34,7 +33,6 @@ _WORD: Final = re.compile(
 """The pattern of a word; quoted text is one word."""
 _PROGRAM: Final = re.compile(r"[(\"]?(?:SEPTET_.* )?(?:\S*/bin/)?septet")
 """The pattern of a command's first word. The command ends with the sentence."""
-_ENDS: Final = (".", ",", ";", ":", ")")
 
 
 def wrap(text: str, width: int, indent: int = 0) -> str:
@@ -72,7 +70,7 @@ def keep_stdout_for_json() -> None:
     if _FOR_JSON or sys.stdout is not sys.__stdout__:
         return
     with suppress(OSError):  # stdout is closed: no output can mix with it
-        _FOR_JSON.append(os.fdopen(fcntl(1, F_DUPFD_CLOEXEC, _ABOVE_STDERR), "w", encoding="utf-8"))
+        _FOR_JSON.append(os.fdopen(fcntl(1, F_DUPFD_CLOEXEC, 3), "w", encoding="utf-8"))
         try:
             os.dup2(2, 1)
         except OSError:  # stderr is closed
@@ -126,7 +124,7 @@ def _words(line: str) -> Iterator[tuple[str, str]]:
             yield space, word
             continue
         gap, command = (gap, f"{command}{space}{word}") if command else (space, word)
-        if word.endswith(_ENDS):
+        if word.endswith((".", ",", ";", ":", ")")):
             yield gap, command
             command = ""
     if command:

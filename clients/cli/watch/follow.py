@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final
 
 from clients.cli.options import Server
 from clients.cli.render.live_view import LiveView
@@ -25,8 +24,6 @@ from septet.contracts.views import LogEntry
 from septet.errors import NotFoundError, ServerNotReachedError, UsageError
 from septet.settings import load_settings
 from septet.state import StateDir
-
-_LOOK_SECONDS: Final = 0.3
 
 
 async def watch(options: OneOrderOptions) -> CommandReply:
@@ -71,7 +68,7 @@ async def logs(options: LogsOptions) -> CommandReply:
         sys.stdout.flush()
         if end is None or over:
             break
-        await asyncio.wait([end], timeout=_LOOK_SECONDS)
+        await asyncio.wait([end], timeout=0.3)
     if end is not None:
         await end
     try:

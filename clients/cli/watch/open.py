@@ -43,25 +43,17 @@ async def open_in_browser(options: OpenOptions) -> CommandReply:
     task = await operations.orders.get(options.order_id) if options.order_id is not None else None
     if task is not None and options.pull_request:
         if not task.pr_url:
-            raise UsageError(
-                f"{options.order_id} has no pull request yet.", remedy=f"Watch it: septet watch {options.order_id}"
-            )
+            message = f"{options.order_id} has no pull request yet."
+            raise UsageError(message, remedy=f"Watch it: septet watch {options.order_id}")
         if (pull := LOCAL_PULL.fullmatch(task.pr_url)) is not None:
             see = f"septet pr show {pull['number']} --repo {shlex.quote(unquote(pull['path']))}"
-            remedy = (
-                f"See it: {see}, or with its changes on the page of its work order: septet open {options.order_id}"
-            )
-            message = (
-                f"The pull request of {options.order_id} is in a repository on this machine: no address opens it."
-            )
-            raise UsageError(message, remedy=remedy)
+            page = f"or with its changes on the page of its work order: septet open {options.order_id}"
+            where = "is in a repository on this machine: no address opens it."
+            raise UsageError(f"The pull request of {options.order_id} {where}", remedy=f"See it: {see}, {page}")
         open_address(task.pr_url)
         return CommandReply({"opened": task.pr_url}, lambda: echo(f"Opened {task.pr_url}"))
-    link = page_of(
-        load_settings(),
-        f"/work-orders/{options.order_id}" if options.order_id is not None else "/",
-        new_key=options.new_key,
-    )
+    path = f"/work-orders/{options.order_id}" if options.order_id is not None else "/"
+    link = page_of(load_settings(), path, new_key=options.new_key)
     open_page(operations.state, link)
     address = link.partition("?")[0]
     return CommandReply({"opened": address}, lambda: echo(f"Opened {address}"))

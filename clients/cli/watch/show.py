@@ -55,7 +55,6 @@ def _cells(use: Spending) -> tuple[str, ...]:
 
 _AGE: Final = re.compile(r"(?P<number>[1-9][0-9]{0,4})(?P<unit>[mhdw])")
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_DONE_SHOWN: Final = timedelta(days=7)
 
 
 async def show(options: OneOrderOptions) -> CommandReply:
@@ -126,14 +125,12 @@ async def list_orders(options: OrdersOptions) -> CommandReply:
 async def board(options: BoardOptions) -> CommandReply:
     """Show the work orders by stage."""
     operations = await options.server.connect()
-    recent = None if options.everything else _DONE_SHOWN
+    recent = None if options.everything else timedelta(days=7)
     if options.follow:
-        return await follow_board(
-            operations, options.project, as_json=options.server.as_json, closed_within=recent
-        )
-    answer = await operations.board.page(
-        options.project, after=options.after, limit=options.limit, closed_within=recent
-    )
+        as_json = options.server.as_json
+        return await follow_board(operations, options.project, as_json=as_json, closed_within=recent)
+    after, limit = options.after, options.limit
+    answer = await operations.board.page(options.project, after=after, limit=limit, closed_within=recent)
     nobody = "" if options.server.as_json else await operations.nobody_works()
     return CommandReply.from_reply(answer, lambda: show_board(answer, nobody))
 
