@@ -23,7 +23,6 @@ class CommandRow:
     notes: str = ""
     """A paragraph of the help, between the summary and the example."""
     commands: "Mapping[str, CommandRow]" = field(default_factory=dict)
-    """The subcommands of the command, by name."""
     serves: bool = False
     """Whether the command serves until it is ended, so that its errors go to its log."""
     has_keys: bool = False

@@ -39,7 +39,6 @@ class FirstSettings:
     """The settings of a first `.septet/septet.toml`, the hosts that set-up connects to, and notes for a person."""
 
     sources: tuple[str, ...] = ()
-    """The files from which the settings were read."""
     setup: tuple[tuple[str, ...], ...] = ()
     checks: tuple[tuple[str, ...], ...] = ()
     hosts: tuple[str, ...] = ()

@@ -109,7 +109,6 @@ class WorkflowCalls:
 
     handle: WorkflowHandle[Any, Any]
     subject: Subject
-    """The kind of the workflow, for errors."""
 
     async def query(self, name: str, kind: type[Answer], within_seconds: float = 5.0) -> Answer:
         """Return the workflow's answer to a query.

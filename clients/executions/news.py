@@ -48,7 +48,6 @@ class News:
 
     handle: WorkflowHandle[Any, Any]
     running_step: str = ""
-    """The running step of a work order, from its history."""
     has_results: bool = False
     """Whether a step of the run has ended; if so, a query's answer must contain steps."""
     _grown: asyncio.Event = field(default_factory=asyncio.Event)

@@ -55,11 +55,8 @@ class Executions(Generic[View]):
     task_queue: str = "septet"
     subject: ClassVar[Subject]
     workflow: ClassVar[str]
-    """The workflow's type."""
     query: ClassVar[str]
-    """The query that returns the object."""
     view: ClassVar[type[Any]]
-    """The object's class."""
 
     async def get(self, workflow_id: str) -> View:
         """Return a workflow's object from the workflow's query, else its result, else the server's record.

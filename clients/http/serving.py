@@ -33,7 +33,6 @@ class Door:
 
     port: int
     option: str
-    """The command's option for another port."""
     host: str = LOOPBACK
     """The address to listen at. An address other than loopback is for a container whose port is published on the
     host's loopback: clients call the API there."""
@@ -52,7 +51,6 @@ class ServedApi:
     page: str
     """The link that opens the page in a browser; the link contains the page's key, if there is a token."""
     visitors: Visitors
-    """The check whether a browser has opened the page."""
     codec: SealingCodec | None = None
     """The codec of the codec endpoint, if payloads are sealed."""
     codec_address: str = ""

@@ -209,7 +209,16 @@ async def merge(order_id: OrderId, operations: Connected, body: CancelJson | Non
 async def prompt(order_id: OrderId, operations: Connected, body: PromptJson) -> Problem:
     """Always refused, with the alternatives: an agent's step has one prompt, which is on record."""
     del body
-    raise _no_second_prompt(await operations.orders.get(order_id))
+    task, where = await operations.orders.get(order_id), f"/agent-work-orders/{order_id}"
+    ways = {
+        Status.PENDING: f"POST {where}/cancel, then create another one that includes it.",
+        Status.WAITING: f"Where its plan waits: POST {where}/reject with it as `feedback`.",
+        Status.COMPLETED: f"POST {where}/move to executing, with it as `feedback`.",
+        Status.FAILED: f"POST {where}/retry with it as `feedback`.",
+        Status.CANCELLED: f"POST {where}/retry with it as `feedback`.",
+    }
+    remedy = ways.get(task.status, f"POST {where}/move to blocked, then {where}/retry with it as `feedback`.")
+    raise RefusedTransitionError(f"{task.id} is {task.status.value} and takes no further prompt.", remedy=remedy)
 
 
 @router.get("/rescues", **_OF_RESCUES)
@@ -237,16 +246,3 @@ async def _commits_of(operations: Operations, task: Task) -> CommitCount | None:
     if task.commit_sha is None:
         return None
     return await asyncio.to_thread(count_commits, operations.state, operations.git_env, task.id, task.commit_sha)
-
-
-def _no_second_prompt(task: Task) -> RefusedTransitionError:
-    where = f"/agent-work-orders/{task.id}"
-    ways = {
-        Status.PENDING: f"POST {where}/cancel, then create another one that includes it.",
-        Status.WAITING: f"Where its plan waits: POST {where}/reject with it as `feedback`.",
-        Status.COMPLETED: f"POST {where}/move to executing, with it as `feedback`.",
-        Status.FAILED: f"POST {where}/retry with it as `feedback`.",
-        Status.CANCELLED: f"POST {where}/retry with it as `feedback`.",
-    }
-    remedy = ways.get(task.status, f"POST {where}/move to blocked, then {where}/retry with it as `feedback`.")
-    return RefusedTransitionError(f"{task.id} is {task.status.value} and takes no further prompt.", remedy=remedy)

@@ -49,10 +49,7 @@ def created_task(reply: TaskReply) -> Json:
 
 
 def detailed_task(detail: DetailReply, asks: Json) -> Json:
-    """Return a work order as it is now, with its question to the client, its result or its error.
-
-    A failed work order is `failed`: the error has the cause and the remedy.
-    """
+    """Return a work order as it is now, with its question to the client, its result or its error."""
     task = detail.task
     match task.status:
         case Status.COMPLETED:

@@ -67,8 +67,6 @@ async def outlast(
 ) -> AsyncGenerator[Seen, None]:
     """Yield the items of a watch; start the watch again after each absence of the server.
 
-    `tell` shows the notice of an absence, once for each absence.
-
     Raises:
         ServerNotReachedError: The server refuses, or has been away for too long.
     """

@@ -45,7 +45,6 @@ class OrderReading:
     log_cache: LogCache
     starting: Starting
     nobody_works_on: Callable[[WorkflowExecutionDescription], Awaitable[str]]
-    """The function that returns a notice if no worker runs for a work order; else an empty text."""
 
     async def detail(self, order_id: str) -> DetailReply:
         """Return a work order with its agent runs on this host, its history, and the reason of its wait.
@@ -166,10 +165,7 @@ class OrderReading:
         return reply
 
     def watch(self, order_id: str, *, patience: timedelta = timedelta(0)) -> Watch:
-        """Return the watch of a work order.
-
-        `patience` is the longest absence of the server during the watch.
-        """
+        """Return the watch of a work order."""
         view = WorkspaceView(self.state, self.git_env, order_id)
         return Watch(self.orders, view, self.nobody_works_on, patience=patience)
 

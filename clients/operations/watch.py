@@ -34,7 +34,6 @@ class Watch:
     orders: WorkOrders
     view: WorkspaceView
     nobody_works: Callable[[WorkflowExecutionDescription], Awaitable[str]]
-    """The function that returns a notice if no worker runs for the work order; else an empty text."""
     patience: timedelta = timedelta(0)
     """The longest absence of the server before the watch ends with an error."""
     _nobody: str = ""

@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from http import HTTPStatus
-from importlib.resources import files
 from typing import Final
 
 from fastapi.responses import HTMLResponse
@@ -63,22 +62,12 @@ _MARKDOWN: Final = _Markdown("commonmark", {"html": False}).disable("image")
 
 def render(template: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:
     """Return a template as a response."""
-    return page_of(text_of(template, **values), status)
-
-
-def page_of(text: str, status: HTTPStatus = HTTPStatus.OK) -> HTMLResponse:
-    """Return a whole page as a response."""
-    return HTMLResponse(text, status)
+    return HTMLResponse(text_of(template, **values), status)
 
 
 def text_of(template: str, **values: object) -> str:
     """Return a template's text."""
     return _ENVIRONMENT.get_template(template).render(**values)
-
-
-def static_file(name: str) -> bytes:
-    """Return one of the page's own files; `name` is one of `STATIC`."""
-    return files("clients.page").joinpath("static", name).read_bytes()
 
 
 def markdown_of(text: str) -> Markup:

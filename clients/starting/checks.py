@@ -29,7 +29,6 @@ def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple
     """Return a notice and a remedy if a checkout's settings differ from its base's; else `None`.
 
     The notice includes a mistake in the checkout's settings, so that people can correct it before the commit.
-
     `read` is the base's file of settings; `None` if the base has none.
     """
     try:
@@ -52,8 +51,6 @@ def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple
 
 def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
     """Check a work order, and return it with its title on one line and its repository as an address.
-
-    Unless the workers see the disk of this machine (`is_here`), paths are not checked.
 
     Raises:
         InvalidInputError: The repository or the agent does not exist; the message names it.

@@ -32,9 +32,7 @@ def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryRefer
     """Return the repository and the issue that a text names: `o/r#42` and the address of an issue name both.
 
     If a folder `o/r` exists here, the text names the folder; otherwise it names the repository on GitHub. Any
-    other path is a path on this machine.
-
-    `folder` is the base of a relative path; this process's folder when absent.
+    other path is a path on this machine. A relative path is below `folder`, by default this process's folder.
     """
     text, folder = text.strip(), folder or Path.cwd()
     if not text.startswith((".", "/", "~", "-")) and not _is_folder(folder, text):
@@ -81,8 +79,6 @@ def enclosing_repository(folder: Path) -> Path | None:
 
 def repository_here(how: str) -> str:
     """Return the path of the repository around this process's folder.
-
-    `how` is the way to name another repository, for the remedy.
 
     Raises:
         UsageError: The folder is in no repository.

@@ -124,9 +124,7 @@ class BoardRows:
         limit: int = TASKS_AT_ONCE,
         since: datetime | None = None,
     ) -> TaskPage:
-        """Return a page of rows.
-
-        `since` omits rows that were done before this time.
+        """Return a page of rows, without the rows that were done before `since`.
 
         Raises:
             NotFoundError: `after` is the `next` of no page.

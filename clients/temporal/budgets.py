@@ -75,9 +75,8 @@ class BudgetClient:
     async def list(self, *, after: str = "", limit: int = BUDGETS_AT_ONCE) -> BudgetsReply:
         """Return a page of budgets: first the budgets of the day and of all projects, then others, newest first.
 
-        An account that was opened again appears once, at the place of its open run.
-
-        `limit` does not count the budgets of the day and of projects.
+        An account that was opened again appears once, at the place of its open run. `limit` does not count the
+        budgets of the day and of projects.
 
         Raises:
             NotFoundError: `after` is the `next` of no page.

@@ -45,7 +45,6 @@ class OrderDecisions:
     update_id: str | None = None
     """The id of a decision's updates, for a decision that may be sent twice: a workflow run accepts an id once."""
     nobody_works_on: Callable[[WorkflowExecutionDescription], Awaitable[str]] | None = None
-    """The function that returns a notice if no worker runs for a work order; else an empty text."""
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
         """Stop a work order's agent, keep the work in a rescue, and return the work order.

@@ -45,8 +45,6 @@ _MOST_ROWS: Final = 10_000
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
     """Make the watches of a pull request that an agent follows check it now, and return the ids of the watches.
 
-    `digest` is the identity of the event's delivery.
-
     Raises:
         RPCError: The server refused.
     """
@@ -101,8 +99,6 @@ class Deliveries:
 
     async def take(self, event: ForgeEvent | None, digest: str) -> WebhookReply:
         """Start or notify the workflows that act on an event, and return their ids.
-
-        `digest` is the delivery's identity; `event` is `None` if Septet does not act on such events.
 
         Raises:
             ServerNotReachedError: The server refused; the forge may send the event again.

@@ -48,12 +48,10 @@ class OrderFilter:
 
     status: Status | None = None
     is_open: bool = False
-    """Whether the list has only open work orders."""
     agent: str = ""
     repository: str = ""
     """The address, the path or the project of the repository whose work orders are listed; empty for all."""
     within: timedelta | None = None
-    """The greatest time since the start of a work order."""
 
     @property
     def query(self) -> str:
@@ -204,8 +202,6 @@ class WorkOrders(Executions[Task]):
 
     async def waiting_for(self, order_id: str, *, tells_next_try: bool = False) -> str | None:
         """Return the cause of a work order's wait, such as a full disk or a host without a slot; else `None`.
-
-        `tells_next_try` is for a caller that reads the cause once.
 
         Raises:
             NotFoundError: The work order does not exist.

@@ -66,7 +66,6 @@ class ManyOrders:
     operations: Operations
     verb: Verb
     act: "Callable[[Task], Awaitable[TaskReply]]"
-    """The function that carries out the decision on one work order."""
 
     async def decide(
         self, ids: Sequence[str], choice: OrderChoice, error_type: str | None = None, *, as_json: bool

@@ -85,10 +85,7 @@ def check_scenario(name: str, source: str) -> None:
 
 
 def group_check(parent: str, why: str) -> Check:
-    """Report whether the kernel limits each guest as a whole, for workers that start here.
-
-    `parent` is the control group of the guests' groups; if it is empty, `why` has the reason.
-    """
+    """Report whether the kernel limits each guest as a whole, for workers that start here."""
     if parent:
         return Check("control groups", "ok", f"The kernel limits each agent and each check, in {parent}.")
     message = (

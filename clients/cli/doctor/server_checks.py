@@ -220,11 +220,7 @@ _POLL: Final = timedelta(seconds=5)
 _OFF: Final = timedelta(seconds=2)
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-async def clock_checks(client: Client, now: Callable[[], datetime] = _now) -> list[Check]:
+async def clock_checks(client: Client, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[Check]:
     """Compare this machine's clock with the server's; return no check if the server does not report its time.
 
     The server reports the time of a queue's last poll, so this function polls an unused queue.

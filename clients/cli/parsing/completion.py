@@ -1,6 +1,7 @@
 """Complete words for the shell from this host's disk only, because the shell needs an answer at once."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,29 +17,30 @@ from septet.state import StateDir
 _SHOWN: Final = 200
 
 
-def ids(incomplete: str) -> list[str]:
-    """Return the work orders with runs on this host that begin with a text, newest first."""
-    return _newest("runs", incomplete)
+def _starting(names: Iterable[str], incomplete: str) -> list[str]:
+    return [str(name) for name in names if name.startswith(incomplete)]
 
 
-def pipelines(incomplete: str) -> list[str]:
-    """Return the pipelines with results on this host that begin with a text, newest first."""
-    return _newest("pipelines", incomplete)
+def _newest(folder: str, incomplete: str) -> list[str]:
+    """Return the folders of the state directory's `folder` that begin with a text, newest first."""
+
+    def changed_at(path: Path) -> float:
+        return path.stat().st_mtime
+
+    try:
+        root = StateDir(load_settings().state_dir).root / folder
+        folders = [path for path in root.glob("*") if path.name.startswith(incomplete) and path.is_dir()]
+        folders.sort(key=changed_at, reverse=True)
+    except (OSError, SeptetError):
+        return []
+    return [path.name for path in folders[:_SHOWN]]
 
 
-def agents(incomplete: str) -> list[str]:
-    """Return the agents that begin with a text."""
-    return _starting(AGENTS, incomplete)
-
-
-def steps(incomplete: str) -> list[str]:
-    """Return the steps that begin with a text."""
-    return _starting(Step, incomplete)
-
-
-def targets(incomplete: str) -> list[str]:
-    """Return the targets of a move that begin with a text."""
-    return _starting(Target, incomplete)
+ids = partial(_newest, "runs")
+pipelines = partial(_newest, "pipelines")
+agents = partial(_starting, AGENTS)
+steps = partial(_starting, Step)
+targets = partial(_starting, Target)
 
 
 def scenarios(incomplete: str) -> list[str]:
@@ -59,20 +61,3 @@ def snapshots(incomplete: str) -> list[str]:
     except (OSError, SeptetError):
         return []
     return _starting((each.snapshot for each in snapshots), incomplete)[:_SHOWN]
-
-
-def _starting(names: Iterable[str], incomplete: str) -> list[str]:
-    return [str(name) for name in names if name.startswith(incomplete)]
-
-
-def _newest(folder: str, incomplete: str) -> list[str]:
-    def changed_at(path: Path) -> float:
-        return path.stat().st_mtime
-
-    try:
-        root = StateDir(load_settings().state_dir).root / folder
-        folders = [path for path in root.glob("*") if path.name.startswith(incomplete) and path.is_dir()]
-        folders.sort(key=changed_at, reverse=True)
-    except (OSError, SeptetError):
-        return []
-    return [path.name for path in folders[:_SHOWN]]

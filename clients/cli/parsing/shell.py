@@ -11,17 +11,17 @@ from septet.errors import UsageError
 
 
 def give_script(words: Sequence[str]) -> None:
-    """Install the script, or print it."""
+    """Install the script, or print it.
+
+    Raises:
+        UsageError: None of the calling processes is bash, zsh or fish.
+    """
+    names = (process.name().lstrip("-") for process in psutil.Process().parents())
+    option: dict[str, Any] = {"shell": next((name for name in names if name in {"bash", "zsh", "fish"}), None)}
+    if option["shell"] is None:
+        message = "No bash, zsh or fish called this command."
+        raise UsageError(message, remedy="Run the command in one of these shells.")
     if words[0] == "--install-completion":
-        echo(f"Completion is installed in {app_of().install_completion(**_shell_option())}.")
+        echo(f"Completion is installed in {app_of().install_completion(**option)}.")
     else:
-        echo(app_of().generate_completion(**_shell_option()))
-
-
-def _shell_option() -> dict[str, Any]:
-    """Return the shell that called this process, as the parser's option `shell`."""
-    for process in psutil.Process().parents():
-        name = process.name().lstrip("-")
-        if name in {"bash", "zsh", "fish"}:
-            return {"shell": name}
-    raise UsageError("No bash, zsh or fish called this command.", remedy="Run the command in one of these shells.")
+        echo(app_of().generate_completion(**option))

@@ -60,10 +60,7 @@ async def follow_board(
 
 
 def show_board(board: BoardReply, nobody: str = "") -> None:
-    """Print the board: each stage with its count and its work orders. No line is cut if stdout is no terminal.
-
-    `nobody` is the notice that no worker runs, or empty.
-    """
+    """Print the board: each stage with its count and its work orders. No line is cut if stdout is no terminal."""
     out = console()
     if notes := _notes_on(board, nobody):
         out.print(Text(wrap(notes, out.width if out.is_terminal else 0), style="yellow"), soft_wrap=True)
@@ -140,10 +137,7 @@ _LIST_GIVES: Final = ((5, 12), (4, 8), (3, 0), (5, 0), (4, 0), (2, 0))
 
 
 def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
-    """Print each work order on a line, in a pipe with tabs between the columns.
-
-    `nobody` is the notice that no worker runs, which only a terminal shows; or empty.
-    """
+    """Print each work order on a line, in a pipe with tabs between the columns."""
     out = console()
     if not answer.tasks and not is_filtered:
         out.print(

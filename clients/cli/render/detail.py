@@ -86,7 +86,11 @@ def show_steps(rows: Sequence[TaskStep]) -> None:
         mark, style = ("✓", "green") if row.success else ("✗", "red")
         if number > 1:
             out.print()
-        out.print(Text.assemble((mark, style), (f" {row.step}", "bold"), f"  {_when(row)}"), soft_wrap=True)
+        began = datetime.fromisoformat(row.timestamp).astimezone() if row.timestamp else None
+        when = f"{began:%Y-%m-%d %H:%M:%S}, " if began is not None else ""
+        attempts = f", attempt {row.attempts}" if row.attempts > 1 else ""
+        facts = f"  {when}{row.duration_seconds:.1f} s{attempts}"
+        out.print(Text.assemble((mark, style), (f" {row.step}", "bold"), facts), soft_wrap=True)
         for name, value in _step_facts(row, [change for change in row.files_changed if change not in known]):
             out.print(Text(f"  {name:<10}{printable(value)}"), soft_wrap=True)
         known.update(row.files_changed)
@@ -103,12 +107,6 @@ def show_rounds(rounds: Sequence[ReworkRound]) -> None:
         out.print(head, soft_wrap=True)
         for event in row.events:
             out.print(Text(f"  answers   {printable(event)}"), soft_wrap=True)
-
-
-def _when(row: TaskStep) -> str:
-    began = f"{datetime.fromisoformat(row.timestamp).astimezone():%Y-%m-%d %H:%M:%S}, " if row.timestamp else ""
-    attempts = f", attempt {row.attempts}" if row.attempts > 1 else ""
-    return f"{began}{row.duration_seconds:.1f} s{attempts}"
 
 
 def _step_facts(row: TaskStep, changes: Sequence[FileChange]) -> Iterator[tuple[str, str]]:

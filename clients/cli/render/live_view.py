@@ -51,8 +51,6 @@ class PlanQuestion:
     async def ask(self) -> bool:
         """Show the plan and prompt until the person decides; return whether the person decided.
 
-        The result is false if the person types `q`, or stdin ends.
-
         Raises:
             ServerNotReachedError: No worker accepts the decision.
         """

@@ -61,8 +61,6 @@ async def reply_at_end(
 ) -> CommandReply:
     """Return a work order as a command's answer, now or after its end; show the work order live during the wait.
 
-    With `as_json`, a program waits, which gets one answer and no live view.
-
     Raises:
         StoppedWaitingError: Ctrl-C.
     """
@@ -77,15 +75,13 @@ async def reply_at_end(
         last_reply = answer.model_copy(update={"task": task})
         return CommandReply.from_reply(last_reply, lambda: None, failure_of(task))
     out.print(start_line(answer.task, verb), soft_wrap=True)
-    return await _reply_after(_live_view(operations, order_id, out))
+    return await _reply_after(LiveView(operations, order_id, asks=sys.stdin.isatty(), out=out))
 
 
 async def show_new_order(
     operations: Operations, task: Task, estimate: Awaitable[Estimate], notice: Awaitable[str], *, wait: bool
 ) -> CommandReply:
     """Show a work order that was just started: its id at once, then its estimate and notices.
-
-    With `wait`, show the work order live until its end; otherwise, print the next commands.
 
     Raises:
         StoppedWaitingError: Ctrl-C.
@@ -97,7 +93,7 @@ async def show_new_order(
             out.print(Text(nobody, style="yellow"), soft_wrap=True)
         await _show_notes(out, estimate, notice)
         return CommandReply(show=lambda: show_start_commands(out, task))
-    view = _live_view(operations, task.id, out)
+    view = LiveView(operations, task.id, asks=sys.stdin.isatty(), out=out)
     view.begin()
     await _show_notes(out, estimate, notice)
     return await _reply_after(view)
@@ -116,11 +112,6 @@ async def _reply_after(view: LiveView) -> CommandReply:
     return CommandReply.from_reply(
         TaskReply(task=last.task), lambda: show_end(last, view.out), failure_of(last.task)
     )
-
-
-def _live_view(operations: Operations, order_id: str, out: Console) -> LiveView:
-    """Return the live view of a work order; if stdin is a terminal, the view requests the decision on its plan."""
-    return LiveView(operations, order_id, asks=sys.stdin.isatty(), out=out)
 
 
 def failure_of(task: Task) -> WorkOrderFailedError | None:

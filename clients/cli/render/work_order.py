@@ -142,10 +142,7 @@ def issue_of(task: Task) -> str:
 
 
 def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
-    """Return the notes on a table of work orders: that no worker runs, and the hosts that do not answer.
-
-    `nobody` is the notice that no worker runs, or empty.
-    """
+    """Return the notes on a table of work orders: that no worker runs, and the hosts that do not answer."""
     waits: dict[str, list[str]] = {}
     for task in tasks:
         if task.host_wait:

@@ -1,10 +1,9 @@
 """`septet serve`: the page and the HTTP API on their own."""
 
 from clients.cli.serve.options import ServeOptions
-from clients.cli.terminal.browser import show_page_link
 from clients.cli.terminal.output import print_json, say
 from clients.cli.terminal.reply import CommandReply
-from clients.cli.terminal.serving import StopSignals, hide_login_keys
+from clients.cli.terminal.serving import StopSignals, hide_login_keys, show_page_link
 from clients.http.serving import Door, serve_api
 from septet.settings import load_settings
 from septet.state import StateDir

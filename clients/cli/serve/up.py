@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from clients.cli.doctor.machine_checks import SCENARIO, check_scenario
 from clients.cli.serve.options import UpOptions
-from clients.cli.terminal.browser import show_page_link
 from clients.cli.terminal.output import print_json, say
 from clients.cli.terminal.reply import CommandReply
-from clients.cli.terminal.serving import StopSignals, reply_at_stop, septet_elsewhere
+from clients.cli.terminal.serving import StopSignals, reply_at_stop, septet_elsewhere, show_page_link
 from clients.operations.operations import Operations
 from clients.page.key import api_token, page_host
 from clients.temporal.comment_commands import comment_decisions

@@ -42,7 +42,6 @@ class CommandReply:
     payload: Mapping[str, Any] = field(default_factory=dict)
     """The answer for programs, printed as `{"ok": true, …}`."""
     show: Callable[[], None] = lambda: None
-    """The function that prints the answer for people."""
     failure: SeptetError | None = None
     """The failure that a command reports although the command itself worked, such as a failed work order."""
     is_printed: bool = False

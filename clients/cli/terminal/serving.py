@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, Self
 
-from clients.cli.terminal.output import say
+from clients.cli.terminal.output import echo, say
 from clients.cli.terminal.reply import CommandReply
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import ADAPTERS
@@ -26,6 +26,7 @@ from septet.system.masking import mask
 from septet.system.timestamps import timestamp
 from workers.observing.logs import logs_are_json
 
+_HINT: Final = "If Safari does not find that name, put 127.0.0.1 in its place."
 _ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -75,10 +76,7 @@ def _heeds_hangup() -> bool:
 
 
 def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
-    """Print on stderr the agents that keep running, and the command to end them; stdout already has the answer.
-
-    `start` is the command that takes the agents over.
-    """
+    """Print on stderr the agents that keep running, and the command to end them; stdout already has the answer."""
     orders = dict.fromkeys(run.record.key.workflow_id for run in living if run.record is not None)
     for run in living:
         who = (
@@ -132,3 +130,14 @@ def hide_login_keys(settings: Settings) -> None:
     machine = Machine(settings.environ, settings.agent_programs)
     for adapter in ADAPTERS.values():
         hide_keys_of(adapter, machine)
+
+
+def show_page_link(page: str) -> None:
+    """Print the link to the page, with a hint if a browser may not find names below `localhost`."""
+    for line in page_link_lines(page, sys.platform):
+        echo(line)
+
+
+def page_link_lines(page: str, platform: str) -> list[str]:
+    """Return the lines to print; `platform` is a value of `sys.platform`."""
+    return [f"Open in your browser: {page}", *([_HINT] if platform == "darwin" else [])]

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 
 from clients.cli.options import Server
 from clients.cli.render.live_view import LiveView
@@ -18,7 +19,6 @@ from clients.cli.watch.options import LogsOptions, OneOrderOptions
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.runs import network_of
 from clients.operations.absence import PATIENCE, Absence, outlast_wait
-from clients.operations.operations import Operations
 from septet.contracts.replies import LogsReply, TaskReply
 from septet.contracts.views import LogEntry
 from septet.errors import NotFoundError, ServerNotReachedError, UsageError
@@ -57,8 +57,10 @@ async def logs(options: LogsOptions) -> CommandReply:
     if options.server.as_json and not options.raw and not options.follow:
         return CommandReply.from_reply(await _all_entries(agent_logs, options.server), lambda: None)
     log = LogText(agent_logs.state, options.order_id, options.structured)
+    absence = Absence(options.order_id, watch=f"septet logs --follow {options.order_id}")
     operations = await options.server.connect() if options.follow else None
-    end = asyncio.create_task(_end_of(operations, options.order_id)) if operations is not None else None
+    wait = partial(operations.orders.wait_for_end, options.order_id) if operations is not None else None
+    end = asyncio.create_task(outlast_wait(wait, absence, notify)) if wait is not None else None
     while True:
         over = end is None or end.done()  # before the read, so that the last read is complete
         if options.raw:
@@ -78,12 +80,6 @@ async def logs(options: LogsOptions) -> CommandReply:
             await (await options.server.connect()).reading.logs(options.order_id)
         raise
     return CommandReply(is_printed=True)
-
-
-async def _end_of(operations: Operations, order_id: str) -> None:
-    """Wait for the end of a work order; during an absence of the server, wait until the server is back."""
-    absence = Absence(order_id, watch=f"septet logs --follow {order_id}")
-    await outlast_wait(lambda: operations.orders.wait_for_end(order_id), absence, notify)
 
 
 async def _all_entries(agent_logs: AgentLogs, server: Server) -> LogsReply:

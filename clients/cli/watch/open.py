@@ -1,9 +1,10 @@
 """`septet open`: the page, or a pull request, in a person's browser."""
 
+import html
 import shlex
+import webbrowser
 from urllib.parse import unquote, urlsplit
 
-from clients.cli.terminal.browser import open_address, open_page
 from clients.cli.terminal.output import echo
 from clients.cli.terminal.reply import CommandReply
 from clients.cli.watch.options import OpenOptions
@@ -12,6 +13,7 @@ from septet.contracts.names import LOCAL_PULL
 from septet.errors import NotFoundError, UsageError
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
+from septet.system.durable import write_atomically
 from workers.server.server_file import read_server_file
 
 
@@ -57,3 +59,26 @@ async def open_in_browser(options: OpenOptions) -> CommandReply:
     open_page(operations.state, link)
     address = link.partition("?")[0]
     return CommandReply({"opened": address}, lambda: echo(f"Opened {address}"))
+
+
+def open_page(state: StateDir, link: str) -> None:
+    """Open a link with a key through a file, because other users can read a browser's arguments.
+
+    Raises:
+        NotFoundError: This machine has no browser.
+    """
+    leads = f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(link)}">'
+    write_atomically(state.page_file, leads.encode())
+    open_address(state.page_file.absolute().as_uri(), link=link)
+
+
+def open_address(address: str, *, link: str = "") -> None:
+    """Open an address in the browser that `BROWSER` names, else in the desktop's browser.
+
+    `link` is the address for the person if no browser exists; by default `address`.
+
+    Raises:
+        NotFoundError: This machine has no browser.
+    """
+    if not webbrowser.open(address):
+        raise NotFoundError("This machine has no browser.", remedy=f"Open this address in one: {link or address}")

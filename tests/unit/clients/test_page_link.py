@@ -1,6 +1,6 @@
 import pytest
 
-from clients.cli.terminal.browser import page_link_lines
+from clients.cli.terminal.serving import page_link_lines
 
 LINK = "http://septet-1f.localhost:8888/?token=2e"
 
