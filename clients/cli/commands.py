@@ -53,9 +53,9 @@ _PIPELINES: Final = {
     "cancel": _row("start.pipelines:cancel", "start.pipeline_options:DecideOnPipelineOptions", "Stop all agents now; a rescue keeps their work.", _PIPELINE),
 }  # fmt: skip
 _INTAKES: Final = {
-    "add": _row("start.intake:add", "start.pipeline_options:AddIntakeOptions", "Start a work order for each open issue with a label, now and from now on.", "--repo https://github.com/o/r --label septet"),
-    "list": _row("start.intake:list_intakes", "start.pipeline_options:IntakesOptions", "List the intakes.", ""),
-    "remove": _row("start.intake:remove", "start.pipeline_options:RemoveIntakeOptions", "Stop taking issues; work orders that have started continue.", "septet-intake-o-r-1f0c9a2b-9c3d1e"),
+    "add": _row("start.pipelines:add", "start.pipeline_options:AddIntakeOptions", "Start a work order for each open issue with a label, now and from now on.", "--repo https://github.com/o/r --label septet"),
+    "list": _row("start.pipelines:list_intakes", "start.pipeline_options:IntakesOptions", "List the intakes.", ""),
+    "remove": _row("start.pipelines:remove", "start.pipeline_options:RemoveIntakeOptions", "Stop taking issues; work orders that have started continue.", "septet-intake-o-r-1f0c9a2b-9c3d1e"),
 }  # fmt: skip
 _ISSUES: Final = {
     "add": _row("decide.local_forge:add_issue", "decide.options:AddIssueOptions", "Add an issue.", "--title 'Totals are wrong' --body 'add(1, 2) gives -1'"),

@@ -123,7 +123,6 @@ class PipelineLines:
     """The changes since the last view, as plain lines."""
 
     def __init__(self) -> None:
-        """Start without printed lines."""
         self._status = ""
         self._statuses: dict[str, IssueStatus] = {}
         self._needs: tuple[str, ...] = ()

@@ -39,7 +39,6 @@ class WatchPicture:
     """The picture of a work order's last reply, in the terminal's size."""
 
     def __init__(self) -> None:
-        """Start without a reply."""
         self._last: WatchReply | None = None
         self._spinner = Spinner("dots")
         self._width = 0
@@ -90,7 +89,6 @@ class WatchLines:
     """The events since the last reply, as plain lines."""
 
     def __init__(self) -> None:
-        """Start without printed lines."""
         self._last: WatchReply | None = None
         self._steps = 0
 

@@ -59,11 +59,6 @@ class WorkOrderLines:
                 yield f"{task.id} is waiting: {task.question}{_title(task, '  ({})')}"
 
 
-def begin_lines() -> WorkOrderLines:
-    """Return the lines on work orders that end from now on."""
-    return WorkOrderLines(datetime.now(UTC))
-
-
 async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
     """Print the changes of open work orders and of the last day's work orders, until the caller cancels."""
     while True:
@@ -122,7 +117,7 @@ async def up(options: UpOptions) -> CommandReply:
         identity = f"septet@{state.host_id()}"
         client = await connect(settings, address=server.address, identity=identity, serves=True)
         operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
-        lines = begin_lines()
+        lines = WorkOrderLines(datetime.now(UTC))
         async with running_worker(
             client, settings, sole=True, decide=comment_decisions(settings.task_queue), intakes_of=intakes_of
         ) as parts:
