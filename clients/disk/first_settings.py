@@ -235,13 +235,10 @@ def _rust(draft: _Draft) -> None:
     draft.setup.append((*_CARGO, "fetch", *locked))
     draft.checks.append((*_CARGO, "test", "--offline", *locked))
     home = draft.env.get("CARGO_HOME") or f"{draft.env.get('HOME', '')}/.cargo"
-    settings = [
-        draft.read(f"{folder}/{name}") for folder in (".cargo", home) for name in ("config.toml", "config")
-    ]
-    indexes = [each.replace("sparse+", "") for each in settings]
-    draft.take_hosts(
-        indexes, "`cargo fetch -vv` shows which hosts cargo asks; its default index is not written in Cargo.lock."
-    )
+    files = [f"{folder}/{name}" for folder in (".cargo", home) for name in ("config.toml", "config")]
+    indexes = [draft.read(file).replace("sparse+", "") for file in files]
+    unknown = "`cargo fetch -vv` shows which hosts cargo asks; its default index is not written in Cargo.lock."
+    draft.take_hosts(indexes, unknown)
 
 
 def _go(draft: _Draft) -> None:

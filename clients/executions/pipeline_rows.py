@@ -52,9 +52,8 @@ def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError |
     if word is None or view.status in OVER:
         return view
     closed_at = timestamp(row.close_time) if row.close_time else None
-    return view.model_copy(
-        update={"status": PipelineStatus(word), "closed_at": closed_at, "error": error or view.error}
-    )
+    end = {"status": PipelineStatus(word), "closed_at": closed_at, "error": error or view.error}
+    return view.model_copy(update=end)
 
 
 def row_of_view(view: PipelineView) -> PipelineRow:

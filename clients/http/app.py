@@ -66,9 +66,8 @@ def _prepare_sessions(context: OperationsContext) -> "Callable[[], StreamableHTT
 
     from clients.mcp.server import mcp_server
 
-    return partial(
-        StreamableHTTPSessionManager, mcp_server(context, beside=False), json_response=True, stateless=True
-    )
+    server = mcp_server(context, beside=False)
+    return partial(StreamableHTTPSessionManager, server, json_response=True, stateless=True)
 
 
 _PLACES: Final[dict[str, Any]] = {
@@ -197,9 +196,8 @@ class _Api(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI description, with the schema of problems and the need for the token."""
         if self.openapi_schema is None:
-            document = get_openapi(
-                title=self.title, version=self.version, description=self.description, routes=self.routes
-            )
+            about: dict[str, Any] = {"title": self.title, "version": self.version, "description": self.description}
+            document = get_openapi(**about, routes=self.routes)
             parts = document["components"]
             parts["schemas"]["Problem"] = Problem.model_json_schema()
             if self.state.token is not None:

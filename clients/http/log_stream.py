@@ -103,10 +103,8 @@ async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIte
         while not over:
             over = end.done()  # before the read: it then includes all that was written before the end
             entries = await asyncio.to_thread(list, logs.new_entries())
-            first_new = (
-                next((number for number, entry in enumerate(entries, 1) if entry.id == after), 0) if first else 0
-            )
-            yield entries[first_new:]
+            known = (number for number, entry in enumerate(entries, 1) if entry.id == after)
+            yield entries[next(known, 0) if first else 0 :]
             first = False
             await asyncio.wait([end], timeout=0.5)
         await end

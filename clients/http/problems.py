@@ -45,6 +45,7 @@ _STATUS: Final[Mapping[type[SeptetError], HTTPStatus]] = {
     AgentMissingError: HTTPStatus.UNPROCESSABLE_ENTITY,
     CircleError: HTTPStatus.CONFLICT,
 }
+_KIND: Final = "urn:septet:error:"
 _LOOK_AT_OPENAPI: Final = "GET /openapi.json lists the paths and what they take."
 _log = structlog.get_logger()
 
@@ -82,7 +83,7 @@ def problem(
     status: HTTPStatus, kind: str, detail: str, remedy: str = "", *, headers: Headers | None = None
 ) -> JSONResponse:
     """Return an error answer."""
-    body = Problem(type=_type(kind), title=status.phrase, status=status, detail=detail, remedy=remedy)
+    body = Problem(type=f"{_KIND}{kind}", title=status.phrase, status=status, detail=detail, remedy=remedy)
     return _answer(body, headers)
 
 
@@ -91,12 +92,8 @@ def problem_of(error: SeptetError) -> JSONResponse:
     statuses = (_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
     status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
     title = (type(error).__doc__ or "").strip().splitlines()[0]
-    kind = _type(type(error).__name__.removesuffix("Error"))
+    kind = f"{_KIND}{type(error).__name__.removesuffix('Error')}"
     return _answer(Problem(type=kind, title=title, status=status, detail=error.message, remedy=error.remedy))
-
-
-def _type(kind: str) -> str:
-    return f"urn:septet:error:{kind}"
 
 
 def _answer(body: Problem, headers: Headers | None = None) -> JSONResponse:

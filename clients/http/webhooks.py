@@ -45,17 +45,17 @@ async def receive_from_linear(request: Request, operations: Connected) -> JSONRe
 async def receive(forge: str, request: Request, operations: Connected) -> JSONResponse:
     """Take a delivery of a forge, and start its work without waiting for the end."""
     secrets: Mapping[str, str] = request.app.state.webhook_secrets
-    kind = WEBHOOK_KINDS.get(forge)
+    kind, variable = WEBHOOK_KINDS.get(forge), f"SEPTET_{forge.upper()}_WEBHOOK_SECRET"
     if kind is None:
         raise _no_webhooks(forge, f"There are: {', '.join(WEBHOOK_KINDS)}.")
     if forge not in secrets:
-        raise _no_webhooks(forge, f"Set {_variable(forge)} where the API is served.")
+        raise _no_webhooks(forge, f"Set {variable} where the API is served.")
     delivery = await _delivery_of(request)
     if not kind.is_signed(delivery, secrets[forge]):
         _log.warning("webhook_refused", forge=forge)
         RECORDER.record(DELIVERIES, forge=forge, outcome="unsigned")
         detail = "The signature is missing or wrong."
-        remedy = f"Set the same secret at the forge and, where the API is served, in {_variable(forge)}."
+        remedy = f"Set the same secret at the forge and, where the API is served, in {variable}."
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy)
     reply = await operations.deliveries.take(kind.read_event(delivery), delivery.digest)
     RECORDER.record(DELIVERIES, forge=forge, outcome="accepted" if reply.accepted else "ignored")
@@ -73,10 +73,6 @@ def _no_webhooks(sender: str, remedy: str) -> NotFoundError:
 def _answer(reply: WebhookReply, **sender: str) -> JSONResponse:
     _log.info("webhook_taken", **sender, accepted=reply.accepted, why=reply.why, workflows=reply.workflows)
     return JSONResponse(reply.model_dump(mode="json"), HTTPStatus.ACCEPTED if reply.accepted else HTTPStatus.OK)
-
-
-def _variable(forge: str) -> str:
-    return f"SEPTET_{forge.upper()}_WEBHOOK_SECRET"
 
 
 def is_webhook(path: str) -> bool:

@@ -124,7 +124,8 @@ async def create_work_order(
     """Start a work order; its stage says whether it waits on the board first."""
     reply = await operations.starting.start(new.order(), new.id, key=idempotency_key, again=new.again)
     response.headers["Location"] = f"{_ORDERS}/{reply.task.id}"
-    return (await _whole(operations, reply.task)).model_copy(update={"estimate": reply.estimate})
+    whole = agent_work_order(reply.task, await _commits_of(operations, reply.task))
+    return whole.model_copy(update={"estimate": reply.estimate})
 
 
 @router.get(_ORDERS, **{**_READS, "responses": {**_READS["responses"], HTTPStatus.OK: {"headers": _LINK}}})
@@ -148,7 +149,8 @@ async def list_work_orders(
 @router.get(_ORDER, **_READS)
 async def get_work_order(order_id: OrderId, operations: Connected) -> AgentWorkOrder:
     """Show one work order."""
-    return await _whole(operations, await operations.orders.get(order_id))
+    task = await operations.orders.get(order_id)
+    return agent_work_order(task, await _commits_of(operations, task))
 
 
 @router.get(f"{_ORDER}/steps", **_READS)
@@ -235,11 +237,6 @@ async def create_pipeline(
     reply = await operations.for_pipelines.start(new.order(), new.id, key=idempotency_key)
     response.headers["Location"] = f"/pipelines/{reply.pipeline.id}"
     return reply
-
-
-async def _whole(operations: Operations, task: Task) -> AgentWorkOrder:
-    """Return a work order with the number of its commits, if it has a commit."""
-    return agent_work_order(task, await _commits_of(operations, task))
 
 
 async def _commits_of(operations: Operations, task: Task) -> CommitCount | None:

@@ -54,9 +54,8 @@ async def input_requests(operations: Operations, detail: DetailReply) -> dict[st
         can_approve = _can_all_pass(task)
         choice = "Approve to let all of it pass, or reject" if can_approve else "Reject"
         found = f"{task.id} ({task.title}): {tell_findings(task.findings)}."
-        return {
-            _key(detail, ids): _form(f"{found}\n{choice} to have the agent take it out.", can_approve=can_approve)
-        }
+        message = f"{found}\n{choice} to have the agent take it out."
+        return {_key(detail, ids): _form(message, can_approve=can_approve)}
     if task.budget is not None and task.budget.is_spent:
         return {_key(detail, f"{task.budget.scope} {task.budget.limit}"): _budget_form(task, task.budget)}
     if task.waits_for_a_decision:

@@ -57,9 +57,8 @@ class Absence:
         if time.monotonic() < self._ends:
             return f"{told}{self.subject} continues when it is back. If `septet up` ran it, start that again."
         message = f"{told}{self.subject} continues with the next `septet up`."
-        raise ServerNotReachedError(
-            message, remedy=f"Watch it again: {self.watch or f'septet watch {self.subject}'}"
-        ) from error
+        watch = self.watch or f"septet watch {self.subject}"
+        raise ServerNotReachedError(message, remedy=f"Watch it again: {watch}") from error
 
 
 async def outlast(

@@ -57,12 +57,11 @@ def checked_order(order: WorkOrderInput, *, is_here: bool) -> WorkOrderInput:
     """
     order = _with_short_title(order)
     order = order.model_copy(update={"repository": with_host(order.repository)})
-    check_agents(agent for agent in (order.agent, order.fallback_agent) if agent is not None)
+    check_agents((order.agent, order.fallback_agent))
     address = parse_address(order.repository, home=Path.home())
     if order.follow_pr and address.path is not None:
-        message = (
-            "follow_pr: a repository on this machine has no checks and no reviews, so there is nothing to follow."
-        )
+        lack = "a repository on this machine has no checks and no reviews, so there is nothing to follow."
+        message = f"follow_pr: {lack}"
         raise InvalidInputError(message, remedy="Leave it out, or name the repository on its forge.")
     if is_here and address.path is not None:
         check_folder(address.path)
@@ -78,22 +77,21 @@ def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput
         InvalidInputError: The repository or an agent does not exist; the message names it.
     """
     order = order.model_copy(update={"repository": with_host(order.repository)})
-    names = (order.agent, order.planner, order.executor, order.fallback_agent)
-    check_agents(name for name in names if name is not None)
+    check_agents((order.agent, order.planner, order.executor, order.fallback_agent))
     address = parse_address(order.repository, home=Path.home())
     if is_here and address.path is not None:
         check_folder(address.path)
     return order
 
 
-def check_agents(names: Iterable[str]) -> None:
+def check_agents(names: Iterable[str | None]) -> None:
     """Refuse a name that is not the name of an agent; the remedy names the closest agent.
 
     Raises:
         InvalidInputError: The agent does not exist.
     """
     for name in names:
-        if name not in AGENTS:
+        if name is not None and name not in AGENTS:
             raise InvalidInputError(f"agent: there is no agent {name!r}.", remedy=one_of(name, AGENTS))
 
 

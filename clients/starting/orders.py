@@ -64,7 +64,7 @@ class Starting:
             AlreadyRunningError: Another intake takes these issues already.
         """
         intake = intake.model_copy(update={"repository": with_host(intake.repository)})
-        check_agents(agent for agent in (intake.agent,) if agent is not None)
+        check_agents((intake.agent,))
         if (page := team_page(intake.repository)) is not None:
             expect_team(page, load_settings())
             return await self.intakes.add(intake)

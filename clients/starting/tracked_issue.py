@@ -48,7 +48,7 @@ def check_unread_order(order: WorkOrderInput, settings: Settings, *, is_here: bo
     if order.tracker is not None:
         _tracker_for(order.tracker.tracker, settings)
     if order.tracker is not None and tracker_key(order.repository):
-        check_agents(agent for agent in (order.agent, order.fallback_agent) if agent is not None)
+        check_agents((order.agent, order.fallback_agent))
     else:
         checked_order(order, is_here=is_here)
 

@@ -11,9 +11,8 @@ def find_unlimited(order: WorkOrderInput) -> str:
         return ""
     limit = parse_limit(order.budget)
     named = [ADAPTERS[name] for name in (order.agent, order.fallback_agent) if name is not None]
-    notes = [
-        f"{each.name} reports {untold}" for each in named if (untold := each.capabilities.untold(limit.amounts))
-    ]
+    untold = [(each.name, each.capabilities.untold(limit.amounts)) for each in named]
+    notes = [f"{name} reports {amounts}" for name, amounts in untold if amounts]
     better = limit.model_copy(update={"minutes": 90.0})
     remedy = f"Limit minutes too, such as `--budget {better}`."
     return f"Not limited by `--budget {limit}`: {', and '.join(notes)}. {remedy}" if notes else ""

@@ -127,9 +127,8 @@ class IntakeClient:
             RPCError: The server refused.
         """
         names = sorted([name async for name in self._names(f"{INTAKE_PREFIX}{key}-")])
-        descriptions = [await self._describe(name) for name in names]
         intakes = []
-        for each in descriptions:
+        for each in [await self.client.get_schedule_handle(name).describe() for name in names]:
             with suppress(SealedError):
                 if not each.schedule.state.paused:
                     intakes.append(await self._input(each))
@@ -159,9 +158,6 @@ class IntakeClient:
             if entry.id.startswith(prefix):
                 yield entry.id
 
-    async def _describe(self, name: str) -> ScheduleDescription:
-        return await self.client.get_schedule_handle(name).describe()
-
     async def _input(self, description: ScheduleDescription) -> IntakeInput:
         """Return the input of an intake."""
         try:
@@ -171,7 +167,7 @@ class IntakeClient:
             raise _unknown(description.id) from error
 
     async def _view(self, name: str) -> IntakeView:
-        description = await self._describe(name)
+        description = await self.client.get_schedule_handle(name).describe()
         following = description.info.next_action_times
         try:
             choices: dict[str, Any] = dict(await self._input(description))

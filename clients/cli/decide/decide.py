@@ -202,9 +202,8 @@ async def reject(options: RejectOptions) -> CommandReply:
     """Reject the plan or the findings of a work order: the agent tries again with your feedback."""
     _check_plan(options.plan)
     operations = await options.server.connect()
-    answer = await operations.decisions.reject(
-        options.order_id, options.feedback, options.plan, load_settings().user, options.why
-    )
+    asked = options.order_id, options.feedback, options.plan
+    answer = await operations.decisions.reject(*asked, load_settings().user, options.why)
     return CommandReply.from_reply(answer, lambda: show_decision(answer.task, "rejected"))
 
 

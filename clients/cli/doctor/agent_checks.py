@@ -67,9 +67,8 @@ def _agent(adapter: Adapter, machine: Machine, worktree: Path, sandbox: Sandbox)
     if adapter.capabilities.needs_login:
         facts.append(f"login found: {agent.login}" if agent.login else "no login found")
         ways = ", ".join(adapter.capabilities.login_variables)
-        remedies += [f"Log in with `{Path(agent.program).name}`, or set one of {ways} {WORKER}."] * (
-            agent.login is None
-        )
+        if agent.login is None:
+            remedies.append(f"Log in with `{Path(agent.program).name}`, or set one of {ways} {WORKER}.")
     if agent.obstacle is not None:
         facts.append(agent.obstacle.message.rstrip("."))
         remedies.append(agent.obstacle.remedy)
@@ -103,11 +102,10 @@ def _login(title: str, adapter: Adapter, machine: Machine, name: str, path: Path
     login, facts = read_login(adapter, machine, name, path), adapter.capabilities
     seen = seen_login(adapter, login.machine)
     if seen is None and facts.needs_login:
-        home = f"{facts.home[0]}={path} " if login.folder is not None else ""
-        ways = (
-            f"Log in with `{home}{adapter.name}`" if home else f"Write one of {', '.join(facts.login_variables)}"
-        )
-        return Check(title, "warning", f"No login was found in {path}.", f"{ways}.")
+        way = f"Write one of {', '.join(facts.login_variables)}."
+        if login.folder is not None:
+            way = f"Log in with `{facts.home[0]}={path} {adapter.name}`."
+        return Check(title, "warning", f"No login was found in {path}.", way)
     return Check(title, "ok", f"{path}; login found: {seen}" if seen else str(path))
 
 
@@ -127,9 +125,8 @@ async def try_agent(agent: str) -> CommandReply:
     adapter_for(agent)
     async with parts_of(settings) as parts:
         try:
-            with tempfile.TemporaryDirectory(
-                prefix="trial-", dir=parts.host.state.root, ignore_cleanup_errors=True
-            ) as name:
+            root = parts.host.state.root
+            with tempfile.TemporaryDirectory(prefix="trial-", dir=root, ignore_cleanup_errors=True) as name:
                 result = await _take_turn(parts.host, agent, Path(name) / "workspace")
         except SeptetError as error:
             later = f"Check the address and the network of its model, or run {again} again later."

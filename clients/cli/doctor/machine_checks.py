@@ -121,11 +121,10 @@ def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
     if not clis:
         return others
     is_ready = any(check.name.startswith("agent ") and check.name != f"agent {OWN_NAME}" for check in others)
-    remedy = (
-        "" if is_ready else f"Install one, or set SEPTET_<AGENT>_PATH to its program, or SEPTET_COMMAND, {WORKER}."
-    )
+    install = f"Install one, or set SEPTET_<AGENT>_PATH to its program, or SEPTET_COMMAND, {WORKER}."
     names = f"{', '.join(clis[:-1])} and {clis[-1]} are" if len(clis) > 1 else f"{clis[0]} is"
-    return [*others, Check("agents", "ok" if is_ready else "warning", f"{names} not installed.", remedy)]
+    status, remedy = ("ok", "") if is_ready else ("warning", install)
+    return [*others, Check("agents", status, f"{names} not installed.", remedy)]
 
 
 WORKER: Final = "where the worker (`septet up`) runs, and restart it"

@@ -56,9 +56,8 @@ def _findings(repo: str, settings: Settings, state: StateDir, sandbox: Sandbox) 
     place = place_for(state, "doctor", address, base, env)
 
     files = read_base_files(place, (*overrides(), SETTINGS_PATH))
-    if address.path is not None and (
-        unused := find_unused_settings(address.path, files.get(SETTINGS_PATH), base.branch)
-    ):
+    read = files.get(SETTINGS_PATH)
+    if address.path is not None and (unused := find_unused_settings(address.path, read, base.branch)):
         yield "warning", *unused
     repository = load_repository_settings(files.get)
     agent_env = select_variables(settings.environ, FOR_EVERY_AGENT)
@@ -83,7 +82,6 @@ def _ignored_files(files: Sequence[str], commands: Sequence[str]) -> Iterator[Fi
         if is_command or file.lower() == "readme.md":
             continue
         near = get_close_matches(file.removesuffix(".md"), commands, n=1)
-        remedy = (
-            f"Did you mean {near[0]}.md?" if near else f"Commands are {', '.join(commands)}, each in a `.md` file."
-        )
+        every = f"Commands are {', '.join(commands)}, each in a `.md` file."
+        remedy = f"Did you mean {near[0]}.md?" if near else every
         yield "warning", f"{FOLDER}/{file} is not a step's command: nothing reads it.", remedy

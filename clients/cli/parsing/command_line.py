@@ -102,9 +102,8 @@ def parse(words: Sequence[str]) -> tuple[CommandRow, Any]:
     """
     command, path = find_command(words)
     try:
-        options, arguments, _ = app_of().parse_args(
-            list(words), print_error=False, exit_on_error=False, error_console=_NO_CONSOLE
-        )
+        quiet: Any = {"print_error": False, "exit_on_error": False, "error_console": _NO_CONSOLE}
+        options, arguments, _ = app_of().parse_args(list(words), **quiet)
         flags = {name: each for each in arguments_of(path) if each.resolved_hint is bool for name in each.names}
         for name, equals, _ in (word.partition("=") for word in words):
             if equals and name in flags:

@@ -140,9 +140,8 @@ def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
     """Print each work order on a line, in a pipe with tabs between the columns."""
     out = console()
     if not answer.tasks and not is_filtered:
-        out.print(
-            "There are no work orders yet. Start one: septet run --title 'What is wrong' --wait", soft_wrap=True
-        )
+        start = "Start one: septet run --title 'What is wrong' --wait"
+        out.print(f"There are no work orders yet. {start}", soft_wrap=True)
     elif not answer.tasks:
         out.print("There are no such work orders.")
     elif not out.is_terminal:

@@ -109,9 +109,8 @@ async def _show_notes(out: Console, estimate: Awaitable[Estimate], notice: Await
 async def _reply_after(view: LiveView) -> CommandReply:
     """Show a work order live until it is closed, and return it as a command's answer."""
     last = await view.follow()
-    return CommandReply.from_reply(
-        TaskReply(task=last.task), lambda: show_end(last, view.out), failure_of(last.task)
-    )
+    answer = TaskReply(task=last.task)
+    return CommandReply.from_reply(answer, lambda: show_end(last, view.out), failure_of(last.task))
 
 
 def failure_of(task: Task) -> WorkOrderFailedError | None:

@@ -22,9 +22,8 @@ _ALL: Final = 100
 async def promote(options: PromoteOptions) -> CommandReply:
     """Choose the workers' build that gets the work orders of a shared server."""
     settings = load_settings()
-    call = PromotionCall(
-        build=options.build, ramp=options.ramp, force=options.force, within_seconds=options.within
-    )
+    within = options.within
+    call = PromotionCall(build=options.build, ramp=options.ramp, force=options.force, within_seconds=within)
     done = await promote_build(await connect(settings, address=options.server.address), settings, call)
 
     def show() -> None:

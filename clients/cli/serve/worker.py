@@ -24,10 +24,8 @@ async def worker(options: WorkerOptions) -> CommandReply:
     set_up_logs(settings)
     state = StateDir(settings.state_dir)
     state.prepare()
-    identity = f"septet@{state.host_id()}"
-    client = await connect(
-        settings, address=options.server.address, identity=identity, serves=not options.register
-    )
+    identity, address = f"septet@{state.host_id()}", options.server.address
+    client = await connect(settings, address=address, identity=identity, serves=not options.register)
     is_made = options.register and await register_namespace(client)
     names = await register_search_attributes(client)
     payload = {"namespace": client.namespace, "registered": list(names)}

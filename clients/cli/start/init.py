@@ -29,16 +29,14 @@ async def init(options: InitOptions) -> CommandReply:
         raise NotFoundError(message, remedy="Name one: septet init --repo DIR")
     path = root / SETTINGS_PATH
     if path.exists():
-        raise RefusedTransitionError(
-            f"{path} is there already.", remedy=f"Edit it; `septet doctor --repo {root}` checks it."
-        )
+        remedy = f"Edit it; `septet doctor --repo {root}` checks it."
+        raise RefusedTransitionError(f"{path} is there already.", remedy=remedy)
     here = load_settings()
     settings = first_settings(root, here.environ)
     path.parent.mkdir(exist_ok=True)
     path.write_text(settings.text(), encoding="utf-8")
-    return CommandReply(
-        {"path": str(path), **asdict(settings)}, lambda: _show(path, root, settings, here.setup_hosts)
-    )
+    payload = {"path": str(path), **asdict(settings)}
+    return CommandReply(payload, lambda: _show(path, root, settings, here.setup_hosts))
 
 
 def _show(path: Path, root: Path, settings: FirstSettings, own_hosts: Sequence[str]) -> None:

@@ -102,9 +102,8 @@ def _issue_fields(issue: IssueOptions, reference: RepositoryReference, target: s
     number = issue.issue if issue.issue is not None else reference.issue
     given_ways = [number is not None, issue.issue_file is not None, issue.title is not None]
     if sum(given_ways) != 1 or (issue.body is not None and issue.title is None):
-        remedy = (
-            "Give one of: the address of an issue, --issue N, --issue-file FILE, or --title TEXT with --body TEXT."
-        )
+        ways = "the address of an issue, --issue N, --issue-file FILE, or --title TEXT with --body TEXT"
+        remedy = f"Give one of: {ways}."
         problem = "Several issues are named." if sum(given_ways) > 1 else "No issue is named."
         if target is not None and " " in target.strip() and not any(given_ways):
             problem = f"No issue is named: {target!r} was taken for a repository."
@@ -135,9 +134,8 @@ def _read_issue(path: Path) -> tuple[str, str]:
         remedy = "Put the text into an issue of the forge, or a file of the repository, and name it here."
         raise InvalidInputError(f"--issue-file {path} has more than {TEXT_LIMIT_BYTES:,} bytes.", remedy=remedy)
     if not text:
-        raise InvalidInputError(
-            f"--issue-file {path} is empty.", remedy="Write the title on its first line, and the text below it."
-        )
+        remedy = "Write the title on its first line, and the text below it."
+        raise InvalidInputError(f"--issue-file {path} is empty.", remedy=remedy)
     title, _, body = text.partition("\n")
     return title.lstrip("# ").strip(), body.strip()
 
