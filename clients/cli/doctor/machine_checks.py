@@ -123,8 +123,9 @@ def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
     is_ready = any(check.name.startswith("agent ") and check.name != f"agent {OWN_NAME}" for check in others)
     install = f"Install one, or set SEPTET_<AGENT>_PATH to its program, or SEPTET_COMMAND, {WORKER}."
     names = f"{', '.join(clis[:-1])} and {clis[-1]} are" if len(clis) > 1 else f"{clis[0]} is"
-    status, remedy = ("ok", "") if is_ready else ("warning", install)
-    return [*others, Check("agents", status, f"{names} not installed.", remedy)]
+    if is_ready:
+        return [*others, Check("agents", "ok", f"{names} not installed.")]
+    return [*others, Check("agents", "warning", f"{names} not installed.", install)]
 
 
 WORKER: Final = "where the worker (`septet up`) runs, and restart it"
