@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from http import HTTPStatus
+from importlib.resources import files
 from typing import Final
 
 from fastapi.responses import HTMLResponse
@@ -68,6 +69,11 @@ def render(template: str, status: HTTPStatus = HTTPStatus.OK, **values: object) 
 def text_of(template: str, **values: object) -> str:
     """Return a template's text."""
     return _ENVIRONMENT.get_template(template).render(**values)
+
+
+def static_file(name: str) -> bytes:
+    """Return one of the page's own files; `name` is one of `STATIC`."""
+    return files("clients.page").joinpath("static", name).read_bytes()
 
 
 def markdown_of(text: str) -> Markup:

@@ -6,12 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import StreamingResponse
+from fastapi.responses import HTMLResponse, StreamingResponse
 from fastapi.routing import APIRoute
 from pydantic import ValidationError
 from temporalio.service import RPCError
@@ -28,7 +27,7 @@ from clients.page.live import (
     pipelines_changes,
     work_order_changes,
 )
-from clients.page.rendering import HEADERS, STATIC, render
+from clients.page.rendering import HEADERS, STATIC, render, static_file, text_of
 from clients.starting.agents import worker_agents
 from clients.starting.checks import checked_order
 from septet.agents.clis.registry import ADAPTERS
@@ -199,11 +198,11 @@ class _Views:
         """Send one of the page's own files."""
         if name not in STATIC:
             raise NotFoundError(f"The page has no file {name}.")
-        content = files("clients.page").joinpath("static", name).read_bytes()
-        return Response(content, media_type=STATIC[name])
+        return Response(static_file(name), media_type=STATIC[name])
 
     async def _render(self, template: str, **values: object) -> Response:
-        return await asyncio.to_thread(partial(render, template, ui=self.ui, who=self.who, **values))
+        text = await asyncio.to_thread(partial(text_of, template, ui=self.ui, who=self.who, **values))
+        return HTMLResponse(text)
 
 
 def _stream(changes: AsyncGenerator[bytes, None]) -> Response:
