@@ -1,4 +1,4 @@
-"""Find a work order's agent runs on this host, in the work order's workspace or in the lanes of its pipeline."""
+"""Find a work order's agent runs on this host, in its workspace or its pipeline's lanes, and their requests."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator

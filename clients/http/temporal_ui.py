@@ -1,4 +1,4 @@
-"""Relay Temporal's web UI to browsers that have opened the page.
+"""Relay Temporal's web UI to browsers that have opened the page, and open sealed payloads for the UI.
 
 The embedded server's UI admits every request, under any host name: a page of another site that has bound its own
 name to this machine could read and end work orders. So the UI listens at an unpublished address, and browsers use
@@ -46,7 +46,12 @@ def is_codec(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CodecEndpoint:
-    """An ASGI application that serves the codec endpoint, and passes all other requests to `app`."""
+    """An ASGI application that serves the codec endpoint, and passes all other requests to `app`.
+
+    A request needs the API's token. A page of another site may use the endpoint only if the settings name the
+    page's exact origin. The page's browser has no token to send, so the endpoint's address for the browser has a
+    key, which is derived from the token.
+    """
 
     app: ASGIApp
     codec: SealingCodec

@@ -1,4 +1,4 @@
-"""The inputs of operations, other than the id of a work order or a pipeline."""
+"""A row of the table of operations, from which routes and tools are made, and the inputs of operations."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The page's keys, which open the page and nothing else.
+"""The token of the API, and the page's keys, which open the page and nothing else.
 
 The state directory keeps the link's key, so that a link outlives its server; `septet open --new-key` makes another
 key. A page that other machines reach has a new key with each start of its server.

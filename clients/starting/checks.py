@@ -1,4 +1,4 @@
-"""Check a new work order for mistakes without a server, before anything starts."""
+"""Check a new work order for mistakes before anything starts, at last with the server's other work orders."""
 
 import asyncio
 from collections.abc import Iterable, Sequence

@@ -45,13 +45,13 @@ class CostClient:
         """
         since = first_week(since, datetime.now(UTC).date())
         with server_refusals():
-            histories = [await self._ask(project)] if project else await self._all()
+            histories = [*filter(None, [await self._ask(project)])] if project else await self._all()
         sums: dict[str, Spending] = {}
         scripted = False
         for history in histories:
-            for row in history.rows if history is not None else ():
+            for row in history.rows:
                 if not since or (row.week >= since and row.week != EARLIER):
-                    name = history.project if by == "project" and history is not None else getattr(row, by)
+                    name = history.project if by == "project" else getattr(row, by)
                     scripted = scripted or row.agent == "scripted"
                     sums[name] = sums.get(name, Spending()).plus(row.use)
         groups = [CostGroup(name=name, use=use) for name, use in sums.items()]

@@ -1,1 +1,1 @@
-"""The commands of decisions: approve, reject, cancel, move, retry and budget."""
+"""The commands that decide about work and recover it: approve to budget, pr and issue, rescue and docs."""

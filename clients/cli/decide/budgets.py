@@ -1,4 +1,4 @@
-"""`septet budget`: show, set and raise budgets."""
+"""`septet budget`: show, set and raise budgets, and print them."""
 
 from typing import Final
 

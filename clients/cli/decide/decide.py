@@ -1,4 +1,4 @@
-"""The commands of decisions on work orders; the history of a work order shows who decided."""
+"""The commands of decisions on one or many work orders; the history of a work order shows who decided."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""The checks of `septet doctor` on agents: their programs, their logins, and further logins."""
+"""The checks of `septet doctor` on agents: programs, logins, and with `--try` one short turn of an agent."""
 
 import asyncio
 import shutil

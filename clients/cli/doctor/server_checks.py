@@ -1,4 +1,4 @@
-"""The checks of `septet doctor` on workers and on the builds that receive work orders."""
+"""The checks of `septet doctor` at the server: workers and their builds, hosts, sealed work, and the clock."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence

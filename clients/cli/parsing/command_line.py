@@ -1,4 +1,4 @@
-"""The parser of the command line, made from the table of commands."""
+"""The parser of the command line, made from the table of commands, and the messages for mistakes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches

@@ -1,1 +1,1 @@
-"""The text of work orders, pipelines and the board for a terminal or a pipe."""
+"""The text of work orders, pipelines and the board for a terminal or a pipe, once or live."""

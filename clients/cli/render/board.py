@@ -1,4 +1,4 @@
-"""Print the board for people, once or after each change."""
+"""Print the board, once or after each change, and lists of work orders."""
 
 import asyncio
 import sys

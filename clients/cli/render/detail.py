@@ -1,4 +1,4 @@
-"""Print one work order for `septet show`: its wait and stage, then its steps and its outcome."""
+"""Print one work order: its wait, stage and outcome for `septet show`, and each step for `septet steps`."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Show a work order live until its end, as a picture or as lines, and request the decision on its plan."""
+"""Show a work order live until its end, as a picture or as lines, and let a person decide on its plan."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Print agents' logs for people: a heading for each run, then messages, commands, edits and results."""
+"""Print the log entries and the network requests of agents for people, each run under a heading."""
 
 import json
 import re

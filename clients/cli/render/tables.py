@@ -1,4 +1,4 @@
-"""Fit tables to a terminal: some columns shrink, but never the ids."""
+"""Fit tables to a terminal: some columns shrink, but never the ids; format the ages in cells."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

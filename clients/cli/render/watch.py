@@ -18,6 +18,7 @@ from clients.cli.render.work_order import (
     task_view,
     tokens_text,
 )
+from clients.cli.terminal.console import PATCH_STYLES
 from clients.cli.terminal.output import wrap
 from clients.operations.under_way import elapsed_seconds
 from clients.patches import PatchFile, files_of
@@ -32,7 +33,6 @@ _PLAN_LINES: Final = 6
 _ENTRY_LIMIT: Final = 160
 _LEAST_LINES: Final = 3
 """The fewest lines of an excerpt of the changes; the picture omits a shorter excerpt."""
-_STYLES: Final = {"added": "green", "removed": "red", "place": "cyan", "note": "dim", "same": ""}
 
 
 class WatchPicture:
@@ -171,7 +171,7 @@ def _plan(plan: PlanView) -> Iterator[Text]:
 
 def _lines(file: PatchFile) -> Iterator[Text]:
     yield _one_line(printable(file.path), style="bold")
-    yield from (_one_line(printable(line.text), style=_STYLES[line.kind]) for line in file.lines)
+    yield from (_one_line(printable(line.text), style=PATCH_STYLES[line.kind]) for line in file.lines)
 
 
 def _one_line(text: str, style: str = "") -> Text:

@@ -1,1 +1,1 @@
-"""The commands that serve: up, worker, serve, mcp, runner; and promote, backup, codec."""
+"""The commands that serve: up, worker, serve, mcp, runner; and promote, backup, codec, host-gone."""

@@ -1,4 +1,4 @@
-"""The options of the commands that serve."""
+"""The options of the commands that serve, and of the commands for administrators."""
 
 from dataclasses import KW_ONLY
 from pathlib import Path

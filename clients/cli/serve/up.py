@@ -75,30 +75,27 @@ async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
 
 def _line(task: Task) -> str:
     """Return the line on a work order's state; the title comes after the text that people copy."""
-    if task.status in {Status.PENDING, Status.RUNNING}:
-        place = "is running" if task.status is Status.RUNNING else "is on the board"
-        return f"{task.id} {place}{_title(task, ': {}')}"
-    return f"{_outcome(task)}{_title(task, '  ({})')}"
+    form = "  ({})"
+    match task.status:
+        case Status.PENDING | Status.RUNNING:
+            words, form = "is running" if task.status is Status.RUNNING else "is on the board", ": {}"
+        case Status.WAITING if task.waits_for_a_decision:
+            words = f"is waiting for your approval: septet approve {task.id}"
+        case Status.WAITING:
+            words = f"is waiting: {task.question or f'septet show {task.id}'}"
+        case Status.COMPLETED if task.has_plan_alone:
+            words = f"has its plan: septet plan {task.id}, and septet retry {task.id} continues with it"
+        case Status.COMPLETED:
+            words = f"is completed: {task.pr_url or f'septet show {task.id}'}"
+        case Status.FAILED:
+            words = f"failed: septet show {task.id}"
+        case _:
+            words = "was cancelled"
+    return f"{task.id} {words}{_title(task, form)}"
 
 
 def _title(task: Task, form: str) -> str:
     return form.format(preview(task.title, limit=60)) if task.title else ""
-
-
-def _outcome(task: Task) -> str:
-    match task.status:
-        case Status.WAITING if task.waits_for_a_decision:
-            return f"{task.id} is waiting for your approval: septet approve {task.id}"
-        case Status.WAITING:
-            return f"{task.id} is waiting: {task.question or f'septet show {task.id}'}"
-        case Status.COMPLETED if task.has_plan_alone:
-            return f"{task.id} has its plan: septet plan {task.id}, and septet retry {task.id} continues with it"
-        case Status.COMPLETED:
-            return f"{task.id} is completed: {task.pr_url or f'septet show {task.id}'}"
-        case Status.FAILED:
-            return f"{task.id} failed: septet show {task.id}"
-        case _:
-            return f"{task.id} was cancelled"
 
 
 async def up(options: UpOptions) -> CommandReply:

@@ -1,4 +1,4 @@
-"""Commands that create work orders: `run` starts a work order, `create` puts one on the board."""
+"""Commands that create work orders from a command line: `run` starts one, `create` puts one on the board."""
 
 import asyncio
 import json

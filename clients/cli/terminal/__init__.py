@@ -1,1 +1,1 @@
-"""The output and the end of a command: streams, pager, browser, exit codes."""
+"""The output and the end of a command: streams, console, pager, exit codes, signals."""

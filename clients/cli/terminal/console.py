@@ -1,4 +1,4 @@
-"""The console of rich: lines that people copy break only between words."""
+"""The console of rich, whose lines break only between words, and the person's pager for long texts."""
 
 import re
 import shlex
@@ -55,7 +55,7 @@ def console() -> Console:
     return Terminal(highlight=False, soft_wrap=False)
 
 
-_STYLES: Final = {"added": "green", "removed": "red", "place": "cyan", "note": "dim", "same": ""}
+PATCH_STYLES: Final = {"added": "green", "removed": "red", "place": "cyan", "note": "dim", "same": ""}
 _CUT: Final = "… only the beginning is shown."
 
 
@@ -84,7 +84,7 @@ def page_patch(patch: str, *, whole: bool = True) -> None:
     lines: list[Text] = []
     for file in files_of(patch):
         lines.append(Text(printable(file.path), style="bold"))
-        lines += [Text(printable(line.text), style=_STYLES[line.kind]) for line in file.lines]
+        lines += [Text(printable(line.text), style=PATCH_STYLES[line.kind]) for line in file.lines]
     show_paged([*lines, *([] if whole else [Text(_CUT, style="dim")])])
 
 

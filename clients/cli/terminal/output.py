@@ -1,4 +1,4 @@
-"""Print lines for people and JSON for programs; a terminal breaks no line inside a command, an id or a path."""
+"""Print lines for people, JSON for programs and errors with exit codes; lines never break inside a command."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Commands that show the present state of one work order, its plan or its changes, a list, or the board."""
+"""Commands that show the state of a work order, its plan or changes, a list, the board, or the costs."""
 
 import re
 from datetime import UTC, datetime, timedelta
