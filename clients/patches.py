@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 _FILE: Final = "diff --git "
-_NEXT_FILE: Final = "\n" + _FILE
 _HEADERS: Final = ("index ", "--- ", "+++ ", "similarity index ", "new file mode ", "rename from ")
 """The beginnings of git's lines that repeat what the heading and the colours show."""
 
@@ -32,7 +31,11 @@ def files_of(patch: str) -> tuple[PatchFile, ...]:
     """Return the files of a git patch, which may be cut anywhere."""
     if not patch.startswith(_FILE):
         return ()
-    return tuple(_file(part) for part in patch.removeprefix(_FILE).split(_NEXT_FILE))
+    files = []
+    for part in patch.removeprefix(_FILE).split(f"\n{_FILE}"):
+        names, *lines = part.rstrip("\n").split("\n")
+        files.append(PatchFile(_path(names, lines), tuple(_lines(lines))))
+    return tuple(files)
 
 
 def difference(before: str, after: str) -> Iterator[PatchLine]:
@@ -45,11 +48,6 @@ def difference(before: str, after: str) -> Iterator[PatchLine]:
     yield from (PatchLine("removed", f"-{line}") for line in old[head : len(old) - tail])
     yield from (PatchLine("added", f"+{line}") for line in new[head : len(new) - tail])
     yield from (PatchLine("same", f" {line}") for line in old[len(old) - tail :])
-
-
-def _file(part: str) -> PatchFile:
-    names, *lines = part.rstrip("\n").split("\n")
-    return PatchFile(_path(names, lines), tuple(_lines(lines)))
 
 
 def _path(names: str, lines: list[str]) -> str:

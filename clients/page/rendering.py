@@ -19,7 +19,7 @@ from clients.page import changes, standing
 from clients.patches import PatchLine, difference
 from clients.tool_calls import only_confirms, without_workspace
 from septet.contracts.amounts import cost_text
-from septet.contracts.decisions import Target
+from septet.contracts.decisions import Target, targets_of
 from septet.contracts.names import Step
 from septet.contracts.task import Task
 from septet.contracts.views import LogEntry
@@ -104,7 +104,7 @@ def _steps_to_come(task: Task, running: str) -> list[str]:
 def _moves_of(task: Task) -> list[Target]:
     """Return the targets of a move that a work order's page offers; other decisions have their own buttons."""
     others = {Target.CANCELLED} if not task.is_closed else {Target.EXECUTING}
-    return [target for target in standing.targets(task) if target not in others]
+    return [target for target in targets_of(task.status, task.stage) if target not in others]
 
 
 def _environment() -> Environment:
@@ -134,7 +134,7 @@ def _environment() -> Environment:
         need_of=standing.need_of,
         news_of=standing.news_of,
         wait_of=standing.wait_of,
-        targets=standing.targets,
+        targets=lambda task: targets_of(task.status, task.stage),
         is_local_pull=standing.is_local_pull,
         obstacle_of=standing.obstacle_of,
         number_of_step=standing.number_of_step,

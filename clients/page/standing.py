@@ -9,7 +9,6 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from clients.disk.runs import started_runs
-from septet.contracts.decisions import Target, targets_of
 from septet.contracts.facts import KeyFinding
 from septet.contracts.names import LOCAL_PULL, Stage, Status, Step
 from septet.contracts.replies import BoardReply
@@ -122,11 +121,6 @@ def wait_of(task: Task) -> str:
             return task.budget.message
         case _:
             return ""
-
-
-def targets(task: Task) -> tuple[Target, ...]:
-    """Return the targets of a work order's move."""
-    return targets_of(task.status, task.stage)
 
 
 def is_local_pull(address: str | None) -> bool:
