@@ -237,7 +237,7 @@ def _running_agents(settings: Settings) -> Iterator[Check]:
     state = StateDir(settings.state_dir)
     if settings.runner:
         try:
-            runner_connection.connect_to_runner(state.runner).close()
+            connections.connect_to_runner(state.runner).close()
             yield Check("runner", "ok", f"A runner starts the agents of {state.root}.")
         except AgentCrashedError as error:
             yield Check("runner", "failed", f"No agent can start here: {error.message}", error.remedy)
