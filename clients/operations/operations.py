@@ -49,8 +49,10 @@ class LazyPart(Generic[Kind]):
     def __get__(self, operations: "Operations", owner: type) -> Kind: ...
     def __get__(self, operations: "Operations | None", owner: type) -> Kind | Self:
         """Return the part of an instance of the operations; for the class itself, return this descriptor."""
-        if operations is None:
-            return self
+        return self if operations is None else self.of(operations)
+
+    def of(self, operations: "Operations") -> Kind:
+        """Return the part of these operations."""
         kind: Any = getattr(import_module(self._module), self._name)
         names = [each.name for each in fields(kind) if hasattr(Operations, each.name)]
         part: Kind = kind(**{name: getattr(operations, name) for name in names})
