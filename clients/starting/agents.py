@@ -14,6 +14,7 @@ from temporalio.service import RPCError
 
 from septet.contracts.names import SETTINGS_PATH
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.task import TaskError
 from septet.contracts.workspace import AgentAnswer, AgentQuestion
 from septet.errors import AgentMissingError, GitError, InvalidInputError, RepositorySettingsError
 from septet.git.engine.address import parse_address
@@ -75,8 +76,8 @@ async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | 
     if error is None:  # no host answered
         others = ", ".join(sorted(set().union(*(host.agents for host in hosts)))) or "none"
         remedy = f"Install it where a worker runs. Agents that the workers can use: {others}."
-        message = f"agent: No worker can use the agent {name or hosts[0].default}."
-        raise AgentMissingError(message, remedy=remedy)
+        message = f"No worker can use the agent {name or hosts[0].default}."
+        error = TaskError(type="AgentMissing", message=message, remedy=remedy)
     raise AgentMissingError(f"agent: {error.message}", remedy=error.remedy)
 
 
