@@ -6,8 +6,14 @@ from temporalio.client import WorkflowExecution
 
 from clients.executions.typed_client import CLOSED_AS
 from septet.contracts.pipeline import PipelineInput
-from septet.contracts.pipeline_replies import PipelineRow
-from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
+from septet.contracts.pipeline_view import (
+    IssueState,
+    IssueStatus,
+    PipelineRow,
+    PipelineRun,
+    PipelineStatus,
+    PipelineView,
+)
 from septet.contracts.task import TaskError
 from septet.system.timestamps import timestamp
 
