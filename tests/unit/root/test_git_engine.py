@@ -48,6 +48,16 @@ def test_a_path_is_no_pattern(tree: Git) -> None:
     assert tree.text("diff", "--cached", "--name-only") == "*"
 
 
+def test_an_index_of_the_engines_own_leaves_the_agents_alone(tree: Git, tmp_path: Path) -> None:
+    """A file that is staged in the engine's index is not staged in the repository's index."""
+    assert tree.work_tree is not None
+    (tree.work_tree / "b.txt").write_text("b\n")
+    own = tree.using_index(tmp_path / "index")
+    own.run("add", "b.txt")
+    assert own.text("ls-files") == "b.txt"
+    assert tree.text("ls-files") == "a.txt"
+
+
 def test_a_command_that_hangs_is_killed(tree: Git) -> None:
     """A command that exceeds its time is killed, and the remedy names `septet retry`."""
     with pytest.raises(GitError, match="took longer") as failed:
