@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.activities import Doubles, done
+from fakes.activities import Doubles
 from fakes.patched_work_order import PatchedWorkOrder
 from fakes.running import start
 from fakes.waiting import wait_until
@@ -24,8 +24,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.worker import Worker
 
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.names import Status, Step
-from septet.contracts.steps import StepCall, StepResult
+from septet.contracts.names import Status
 from septet.contracts.task import Task
 from septet.errors import NotFoundError, RefusedTransitionError, UsageError
 from septet.settings import Settings
@@ -83,48 +82,6 @@ async def is_served(client: Client, settings: Settings, build: str) -> bool:
 
 async def begun(client: Client, settings: Settings) -> WorkflowHandle[Any, Task]:
     return await start(client, settings.task_queue)
-
-
-async def builds_of(handle: WorkflowHandle[Any, Task]) -> list[str]:
-    """Return the builds that decided for a work order, in order, each once."""
-    decided = [
-        event.workflow_task_completed_event_attributes.deployment_version.build_id
-        async for event in handle.fetch_history_events()
-        if event.HasField("workflow_task_completed_event_attributes")
-    ]
-    return [*dict.fromkeys(decided)]
-
-
-async def test_a_work_order_under_way_moves_over_to_the_new_build_and_keeps_its_order(
-    client: Client, settings: Settings
-) -> None:
-    """A running work order ends under the new build in its old order of steps; the next one has the new order."""
-    begins, go = asyncio.Event(), asyncio.Event()
-
-    async def waits(call: StepCall) -> StepResult:
-        begins.set()
-        await go.wait()
-        return done(call)
-
-    doubles = Doubles(f"{settings.task_queue}-host", {Step.IMPLEMENT_PLAN: [waits, done]})
-    old, new = named(settings, "1"), named(settings, "2")
-    async with asyncio.timeout(60):
-        async with (
-            Worker(client, task_queue=doubles.task_queue, activities=doubles.activities()),
-            serving(client, old, WorkOrder, doubles),
-        ):
-            first = await begun(client, settings)
-            await begins.wait()
-            async with serving(client, new, PatchedWorkOrder, doubles, sole=True):
-                second = await begun(client, settings)
-                assert (await second.result()).status == "completed"
-                go.set()
-                assert (await first.result()).status == "completed"
-    assert await builds_of(first) == ["1", "2"]
-    assert await builds_of(second) == ["2"]
-    steps = [(call.workspace.work_order_id, name) for name, call in doubles.calls if isinstance(call, StepCall)]
-    assert [name for order, name in steps if order == first.id] == [step.value for step in Step]
-    assert [name for order, name in steps if order == second.id][:2] == ["build_plan", "classify_issue"]
 
 
 async def test_of_builds_that_start_together_one_becomes_current(client: Client, settings: Settings) -> None:
