@@ -138,7 +138,6 @@ def short_address(folder: Path, name: str = "control.sock") -> Iterator[str]:
 
 
 RUNNER_LOCK: Final = "lock"
-_SOCKET: Final = "control.sock"
 _AGAIN_SECONDS: Final = 2.0
 _ANSWER_SECONDS: Final = 15.0
 """The longest wait for a runner: a runner that ends first gives its agents two seconds, and kills their
@@ -169,7 +168,7 @@ def hold_signals() -> None:
 
 def listen(folder: Path) -> socket.socket:
     """Open the runner's socket, for this user only; the caller holds the lock, so an old socket is dead."""
-    (folder / _SOCKET).unlink(missing_ok=True)
+    (folder / "control.sock").unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:

@@ -25,7 +25,7 @@ from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.sandbox.supervisors import Supervisors, sweep_leftovers
 from septet.errors import AgentCrashedError, HaltedError
 from septet.system import processes
-from septet.system.durable import create_file
+from septet.system.durable import close_after, create_file
 from septet.system.locks import lock, open_lock
 from septet.system.preview import end_of_file
 
@@ -90,13 +90,10 @@ class GuestRunner:
             OSError: The disk or the machine refused.
         """
         folder, mark = self._new_folder(), uuid.uuid4().hex
-        run_lock = open_lock(folder / "lock")
-        try:
+        with close_after(open_lock(folder / "lock")) as run_lock:
             lock(run_lock)
             with self._start(command, folder, mark, run_lock) as attached:
                 record = _follow(attached)
-        finally:
-            os.close(run_lock)
         if record is None:
             if self.runs.runner is not None:
                 await_sweep(self.runs.runner.parent)

@@ -19,6 +19,7 @@ from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.errors import SandboxError, SeptetError
+from septet.system.durable import close_after
 from septet.system.locks import lock, open_lock
 from septet.system.preview import preview
 
@@ -116,14 +117,11 @@ def try_network(sandbox: Sandbox, env: Mapping[str, str], state_dir: Path) -> st
             folder = Path(name)
             workspace = folder / "workspace"
             workspace.mkdir()
-            writer_lock = open_lock(folder / "writer")
-            try:
+            with close_after(open_lock(folder / "writer")) as writer_lock:
                 lock(writer_lock)
                 runner = GuestRunner(Runs(folder), supervisors, sandbox, folder / "records", None, writer_lock)
                 path = {"PATH": env.get("PATH", os.defpath)}
                 end = runner.run(GuestCommand(("true",), path, workspace, 20.0))
-            finally:
-                os.close(writer_lock)
     except (SeptetError, OSError) as error:
         return str(error)
     finally:
@@ -147,7 +145,6 @@ done
 """
 """The script that prints the names of missing programs. A `=` precedes each name, because the guest would see the
 file of a bare path."""
-_SHELL: Final = "/bin/sh"
 _NOWHERE: Final = "Install it where the worker runs, or correct its name."
 
 
@@ -181,7 +178,7 @@ def _unseen(sandbox: Sandbox, folder: Path, env: Mapping[str, str], names: Seque
     """Return the names that a guest does not find; empty if no guest can check."""
     if not sandbox.confines:
         return [name for name in names if shutil.which(name, path=env.get("PATH", os.defpath)) is None]
-    argv = (_SHELL, "-c", _LOOK, "look", *(f"={name}" for name in names))
+    argv = ("/bin/sh", "-c", _LOOK, "look", *(f"={name}" for name in names))
     done = sandbox.run(argv, GuestFiles(folder, env=env), sandbox.environment(env), 30.0)
     return os.fsdecode(done.stdout).split("\0")[:-1] if done.exit_code == 0 else []
 

@@ -96,9 +96,9 @@ async def end_all(runs: Runs, order_id: str, why: str) -> None:
 
 
 _RETRY: Final = "Look there for the cause; `septet retry` starts the step again."
-
 _ENDS: Final = (".", "!", "?", ":", "…", "`")
 _PROGRAM: Final = "Make sure that the program is installed and executable, then run `septet retry`."
+_LONGEST_WAIT_SECONDS: Final = 900.0
 
 
 def failure_of(
@@ -115,7 +115,7 @@ def failure_of(
     if outcome.retryable and not crashed_again:
         wait = outcome.retry_after_seconds or 1.0
         if not outcome.retry_is_named:
-            wait = min(wait * 2 ** min(starts.count("waited"), 10), max(900.0, wait))
+            wait = min(wait * 2 ** min(starts.count("waited"), 10), max(_LONGEST_WAIT_SECONDS, wait))
         kind = AgentApiUnavailableError if outcome.ended == "api_error" else AgentCrashedError
         error = kind(message, remedy="Septet tries again automatically.", retry_after_seconds=wait)
         if isinstance(error, AgentApiUnavailableError):
