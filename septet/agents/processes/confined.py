@@ -17,7 +17,6 @@ REPORT = "sandbox.json"
 FIRST_PROCESS = re.compile(rb'"child-pid": *(\d+)')
 SIGNAL_BASE = 128
 LAST_SIGNAL = 64
-FAILURE_BYTES = 600
 
 
 class SandboxStart:
@@ -79,6 +78,6 @@ def exit_code_inside(code: int, report: bytes) -> int | None:
 
 def start_failure(stderr: bytes) -> str:
     """Return the error's name and the last line of stderr of a bubblewrap that could not start the program."""
-    line = stderr[-FAILURE_BYTES:].strip().rpartition(b"\n")[2].decode("utf-8", "replace")
+    line = stderr[-600:].strip().rpartition(b"\n")[2].decode("utf-8", "replace")
     name = next((name for number, name in errno.errorcode.items() if line.endswith(os.strerror(number))), "")
     return f"{name}: {line}" if name else line

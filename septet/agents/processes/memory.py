@@ -60,7 +60,6 @@ IN_MEMORY = (0x01021994, 0x958458F6)
 """The kernel's numbers of tmpfs and hugetlbfs: their files take memory, and no disk."""
 STATFS_WORDS = 32
 BLOCK_BYTES = 512
-BUFFER = "/proc/sys/net/core/wmem_default"
 USUAL_BUFFER_BYTES = 212992
 BUFFERS_HELD = 2
 """The number of buffers that a connection may fill: the last message may be as large as all earlier messages."""
@@ -100,7 +99,7 @@ class OpenFiles:
 
 def most_connections(memory_bytes: int) -> int:
     """Return the number of sockets and pipes with buffers that together fill the memory limit."""
-    told = read_file(BUFFER).strip()
+    told = read_file("/proc/sys/net/core/wmem_default").strip()
     buffer_bytes = int(told) if told.isdigit() else USUAL_BUFFER_BYTES
     return max(FEWEST_CONNECTIONS, memory_bytes // (BUFFERS_HELD * max(buffer_bytes, 1)))
 

@@ -18,7 +18,6 @@ from septet.agents.proxy.passage import Connections, Passage, SeenUsage, answer,
 from septet.agents.proxy.request import RequestBody, RequestHead, authority, write_head
 
 MOST_CONNECTIONS = 128
-HEAD_SECONDS = 30.0
 HTTPS_PORT, HTTP_PORT = 443, 80
 PLAIN = "http://"
 BETWEEN_PROXIES = frozenset({b"host", b"connection", b"keep-alive", b"upgrade", b"te", b"trailer"})
@@ -150,7 +149,7 @@ class Proxy:
 
 def read_request(client: socket.socket) -> tuple[RequestHead, RequestBody, bytes] | None:
     """Return a request's head, its body, and the bytes behind the head; `None` if the request was refused."""
-    client.settimeout(HEAD_SECONDS)
+    client.settimeout(30.0)
     head, rest = read_head(client)
     try:
         request = RequestHead(head)

@@ -19,8 +19,6 @@ from septet.agents.proxy.network_rules import Network
 from septet.agents.proxy.proxy import Proxy
 
 READY = b"ready"
-READY_SECONDS = 20.0
-LOG_SECONDS = 0.5
 MOST_PROXIES = 100
 """The number of proxies that one guest may have: a cause that has killed so many proxies is permanent."""
 ENDED_BEFORE = "it ended before"
@@ -78,7 +76,7 @@ class WayOut:
     def await_listening(self) -> str:
         """Wait until the proxy releases the guest; return the reason of a failure, or an empty text."""
         self.close_pipes()
-        self.control.settimeout(READY_SECONDS)
+        self.control.settimeout(20.0)
         try:
             told, self.listeners, _, _ = socket.recv_fds(self.control, 600, len(self.network.places))
         except OSError as error:
@@ -113,7 +111,7 @@ class WayOut:
     def await_log(self) -> None:
         """Wait half a second at most for the proxy to write its log and then close its end of the socket."""
         with suppress(OSError):  # the socket is closed if no further proxy could be started
-            self.control.settimeout(LOG_SECONDS)
+            self.control.settimeout(0.5)
             self.control.recv(1)
 
 

@@ -146,7 +146,6 @@ _BOUND_SECONDS: Final = 3.0
 _PAUSE_SECONDS: Final = 0.01
 _CLOCK_SECONDS: Final = 2.0
 """The seconds by which the start of a process may seem later than the real start."""
-_OWN_NAMESPACE: Final = Path("/proc/self/ns/pid")
 
 
 def sweep_leftovers(mark: str, folder: Path) -> int:
@@ -174,7 +173,7 @@ def sweep_leftovers(mark: str, folder: Path) -> int:
 def _sandbox_lives(report: Path) -> bool:
     """Return whether the first process of a run's sandbox lives, and not a later process with the same number."""
     try:
-        if bytes(_OWN_NAMESPACE.readlink()) not in report.with_name("lock").read_bytes():
+        if bytes(Path("/proc/self/ns/pid").readlink()) not in report.with_name("lock").read_bytes():
             return False  # a runner's sandbox, which the runner has swept
         match = FIRST_PROCESS.search(report.read_bytes())
         first = psutil.Process(int(match[1])) if match is not None else None

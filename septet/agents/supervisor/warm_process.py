@@ -31,7 +31,6 @@ STOP_SECONDS = 15.0
 AGAIN_SECONDS = 0.5
 """The seconds until a process that does not stop continues for a moment: a thread that starts a program waits in
 the kernel until the program has begun, and waits forever if the program was stopped first."""
-MOMENT_SECONDS = 0.02
 REQUEST_SECONDS = 2.0
 """The longest wait, in seconds, for a client's order or request to end, which clients send at once."""
 
@@ -123,7 +122,7 @@ class WarmSupervisor(Supervisor):
                 return False
             if time.monotonic() > again_at:
                 self.signal_group(signal.SIGCONT)
-                time.sleep(MOMENT_SECONDS)
+                time.sleep(0.02)
                 self.signal_group(signal.SIGSTOP)
                 again_at = time.monotonic() + AGAIN_SECONDS
             time.sleep(LOOK_SECONDS)
