@@ -227,7 +227,7 @@ class Homes:
 def hide_keys_of(adapter: Adapter, machine: Machine) -> None:
     """Mask the keys that a CLI's files of its logins and settings hold now."""
     facts = adapter.capabilities
-    for file in (*facts.logins, *facts.settings):
-        path = locate(adapter, machine, file.name)
+    for name in (*(file.name for file in facts.logins), *(file.name for file in facts.settings)):
+        path = locate(adapter, machine, name)
         content = read_if_possible(path)
-        hide_of(str(path), keys_in(read_document(file.name, content) if content is not None else None))
+        hide_of(str(path), keys_in(read_document(name, content) if content is not None else None))
