@@ -85,11 +85,11 @@ def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
     """
     if (state.workspaces / order_id).exists():
         return order_id
-    marks = [
-        (mark.started_at, lane)
-        for lane in lanes_of(state, order_id)
-        if (mark := _last(state, lane, order_id, now=now)) is not None
-    ]
+    marks = []
+    for lane in lanes_of(state, order_id):
+        in_order = sorted((mark for _, mark in _marks(state, lane)), key=lambda mark: mark.serial)
+        own = [mark for mark in (in_order[-1:] if now else in_order) if mark.key.workflow_id == order_id]
+        marks += [(mark.started_at, lane) for mark in own[-1:]]
     return max(marks)[1] if marks else order_id
 
 
@@ -120,14 +120,6 @@ def _agent_run(run: Run) -> AgentRun:
         folder=str(run.folder),
         refused_hosts=tuple(scrub(name) for name in refused_hosts(run)[:MOST_REFUSED]),
     )
-
-
-def _last(state: StateDir, lane: str, order_id: str, *, now: bool) -> _Mark | None:
-    """Return a work order's last run in a lane, or `None`. With `now`, the run must be the lane's last run."""
-    marks = sorted((mark for _, mark in _marks(state, lane)), key=lambda mark: mark.serial)
-    if now:
-        marks = marks[-1:]
-    return next((mark for mark in reversed(marks) if mark.key.workflow_id == order_id), None)
 
 
 def _marks(state: StateDir, place_id: str) -> Iterator[tuple[Path, _Mark]]:

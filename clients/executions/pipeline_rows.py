@@ -63,7 +63,10 @@ def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError |
 
 
 def row_of_view(view: PipelineView) -> PipelineRow:
-    """Return a pipeline's row in a list."""
+    """Return a pipeline's row in a list, with its error, or else the error of its first failed issue."""
+    failed = next((issue for issue in view.issues if issue.status is IssueStatus.FAILED and issue.error), None)
+    reason = f"{failed.title or failed.issue_id}: {failed.error.message}" if failed and failed.error else ""
+    reason = view.error.message if view.error is not None else reason
     return PipelineRow(
         id=view.id,
         repository=view.repository,
@@ -71,16 +74,8 @@ def row_of_view(view: PipelineView) -> PipelineRow:
         created_at=view.created_at,
         closed_at=view.closed_at,
         counts=counts_of(view),
-        reason=_reason_of(view)[:500],
+        reason=reason[:500],
     )
-
-
-def _reason_of(view: PipelineView) -> str:
-    """Return the error of a pipeline, or else the error of its first failed issue."""
-    if view.error is not None:
-        return view.error.message
-    failed = next((issue for issue in view.issues if issue.status is IssueStatus.FAILED and issue.error), None)
-    return f"{failed.title or failed.issue_id}: {failed.error.message}" if failed and failed.error else ""
 
 
 def counts_of(view: PipelineView) -> dict[IssueStatus, int]:

@@ -146,7 +146,10 @@ async def _cause(
         return _UNSEALED
     build = row.raw_description.workflow_execution_info.versioning_info.deployment_version.build_id
     error = await client.data_converter.decode_failure(attributes.failure)
-    if (lack := _lack_of_key(error)) is not None:
+    lack: BaseException | None = error
+    while lack is not None and getattr(lack, "type", None) not in _LACKS_KEY:
+        lack = lack.__cause__
+    if lack is not None:
         return f"Its workflow task fails: {_words_of(lack)}."
     words = _words_of(error)
     if attributes.cause == WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR:
@@ -158,13 +161,6 @@ async def _cause(
         return f"The namespace lacks search attributes: {words}. Add them with `septet worker --register`."
     fixes = "Install a release that fixes this, and restart the worker"
     return f"Its workflow task fails: {words}. {fixes}; on a shared server, then run `septet promote`."
-
-
-def _lack_of_key(error: BaseException | None) -> BaseException | None:
-    """From a failure and its causes, return the error that reports a missing key; `None` without such an error."""
-    while error is not None and getattr(error, "type", None) not in _LACKS_KEY:
-        error = error.__cause__
-    return error
 
 
 def _words_of(error: BaseException) -> str:

@@ -126,7 +126,11 @@ def answer_errors(app: FastAPI) -> None:
         status, headers = HTTPStatus(error.status_code), error.headers
         detail = str(error.detail)
         if status is HTTPStatus.METHOD_NOT_ALLOWED:
-            allowed = ", ".join(_allowed_methods(request)) or (headers or {}).get("Allow", "")
+            # The router itself names the methods of one route, and a path may have several routes.
+            paths: Mapping[str, Mapping[str, Any]] = request.app.openapi()["paths"]
+            matches = [paths[path] for path in paths if compile_path(path)[0].match(request.url.path)]
+            methods = sorted({method.upper() for match in matches for method in match})
+            allowed = ", ".join(methods) or (headers or {}).get("Allow", "")
             headers, detail = {"Allow": allowed}, f"{request.url.path} takes {allowed}."
         return problem(status, status.phrase.title().replace(" ", ""), detail, _LOOK_AT_OPENAPI, headers=headers)
 
@@ -155,10 +159,3 @@ def _message(detail: Mapping[str, Any], fields: Iterable[str]) -> str:
     if where == "body":
         return place_and_reason({**detail, "loc": inner}, fields, within="the body")
     return f"{where} parameter {place_and_reason({**detail, 'loc': inner})}"
-
-
-def _allowed_methods(request: Request) -> list[str]:
-    """Return the methods that a path takes in all its routes; the router itself names the methods of one route."""
-    paths: Mapping[str, Mapping[str, Any]] = request.app.openapi()["paths"]
-    matches = [methods for path, methods in paths.items() if compile_path(path)[0].match(request.url.path)]
-    return sorted({method.upper() for methods in matches for method in methods})

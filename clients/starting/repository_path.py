@@ -42,7 +42,8 @@ def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryRefer
     address, sign, number = text.partition("#")
     if sign and "://" in address and number.isascii() and number.isdigit() and int(number):
         return RepositoryReference(address, int(number))
-    return RepositoryReference(_absolute(folder, text))
+    is_address = "://" in text or (":" in text and not text.startswith((".", "/", "~")))
+    return RepositoryReference(text if is_address else os.path.normpath(folder / Path(text).expanduser()))
 
 
 def issue_number(text: str) -> int | None:
@@ -93,12 +94,6 @@ def repository_here(how: str) -> str:
 def is_repository(path: Path) -> bool:
     """Return whether a folder is a checkout, or a bare repository."""
     return (path / ".git").exists() or all((path / part).exists() for part in ("HEAD", "objects", "refs"))
-
-
-def _absolute(folder: Path, text: str) -> str:
-    is_path = text.startswith((".", "/", "~"))
-    looks_like_address = "://" in text or (":" in text and not is_path)
-    return text if looks_like_address else os.path.normpath(folder / Path(text).expanduser())
 
 
 def _is_folder(folder: Path, text: str) -> bool:

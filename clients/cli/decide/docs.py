@@ -39,15 +39,14 @@ def _show_page(name: str) -> CommandReply:
         did_you_mean = f"Did you mean {near[0]}? " if near else ""
         raise NotFoundError(f"There is no page {name}.", remedy=f"{did_you_mean}`septet docs` lists the pages.")
     text = path.read_text(encoding="utf-8")
-    return CommandReply({"page": {"name": name, "title": _title(text), "text": text}}, lambda: _print(text))
 
+    def show() -> None:
+        if sys.stdout.isatty():
+            load("clients.cli.terminal.documents:show_document")(text)  # a pipe does not need the renderer
+        else:
+            sys.stdout.write(text)
 
-def _print(text: str) -> None:
-    """Print a page through the person's pager on a terminal, or unchanged in a pipe."""
-    if sys.stdout.isatty():
-        load("clients.cli.terminal.documents:show_document")(text)  # a pipe does not need the renderer
-    else:
-        sys.stdout.write(text)
+    return CommandReply({"page": {"name": name, "title": _title(text), "text": text}}, show)
 
 
 def _title(text: str) -> str:

@@ -167,10 +167,6 @@ class LiveView:
         """Create the watch, without a read."""
         self._looks = self.operations.reading.watch(self.order_id, patience=PATIENCE).looks()
 
-    def begin(self) -> None:
-        """Start the first read in the background, while the caller shows something else."""
-        self._upcoming()
-
     async def follow(self) -> WatchReply:
         """Show the work order until it is closed, and return it.
 
@@ -218,7 +214,7 @@ class LiveView:
         plan = look.task.plan_sha256
         try:
             while look.task.waits_for_a_decision and look.task.plan_sha256 == plan:
-                upcoming = self._upcoming()
+                upcoming = self.upcoming()
                 await asyncio.wait({answer, upcoming}, return_when=asyncio.FIRST_COMPLETED)
                 if answer.done() and not await answer:
                     raise stopped_waiting(self.order_id, asks=True)
@@ -242,13 +238,14 @@ class LiveView:
                 self.out.print(line, soft_wrap=True, markup=False)
         return look
 
-    def _upcoming(self) -> "asyncio.Task[WatchReply]":
+    def upcoming(self) -> "asyncio.Task[WatchReply]":
+        """Return the read of the next reply, which begins now in the background unless it has begun."""
         if self._next is None:
             self._next = asyncio.ensure_future(anext(self._looks))
         return self._next
 
     async def _look(self) -> WatchReply:
-        upcoming = self._upcoming()
+        upcoming = self.upcoming()
         try:
             return await asyncio.shield(upcoming)
         finally:

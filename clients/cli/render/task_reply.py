@@ -94,7 +94,7 @@ async def show_new_order(
         await _show_notes(out, estimate, notice)
         return CommandReply(show=lambda: show_start_commands(out, task))
     view = LiveView(operations, task.id, asks=sys.stdin.isatty(), out=out)
-    view.begin()
+    view.upcoming()
     await _show_notes(out, estimate, notice)
     return await _reply_after(view)
 
