@@ -61,19 +61,6 @@ def test_a_python_in_a_home_brings_its_packages_and_nothing_else_of_the_home(pla
     assert {each.path for each in needs.bindings(())} == {program, python, packages}
 
 
-def test_a_python_of_its_own_in_a_home_is_brought_whole(tmp_path: Path) -> None:
-    """A Python of uv or pyenv is bound as a whole, and a link to it in `~/.local/bin` is made again."""
-    base = tmp_path / "home" / ".local/share/uv/python/cpython-3.12"
-    python, link = executable(base / "bin" / "python3.12"), tmp_path / "home/.local/bin/python3"
-    (base / "lib" / "python3.12").mkdir(parents=True)
-    link.parent.mkdir()
-    link.symlink_to(python)
-    needs = Needs(os.defpath, tmp_path / "home")
-    needs.add_program(link)
-    assert needs.bindings(()) == (Binding(base),)
-    assert needs.made_links(()) == (Link(link, str(python)),)
-
-
 def test_a_script_brings_the_interpreter_that_its_first_line_names(tmp_path: Path) -> None:
     """The first line names the interpreter by `env` and the worker's PATH."""
     interpreter = executable(tmp_path / "tools" / "interpreter")

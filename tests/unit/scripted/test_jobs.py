@@ -107,19 +107,6 @@ def test_an_issue_that_it_can_do_nothing_for_is_not_called_done(
     assert ran.tools() == []
 
 
-def test_an_issue_that_spells_nothing_out_leaves_a_note_under_a_scenario(agent: ScriptedAgent) -> None:
-    """Under a scenario an issue without a change leaves a note that is named after the issue."""
-    first = implement(agent, {"number": 1, "title": "Mend the sum", "body": "Please."}, {})
-    second = implement(agent, {"number": 2, "title": "Make it faster", "body": "Please."}, {})
-    notes = sorted(path.name for path in (agent.folder / "docs" / "changes").iterdir())
-    assert notes == ["issue-1-wo-7-mend-the-sum.md", "issue-2-wo-7-make-it-faster.md"]
-    text = (agent.folder / "docs" / "changes" / notes[0]).read_text()
-    assert text.startswith("# Fixed: Mend the sum\n\nAsked for in `specs/")
-    assert "- No code was changed." in text
-    assert first.tools() == ["Write", "Edit"]
-    assert first.answer["summary"] != second.answer["summary"]
-
-
 @pytest.mark.parametrize("path", ["../outside.txt", ".git/config"])
 def test_a_change_outside_the_worktree_is_not_made(agent: ScriptedAgent, path: str) -> None:
     """The agent changes no file outside its folder and none of git's own files."""

@@ -4,7 +4,6 @@ import json
 import uuid
 from typing import Any
 
-import pytest
 from fakes.scripted_agent import ScriptedAgent
 
 MANY = ("--input-format", "stream-json", "--replay-user-messages")
@@ -40,11 +39,3 @@ def test_each_message_is_a_turn_of_one_session(agent: ScriptedAgent) -> None:
     ]
     assert own == [0.25 * first["num_turns"], 0.25 * second["num_turns"]]
     assert second["total_cost_usd"] == sum(own)
-
-
-@pytest.mark.parametrize(("line", "words"), [("no JSON\n", "Error parsing"), ("[]\n", "to be an object")])
-def test_a_line_that_is_no_message_ends_it(agent: ScriptedAgent, line: str, words: str) -> None:
-    """A line that is no message ends the agent with exit code 1, after the results of earlier turns."""
-    ran = agent.run(message(CLASSIFY) + line, *MANY)
-    assert (ran.code, len(results(ran.events))) == (1, 1)
-    assert words in ran.stderr

@@ -1,6 +1,5 @@
 """The failures that a scenario can cause, and the arguments that claude refuses."""
 
-import io
 import json
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import pytest
 from fakes.scripted_agent import ScriptedAgent
 
 from septet.agents.scripted.arguments import RefusalError, parse
-from septet.agents.scripted.program import Program
 from septet.agents.scripted.scenario import Script, load_scenario
 
 CLASSIFY = '# classify_issue\n\n<issue>\n{"title": "Add a switch"}\n</issue>\n'
@@ -98,10 +96,3 @@ def test_a_refusal_is_one_line_on_stderr_and_nothing_on_stdout(agent: ScriptedAg
     """A refusal is one line on stderr with exit code 1, as claude's is, and stdout stays empty."""
     ran = agent.run("x", "--no-such-flag")
     assert (ran.code, ran.events, ran.stderr) == (1, [], "error: unknown option '--no-such-flag'\n")
-
-
-def test_the_version_is_asked_for_without_a_prompt() -> None:
-    """`--version` prints one line and needs no prompt."""
-    out = io.BytesIO()
-    assert Program({}, io.BytesIO(), out, io.StringIO()).start(["--version"]) == 0
-    assert out.getvalue().decode().endswith("(Septet scripted agent)\n")
