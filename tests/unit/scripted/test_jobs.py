@@ -21,19 +21,13 @@ SPELLED_OUT = "It is off by one.\n\nIn `src/a.py`, `x < 3`\nshould be `x <= 3`."
 NOTHING_YET = Progress()
 
 
-def ask(
-    agent: ScriptedAgent,
-    step: Step,
-    issue: dict[str, Any],
-    progress: Progress = NOTHING_YET,
-    scenario: dict[str, Any] | None = None,
-) -> Ran:
+def ask(agent: ScriptedAgent, step: Step, issue: dict[str, Any], progress: Progress = NOTHING_YET) -> Ran:
     """Run a step with its built-in command."""
     about = {"issue_number": str(issue.get("number", "")), "issue_title": issue["title"]}
     workspace = WORKSPACE.model_copy(update={**about, "path": str(agent.folder), "work_order_id": "wo-7"})
     command = load(step, progress.issue_class or IssueClass.BUG, lambda _path: None)
     filled = prompt(command, values(step, workspace, progress, issue))
-    return agent.run(filled, scenario="" if scenario is None else scenario)
+    return agent.run(filled)
 
 
 def put(agent: ScriptedAgent, path: str, content: str) -> Path:
@@ -62,11 +56,11 @@ def test_a_plan_is_a_file_that_names_what_the_issue_speaks_of(agent: ScriptedAge
     assert ran.tools() == ["Write"]
 
 
-def implement(agent: ScriptedAgent, issue: dict[str, Any], scenario: dict[str, Any] | None = None) -> Ran:
+def implement(agent: ScriptedAgent, issue: dict[str, Any]) -> Ran:
     """Plan and implement an issue."""
     progress = Progress(issue_class=IssueClass.BUG)
     plan = ask(agent, Step.BUILD_PLAN, issue, progress).answer["plan_path"]
-    return ask(agent, Step.IMPLEMENT_PLAN, issue, progress.model_copy(update={"plan_path": plan}), scenario)
+    return ask(agent, Step.IMPLEMENT_PLAN, issue, progress.model_copy(update={"plan_path": plan}))
 
 
 def test_a_change_that_is_spelled_out_is_made_and_told(agent: ScriptedAgent) -> None:
