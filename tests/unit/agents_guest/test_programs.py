@@ -84,3 +84,16 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     assert needs_of(tmp_path / "a").trace(tmp_path / "a") in {tmp_path / "a", tmp_path / "b"}
+
+
+def test_a_python_of_its_own_in_a_home_is_brought_whole(tmp_path: Path) -> None:
+    """A Python of uv or pyenv is bound as a whole, and a link to it in `~/.local/bin` is made again."""
+    base = tmp_path / "home" / ".local/share/uv/python/cpython-3.12"
+    python, link = executable(base / "bin" / "python3.12"), tmp_path / "home/.local/bin/python3"
+    (base / "lib" / "python3.12").mkdir(parents=True)
+    link.parent.mkdir()
+    link.symlink_to(python)
+    needs = Needs(os.defpath, tmp_path / "home")
+    needs.add_program(link)
+    assert needs.bindings(()) == (Binding(base),)
+    assert needs.made_links(()) == (Link(link, str(python)),)

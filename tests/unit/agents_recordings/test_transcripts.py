@@ -168,3 +168,11 @@ def test_events_of_a_command_are_read_as_events() -> None:
     assert events.feed(stream[:20]) == []
     assert events.feed(stream[20:]) == [TranscriptEntry("text", "hello"), TranscriptEntry("result", "/bug")]
     assert events.finish() == []
+
+
+def test_gemini_pieces_are_joined() -> None:
+    """Pieces of one message are one text, which appears at the message's end."""
+    transcript = adapter_for("gemini").transcript()
+    piece = {"type": "message", "role": "assistant", "delta": True}
+    assert transcript.feed(lines(piece | {"content": text} for text in ("/fea", "ture"))) == []
+    assert transcript.finish() == [TranscriptEntry("text", "/feature")]
