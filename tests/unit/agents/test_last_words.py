@@ -138,3 +138,9 @@ def test_an_object_of_a_tool_after_events_is_no_other_dialect() -> None:
     """An unknown object after a session's events is no event of another dialect."""
     outcome = ended("codex", GOOD, stdout='{"type":"thread.started","thread_id":"s"}\n{"a":1}\n')
     assert (outcome.ended, outcome.kind) == ("no_result", "no_result_event")
+
+
+def test_a_wall_limit_names_the_setting_that_moves_it() -> None:
+    """The remedy of a reached wall limit names the setting."""
+    outcome = ended("claude", ExitRecord(cause="wall_limit"), stdout=SESSION["claude"])
+    assert "wall_seconds" in told("claude", outcome).remedy
