@@ -1,25 +1,16 @@
 """Preparation of a round on a pull request."""
 
 import asyncio
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from fakes.lock_holders import held_elsewhere
 from fakes.step_lab import StepLab
 from fakes.waiting import wait_until
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step
 from septet.contracts.rework import Rework
-
-_HOLDS = """
-import fcntl, sys, time
-file = open(sys.argv[1], "a")
-fcntl.flock(file, fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(10)
-"""
 
 
 async def test_a_worker_that_waits_for_another_ones_attempt_goes_on_beside_it(lab: StepLab) -> None:
@@ -28,15 +19,10 @@ async def test_a_worker_that_waits_for_another_ones_attempt_goes_on_beside_it(la
     attempts = lab.parts.host.state.runs / "wo-1" / "attempts.jsonl"
     attempts.parent.mkdir()
     call = lab.call(Step.IMPLEMENT_PLAN, rework=Rework(round=1, url="file:///nowhere.git/pull/1"))
-    with subprocess.Popen([sys.executable, "-c", _HOLDS, str(attempts)], stdout=subprocess.PIPE) as holder:
-        try:
-            assert holder.stdout is not None
-            await asyncio.to_thread(holder.stdout.readline)
-            preparing = asyncio.create_task(lab.prepare_rework(call))
-            await wait_until(lambda: _is_waited_for(attempts))
-            assert holder.poll() is None
-        finally:
-            holder.kill()  # the kill frees its lock
+    with held_elsewhere(attempts) as holder:
+        preparing = asyncio.create_task(lab.prepare_rework(call))
+        await wait_until(lambda: _is_waited_for(attempts))
+        assert holder.poll() is None
     with pytest.raises(ApplicationError, match="cannot follow pull requests"):
         await preparing
 

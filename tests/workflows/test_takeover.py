@@ -2,8 +2,6 @@
 
 import asyncio
 import signal
-import subprocess
-import sys
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -13,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from fakes.lock_holders import held_elsewhere
 from fakes.waiting import wait_until
 from temporalio import activity, workflow
 from temporalio.api.common.v1 import WorkflowExecution
@@ -30,13 +29,6 @@ from workers.recovery.tokens import HeldToken, TokenFiles, read_token, running_a
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.law]
 
 _UNKNOWN = HeldToken(b"of another server", RunKey("wo-1", "run-1", "step-1"), 1, 0.0)
-_HOLDS = """
-import fcntl, sys, time
-file = open(sys.argv[1])
-fcntl.flock(file, fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(600)
-"""
 
 
 @workflow.defn(name="OneStep", sandboxed=False)
@@ -259,19 +251,13 @@ async def test_a_reset_is_heeded_where_the_workspace_is_not_named_like_the_workf
 async def test_a_stopped_worker_keeps_nothing(client: Client, tmp_path: Path) -> None:
     """A successor takes over the activity of a stopped process after the given time, and none of a running process."""
     async with orphaned(client, tmp_path) as orphan:
-        argv = [sys.executable, "-c", _HOLDS, str(orphan.token())]
-        with subprocess.Popen(argv, stdout=subprocess.PIPE) as holder:
-            try:
-                assert holder.stdout is not None
-                await asyncio.to_thread(holder.stdout.readline)
-                assert await orphan.successor.look() == 0
-                holder.send_signal(signal.SIGSTOP)
-                await wait_until(lambda: _state(holder.pid) == "T")
-                patient = Successor(client, orphan.tokens, orphan.runs, stopped_seconds=600)
-                assert await patient.look() == 0
-                assert await orphan.successor.look() == 1
-            finally:
-                holder.kill()
+        with held_elsewhere(orphan.token()) as holder:
+            assert await orphan.successor.look() == 0
+            holder.send_signal(signal.SIGSTOP)
+            await wait_until(lambda: _state(holder.pid) == "T")
+            patient = Successor(client, orphan.tokens, orphan.runs, stopped_seconds=600)
+            assert await patient.look() == 0
+            assert await orphan.successor.look() == 1
         assert orphan.handle is not None
         assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
 

@@ -2,7 +2,6 @@ import os
 import signal
 import stat
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from fakes.lock_holders import held_elsewhere
 from fakes.small_disk import small_disk
 
 from septet.errors import HaltedError, LockHeldError
@@ -52,24 +52,11 @@ def test_a_wait_for_a_lock_can_be_halted(tmp_path: Path) -> None:
     os.close(held)
 
 
-HOLDS = """
-import fcntl, sys, time
-file = open(sys.argv[1], "w")
-fcntl.flock(file, fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(600)
-"""
-
-
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """Run another process that holds the lock."""
-    argv = [sys.executable, "-c", HOLDS, str(tmp_path / "lock")]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"held\n"
+    with held_elsewhere(tmp_path / "lock") as process:
         yield process
-        process.kill()
 
 
 @pytest.mark.needs("Linux")
