@@ -268,10 +268,7 @@ async def test_one_that_ends_with_its_plan_is_continued_by_a_retry(client: Clien
     assert doubles.names().count("build_plan") == 1
 
 
-@pytest.mark.parametrize(("priority", "effort", "key"), [(5, 1, 2), (3, 3, 3), (1, 5, 4)])
-async def test_steps_carry_their_priority(
-    client: Client, doubles: Doubles, priority: int, effort: int, key: int
-) -> None:
+async def test_steps_carry_their_priority(client: Client, doubles: Doubles) -> None:
     """Activities of a step carry a priority key from the score, and a fairness key with the project."""
     given = []
 
@@ -280,10 +277,9 @@ async def test_steps_carry_their_priority(
         return done(call)
 
     doubles.steps[Step.BUILD_PLAN] = [looks]
-    async with work_order(client, doubles, priority=priority, effort=effort, project="app") as handle:
+    async with work_order(client, doubles, priority=5, effort=1, project="app") as handle:
         await result_of(handle)
-    assert [(found.priority_key, found.fairness_key) for found in given] == [(key, "app/2")]
-    assert [found.fairness_weight for found in given] == [3.0]
+    assert [(each.priority_key, each.fairness_key, each.fairness_weight) for each in given] == [(2, "app/2", 3.0)]
 
 
 def uncached(client: Client, doubles: Doubles) -> Worker:
