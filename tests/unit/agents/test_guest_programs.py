@@ -35,7 +35,7 @@ class Desk:
     @property
     def env(self) -> dict[str, str]:
         """The environment of guests."""
-        folders = (self.home / ".pyenv" / "shims", self.home / ".local" / "bin", self.home / "bin")
+        folders = (self.home / ".local" / "bin", self.home / "bin")
         return {"PATH": f"{os.pathsep.join(map(str, folders))}:{os.defpath}", "HOME": str(self.home)}
 
     def missing(self, *names: str, sandbox: Sandbox | None = None) -> list[tuple[str, str]]:
@@ -96,24 +96,3 @@ def test_a_program_that_is_nowhere_is_told_without_a_setting(desk: Desk) -> None
         (_, first), (_, second) = desk.missing("no-such-program", "/no/such/program", sandbox=sandbox)
         assert "GUEST_PATHS" not in first + second
     assert desk.missing("mytool", sandbox=Sandbox()) == []
-
-
-@pytest.mark.needs("bubblewrap")
-def test_a_virtual_environment_of_a_users_python_works_in_the_guest(desk: Desk) -> None:
-    """The interpreter is a link into pyenv's folder, which guests see because PATH names pyenv's shims."""
-    version = desk.home / ".pyenv" / "versions" / "3.99.1"
-    write_program(
-        version / "bin" / "python3.99", '#!/bin/sh\ncat "$(dirname "$(readlink -f "$0")")/../lib/words"\n'
-    )
-    (version / "lib").mkdir()
-    (version / "lib" / "words").write_text("of its library\n", encoding="utf-8")
-    (version / "pip.conf").write_text("a login\n", encoding="utf-8")
-    write_program(
-        desk.home / ".pyenv" / "shims" / "python3.99", f'#!/bin/sh\nexec {version}/bin/python3.99 "$@"\n'
-    )
-    (desk.workspace / ".venv" / "bin").mkdir(parents=True)
-    (desk.workspace / ".venv" / "bin" / "python").symlink_to(version / "bin" / "python3.99")
-    assert desk.missing("python3.99") == []
-    assert desk.run(".venv/bin/python") == "of its library\n"
-    assert desk.run("python3.99") == "of its library\n"
-    assert "No such file" in desk.run("sh", "-c", f"cat {version}/pip.conf")

@@ -106,15 +106,6 @@ def test_an_agents_words_move_no_cursor(tmp_path: Path) -> None:
     assert logs(tmp_path, "--raw") == run.stdout.read_bytes()
 
 
-def test_agent_that_is_no_more_is_still_raw(tmp_path: Path) -> None:
-    """A run of an unknown agent has no entries, and --raw prints its bytes."""
-    run = run_of("of-old", tmp_path)
-    run.stdout.write_bytes(b"words")
-    run.put("exit.json", b'{"cause": "exited", "exit_code": 0}')
-    assert entries(tmp_path) == []
-    assert logs(tmp_path, "--raw") == b"words"
-
-
 def test_what_was_asked_of_the_network_is_shown_without_a_server(tmp_path: Path) -> None:
     """Connections of set-up, runs and checks are shown with masked keys; a cut line is left out."""
     run = run_of("codex", tmp_path)
