@@ -48,12 +48,6 @@ def test_guests_get_groups_beside_the_workers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("own", "changed", "content", "why"),
     [
-        (
-            "/a/worker",
-            "proc/self/mounts",
-            "tmpfs /tmp tmpfs rw 0 0\n",
-            "no control groups of version 2 are mounted",
-        ),
         ("/a/worker", "proc/self/cgroup", "0::/../a/worker\n", "no control groups of version 2 are mounted"),
         ("/a/worker", "proc/self/cgroup", "0::/\n", "Septet is in the topmost group that it sees"),
         ("/a/worker", "sys/fs/cgroup/a/cgroup.controllers", "cpu pids", "the group /a has no control of memory"),

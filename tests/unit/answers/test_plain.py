@@ -72,6 +72,7 @@ BRANCHES = {
 NO_BRANCHES = [
     "",
     "Done.",
+    "main",
     "N/A",
     "and/or",
     "Created branch `x` successfully.",
