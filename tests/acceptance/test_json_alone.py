@@ -63,13 +63,15 @@ def _is_an_answer(value: dict[str, Any]) -> bool:
 
 OF_EACH_KIND: Final = {("show",), ("run",), ("doctor",), ("rescue", "list"), *((name,) for name in SERVES)}
 """A command of each kind: the server first, git, this machine, and all that serve; the others run before a release."""
-PATHS: Final = [
-    pytest.param(path, marks=[] if path in OF_EACH_KIND else [pytest.mark.release]) for path in COMMANDS
-]
-each_command = pytest.mark.parametrize("path", PATHS, ids=" ".join)
 
 
-@each_command
+def each_of(paths: list[tuple[str, ...]]) -> pytest.MarkDecorator:
+    """Return the parameters of a test of these commands."""
+    marked = [pytest.param(path, marks=[] if path in OF_EACH_KIND else [pytest.mark.release]) for path in paths]
+    return pytest.mark.parametrize("path", marked, ids=" ".join)
+
+
+@each_of(COMMANDS)
 def test_where_nobody_answers_and_git_talks_stdout_is_one_object(path: tuple[str, ...], tmp_path: Path) -> None:
     """Without a server, with a broken `.gitconfig`, warnings of git and traces, stdout is one object."""
     septet = _machine(tmp_path, NOBODY, on_stdout=True)
@@ -83,7 +85,7 @@ def test_where_nobody_answers_and_git_talks_stdout_is_one_object(path: tuple[str
 
 
 @pytest.mark.release
-@each_command
+@each_of(COMMANDS)
 def test_an_argument_that_is_no_utf8_is_answered_in_utf8(path: tuple[str, ...], tmp_path: Path) -> None:
     """File names may have any bytes; an answer that names them is still JSON, and so is an answer about an option."""
     septet = _machine(tmp_path, NOBODY, on_stdout=False)
@@ -93,7 +95,7 @@ def test_an_argument_that_is_no_utf8_is_answered_in_utf8(path: tuple[str, ...], 
     assert _is_an_answer(septet(*argv, cwd=tmp_path).json)
 
 
-@pytest.mark.parametrize("path", [each for each in PATHS if str(each.values[0][0]) not in SERVES], ids=" ".join)
+@each_of([each for each in COMMANDS if each[0] not in SERVES])
 def test_with_a_server_that_knows_nothing_of_it_stdout_is_one_object(
     path: tuple[str, ...], tmp_path: Path, served: Septet, origin: Origin
 ) -> None:
