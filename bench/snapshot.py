@@ -14,8 +14,7 @@ from septet.git.engine.place import Place
 from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import prepare
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
+from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.settings import MIB, Settings
 from septet.state import StateDir
 

@@ -68,7 +68,7 @@ def _set_the_scene(septet: "Septet") -> None:
     from fakes.waiting import until
 
     from septet.forges.local.forge import LocalForge
-    from septet.sample.repository import make_sample
+    from septet.sample import make_sample
 
     env = septet.env
     shop = make_sample(septet.root / "sample", lambda at, *text: LocalForge(at, env).add_issue(*text).number, env)

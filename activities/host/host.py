@@ -35,7 +35,7 @@ from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
 from septet.git.engine.address import Address, parse_address
 from septet.git.engine.place import Place
-from septet.git.workspace.record import find_place
+from septet.git.workspace.workspace import find_place
 from septet.settings import MIB, Settings
 from septet.state import StateDir
 from septet.system.threads import Beside, ThreadPools

@@ -18,7 +18,7 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.vault.vault import vault_at
-from septet.git.workspace.record import record_of
+from septet.git.workspace.workspace import record_of
 
 _SESSION: Final = "session"
 

@@ -7,13 +7,11 @@ from typing import Final
 from activities.host.claims import AnyClaim
 from activities.host.host import Host
 from septet.contracts.steps import StepCall
-from septet.git.commits.commit import with_trailer
-from septet.git.commits.messages import clean_messages
+from septet.git.commits.commit import clean_messages, with_trailer
 from septet.git.engine.address import parse_address
-from septet.git.engine.identity import identity
+from septet.git.engine.configuration import identity
 from septet.git.worktree.view import view_git
-from septet.keys.patches import NAME, AddedLine
-from septet.keys.scanner import KeyScanner
+from septet.keys.scanner import NAME, AddedLine, KeyScanner
 from septet.outgoing.text import Outgoing
 from septet.system.masking import MASK, mask
 

@@ -25,8 +25,7 @@ from septet.git.engine.place import Place
 from septet.git.evidence.added_lines import CommitPatch, committed_patches
 from septet.git.evidence.worker_keys import FindingsError
 from septet.system.durable import read_model, write_durably
-from septet.system.invisible import escape_invisible
-from septet.system.text import cut, name_some
+from septet.system.text import cut, escape_invisible, name_some
 
 MOST_BYTES: Final = 256 * 1024
 """The most bytes of texts and patches together: a model has to hold and heed all of them."""

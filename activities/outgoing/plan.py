@@ -11,7 +11,7 @@ from septet.git.engine.place import Place
 from septet.git.evidence.evidence import is_in_commit, plan_file
 from septet.git.evidence.setup_changes import exclude_files
 from septet.outgoing.text import Outgoing
-from septet.system.invisible import find_invisible
+from septet.system.text import find_invisible
 
 _LIMIT_BYTES: Final = 1024 * 1024
 """The most bytes of a plan: `septet plan` shows no more."""

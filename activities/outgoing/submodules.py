@@ -6,8 +6,14 @@ from activities.host.claims import AnyClaim
 from activities.host.host import Host
 from septet.errors import EvidenceError, ForgeError, GitError, NotFoundError
 from septet.git.engine.remote import Remote
-from septet.git.evidence.edits_inside import edits_inside, has_submodules
-from septet.git.evidence.submodules import MovedSubmodule, has_commit, moved_submodules, origin_of
+from septet.git.evidence.submodules import (
+    MovedSubmodule,
+    edits_inside,
+    has_commit,
+    has_submodules,
+    moved_submodules,
+    origin_of,
+)
 from septet.git.vault.vault import find, vault_at
 from septet.system.text import cut, name_some
 

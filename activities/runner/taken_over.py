@@ -26,9 +26,9 @@ from septet.forges.forge import Forge
 from septet.forges.opening import own_pull_request
 from septet.forges.values import PullRequest, ended_one
 from septet.git.commits.branches import create_branch
-from septet.git.commits.own_pushes import is_own_push, note_push, pushed_branches
+from septet.git.commits.push import is_own_push, note_push, pushed_branches
 from septet.git.commits.rework_tree import fetch_tips, go_to, is_clean
-from septet.git.engine.identity import identity
+from septet.git.engine.configuration import identity
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import contains, gather
 from septet.git.worktree.dot_git import read_head

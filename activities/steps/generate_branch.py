@@ -16,7 +16,7 @@ from septet.errors import EvidenceError, GitError
 from septet.forges.opening import own_pull_request
 from septet.forges.values import ended_one
 from septet.git.commits.branches import branches_of, create_branch, free_name, remote_branches, usable_name
-from septet.git.commits.own_pushes import is_own_push
+from septet.git.commits.push import is_own_push
 from septet.git.engine.remote import RemoteRefs
 from septet.system.masking import mask
 

@@ -37,7 +37,7 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.workspace.mirror import Base
-from septet.git.workspace.record import place_for
+from septet.git.workspace.workspace import place_for
 from septet.janitor.sweep import Sweep, until
 from septet.janitor.terms import Owner, SweepReport, Terms, combine_owners, distrust, pipeline_of
 from septet.repository_file import load_repository_settings

@@ -25,11 +25,10 @@ from septet.git.evidence.evidence import current_head
 from septet.git.evidence.setup_changes import OF_SETUP, exclude_files, refuse_changes, setup_changes
 from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.vault.vault import find, vault_at
-from septet.git.workspace.record import find_record
+from septet.git.workspace.workspace import find_record
 from septet.repository_settings import RepositorySettings
 from septet.system.durable import read_model, write_durably
-from septet.telemetry.metrics import PROXY_REFUSALS
-from septet.telemetry.recorder import RECORDER
+from septet.telemetry.metrics import PROXY_REFUSALS, RECORDER
 
 _FILE: Final = "setup.json"
 _STEP: Final = "setup"

@@ -28,7 +28,7 @@ from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import CommandError, IssueChangedError, RepositorySettingsError
 from septet.forges.choose import fork_for, refuse_without_key
 from septet.forges.forge import Forge
-from septet.git.commits.own_pushes import copy_pushes
+from septet.git.commits.push import copy_pushes
 from septet.git.engine.address import Address, parse_address
 from septet.git.engine.configuration import write_configuration
 from septet.git.engine.place import Place
@@ -37,8 +37,7 @@ from septet.git.snapshots.destroy import return_to
 from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed
 from septet.git.vault.vault import find, first_and_last, list_snapshots, prepare, vault_at
-from septet.git.workspace.record import OrderStart, copy_record, record_of
-from septet.git.workspace.workspace import open_workspace
+from septet.git.workspace.workspace import OrderStart, copy_record, open_workspace, record_of
 from septet.repository_file import load_repository_settings
 from septet.repository_settings import RepositorySettings
 

@@ -12,7 +12,7 @@ from clients.tool_calls import EDITS
 from septet.contracts.views import ChangedFile, DiffView, LogEntry, PlanView
 from septet.errors import SeptetError
 from septet.git.evidence.difference import difference
-from septet.git.workspace.record import find_place, find_record
+from septet.git.workspace.workspace import find_place, find_record
 from septet.git.worktree.inside import read_inside
 from septet.git.worktree.view import view_git
 from septet.state import StateDir

@@ -24,7 +24,7 @@ from septet.forges.choose import token_for
 from septet.git.engine.address import Address, parse_address
 from septet.git.engine.configuration import write_configuration
 from septet.git.engine.engine import Git
-from septet.git.engine.files_at import read_files_at
+from septet.git.engine.objects import read_files_at
 from septet.git.engine.remote import Remote
 from septet.git.workspace.mirror import Base, find_base, refresh_mirror
 from septet.repository_file import load_repository_settings

@@ -19,7 +19,7 @@ from septet.contracts.workspace import AgentAnswer, AgentQuestion
 from septet.errors import AgentMissingError, GitError, InvalidInputError, RepositorySettingsError
 from septet.git.engine.address import parse_address
 from septet.git.engine.engine import Git
-from septet.git.engine.files_at import read_files_at
+from septet.git.engine.objects import read_files_at
 from septet.git.workspace.mirror import find_base
 from workers.watching.announced_agents import AnnouncedAgents, announced_agents
 

@@ -32,8 +32,7 @@ from septet.costs.estimate import WHOLE, Question, WorkAhead, work_ahead
 from septet.errors import SeptetError
 from septet.forges.choose import forge_for
 from septet.forges.local.forge import LocalForge
-from septet.git.engine.address import parse_address
-from septet.git.engine.project import with_project
+from septet.git.engine.address import parse_address, with_project
 from septet.pipelines.issues import merge_issues, order_issues, read_issues
 from septet.settings import Settings
 from workers.watching.announced_agents import AnnouncedAgents

@@ -28,7 +28,7 @@ from septet.contracts.replies import TaskReply, TasksReply
 from septet.contracts.repository import without_credentials
 from septet.contracts.task import Move, Task, TaskError
 from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError, SealedError
-from septet.git.engine.project import with_project
+from septet.git.engine.address import with_project
 from septet.system.timestamps import timestamp
 from workflows.wire.search_attributes import start_attributes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from septet.git.engine.place import LOCK_SUFFIX
 from septet.git.snapshots.forget import remove_closed
-from septet.git.workspace.record import find_record
+from septet.git.workspace.workspace import find_record
 from septet.janitor.terms import SweptKind, Terms, is_over
 from septet.state import StateDir
 from septet.system.durable import DRAFTS

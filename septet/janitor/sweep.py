@@ -33,7 +33,7 @@ from septet.git.snapshots.forget import (
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import list_snapshots, owners, vault_at, vaults_in
 from septet.git.workspace.mirror import tidy_mirror
-from septet.git.workspace.record import find_record
+from septet.git.workspace.workspace import find_record
 from septet.janitor.leftovers import changed_at, folder_names, sweep_leftovers
 from septet.janitor.terms import FindOwner, Owner, SweepReport, SweptItem, SweptKind, Terms, is_over
 from septet.state import StateDir

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from septet.outgoing.pieces import Piece, pieces_of
-from septet.system.invisible import without_invisible
 from septet.system.masking import mask
-from septet.system.text import without_controls
+from septet.system.text import without_controls, without_invisible
 
 _MENTION: Final = re.compile(
     r"(?P<link>(?<!\\)\[(?P<words>[^\[\]\n]{0,1000})\](?P<to>\([^()\s]{0,2000}\)))"

@@ -1,7 +1,8 @@
 """Cut texts to a limit, on one line and without control characters; an ellipsis marks a cut."""
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 _ELLIPSIS: Final = "…"
@@ -56,3 +57,96 @@ def without_controls(text: str) -> str:
 def table_cell(text: str, limit: int = 80) -> str:
     """Return a text as a cell of a Markdown table: on one line, without `|` and backquotes."""
     return cut(" ".join(text.split()).replace("|", "¦").replace("`", "'"), limit)
+
+
+_INVISIBLE: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_JOINERS: Final = frozenset("\u200c\u200d")
+_STYLES: Final = frozenset("\ufe0e\ufe0f")
+"""The characters that request the sign before them to appear as text or as an emoji."""
+_SKIN: Final = range(0x1F3FB, 0x1F400)
+_MORE_SIGNS: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u2934\u2935\u3030")
+"""Signs with an emoji of their own that are not in Unicode's category of other symbols."""
+_ZWJ: Final = "\u200d"
+_DIRECTIONS: Final = frozenset("\u061c\u200e\u200f")
+_NEAR: Final = 16
+"""The longest distance, in characters, from a mark of direction to a letter that it serves."""
+_RIGHT_TO_LEFT: Final = frozenset({"R", "AL"})
+_WORD_BREAK: Final = "\u200b"
+_WITHOUT_SPACES: Final = (("\u0e01", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17b3"), ("\u17b6", "\u17ff"))
+_BOM: Final = "\ufeff"
+_FLAG: Final = re.compile(
+    "\U0001f3f4\U000e0067\U000e0062"
+    "(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
+"""The flags of England, Scotland and Wales, which are spelled with tags."""
+
+
+def without_invisible(text: str) -> str:
+    """Return a text without invisible characters, in linear time.
+
+    Joiners between emojis or letters of a script with joints stay, and so do characters that make an emoji of a
+    sign, or set the direction near a letter of a right-to-left script; each of them once.
+    """
+    return text if text.isascii() else _INVISIBLE.sub(_joint, text)
+
+
+def escape_invisible(text: str) -> str:
+    """Return a text with all invisible characters as escapes, in linear time."""
+    return (
+        text if text.isascii() else _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    )
+
+
+def find_invisible(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield line, column and character of invisible characters to remove, except a BOM at the beginning."""
+    if text.isascii():
+        return
+    line, line_begin, last, flag_end = 1, 0, 0, 0
+    for match in _INVISIBLE.finditer(text, int(text.startswith(_BOM))):
+        at = match.start()
+        if newlines := text.count("\n", last, at):
+            line, line_begin = line + newlines, text.rindex("\n", last, at) + 1
+        last = at
+        if flag := _FLAG.match(text, max(at - 1, 0)):
+            flag_end = flag.end()
+        if at >= flag_end and not _joint(match):
+            yield line, at - line_begin + 1, match[0]
+
+
+def _joint(match: re.Match[str]) -> str:
+    character, text = match[0], match.string
+    before = text[match.start() - 1 : match.start()]
+    after = text[match.end() : match.end() + 1]
+    if character in _STYLES:
+        return character if before and (_is_sign(before) or before in "0123456789#*") else ""
+    if character in _DIRECTIONS:
+        near = text[max(match.start() - _NEAR, 0) : match.end() + _NEAR]
+        return character if before not in _DIRECTIONS and any(map(_runs_to_the_left, near)) else ""
+    if character == _WORD_BREAK:
+        return character if _has_no_spaces(before) and _has_no_spaces(after) else ""
+    if character not in _JOINERS or not before:
+        return ""
+    joins_signs = character == _ZWJ and (_is_sign(before) or before in _STYLES) and _is_sign(after)
+    return character if joins_signs or _has_joints(before) else ""
+
+
+def _is_sign(character: str) -> bool:
+    is_symbol = bool(character) and unicodedata.category(character) == "So"
+    return is_symbol or character in _MORE_SIGNS or (bool(character) and ord(character) in _SKIN)
+
+
+def _has_joints(character: str) -> bool:
+    """Return whether a character belongs to a script with joints: from Arabic to the scripts of India."""
+    return "\u0600" <= character <= "\u1aff" and unicodedata.category(character)[0] in "LM"
+
+
+def _has_no_spaces(character: str) -> bool:
+    """Return whether a character belongs to a script without spaces: of Thailand, Laos, Myanmar, Cambodia."""
+    return any(first <= character <= last for first, last in _WITHOUT_SPACES)
+
+
+def _runs_to_the_left(character: str) -> bool:
+    return character not in _DIRECTIONS and unicodedata.bidirectional(character) in _RIGHT_TO_LEFT

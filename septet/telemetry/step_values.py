@@ -10,11 +10,12 @@ from septet.telemetry.metrics import (
     ANSWERS,
     COST,
     FINALIZER_RUNS,
+    RECORDER,
     RECOVERIES,
     STEPS,
     TOKENS,
+    Recorder,
 )
-from septet.telemetry.recorder import RECORDER, Recorder
 
 
 def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDER) -> None:

@@ -11,8 +11,7 @@ from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser, Page, expect
 
 from clients.page.key import deciding_key, looking_key
-from septet.keys.patches import AddedLine
-from septet.keys.scanner import KeyScanner
+from septet.keys.scanner import AddedLine, KeyScanner
 from septet.settings import load_settings
 from septet.state import StateDir
 

@@ -9,8 +9,7 @@ from fakes.mcp_lines import WITH_TASKS, mcp_lines
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
 
-from septet.keys.patches import AddedLine
-from septet.keys.scanner import KeyScanner
+from septet.keys.scanner import AddedLine, KeyScanner
 from septet.state import StateDir
 
 pytestmark = pytest.mark.faces

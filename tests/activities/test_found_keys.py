@@ -11,9 +11,8 @@ from fakes.step_lab import StepLab
 from septet.contracts.names import Step, Verdict
 from septet.contracts.rework import Rework
 from septet.contracts.steps import StepResult
-from septet.keys.patches import MESSAGE as MESSAGE_PATH
-from septet.keys.patches import AddedLine
-from septet.keys.scanner import KeyScanner
+from septet.keys.scanner import MESSAGE as MESSAGE_PATH
+from septet.keys.scanner import AddedLine, KeyScanner
 
 MESSAGE = "committer: bug: sum the prices"
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"

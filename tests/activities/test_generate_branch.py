@@ -10,8 +10,7 @@ from septet.contracts.names import SETTINGS_PATH, Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.forges.local.forge import LocalForge
 from septet.forges.values import NewPullRequest
-from septet.git.commits.own_pushes import note_push
-from septet.git.commits.push import push
+from septet.git.commits.push import note_push, push
 
 NO_PREFIX = 'branch_prefix = ""'
 

@@ -27,7 +27,7 @@ from septet.contracts.names import IssueClass, Step, Verdict
 from septet.contracts.steps import EndCall, Progress, StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.errors import NotFoundError
-from septet.git.commits.own_pushes import is_own_push, note_push, pushed_branches
+from septet.git.commits.push import is_own_push, note_push, pushed_branches
 from septet.git.vault.vault import find, first_and_last, list_snapshots, vault_at
 from workers.registry import Parts, parts_of
 

@@ -8,8 +8,7 @@ from fakes.repositories import Origin, git
 from fakes.step_lab import StepLab, settings_of, step_lab
 
 from septet.contracts.names import SETTINGS_PATH, Step, Verdict
-from septet.keys.patches import AddedLine
-from septet.keys.scanner import KeyScanner
+from septet.keys.scanner import AddedLine, KeyScanner
 
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
 HOSTILE = (

@@ -12,7 +12,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.agents.runs.folders import Runs
 from septet.agents.turns.end_of_turn import end_all
 from septet.forges.local.forge import LocalForge
-from septet.sample.repository import make_sample
+from septet.sample import make_sample
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect

@@ -33,8 +33,7 @@ from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import prepare
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
+from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.git.worktree.view import view_folder
 from septet.protected_paths import PROTECTED, ProtectedPaths
 from septet.state import StateDir

@@ -15,7 +15,7 @@ from septet.agents.runs.folders import Run, Runs
 from septet.contracts.names import SandboxChoice, Sessions
 from septet.contracts.order import Timeouts, WorkOrderInput
 from septet.contracts.task import Task, TaskStep
-from septet.sample.repository import Sample
+from septet.sample import Sample
 
 CLIS: Final = ("claude", "codex", "gemini", "copilot", "opencode")
 ORDER_ID: Final = "wo-real"

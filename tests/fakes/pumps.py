@@ -24,14 +24,12 @@ from septet.contracts.views import LogEntry
 from septet.errors import SeptetError
 from septet.forges.events.comment_commands import parse_command
 from septet.forges.opening import without_links_to
-from septet.git.engine.git_words import shown_words
-from septet.git.engine.remote_failures import failure_of, remote_words
+from septet.git.engine.git_words import failure_of, remote_words, shown_words
 from septet.git.worktree.changes import file_changes, read_status
-from septet.keys.patches import read_added_lines
-from septet.keys.scanner import may_hold_a_key
+from septet.keys.scanner import may_hold_a_key, read_added_lines
 from septet.pipelines.issues import depends_on_in
 from septet.system import masking, preview, text
-from septet.system.invisible import find_invisible
+from septet.system.text import find_invisible
 from septet.trackers.words import parse_reply
 
 Reader = Callable[[str], object]

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from septet.telemetry.metrics import Metric
-from septet.telemetry.recorder import RECORDER
+from septet.telemetry.metrics import RECORDER, Metric
 
 
 @contextmanager

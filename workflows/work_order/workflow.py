@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.order import FOLLOW_IN_PIPELINE, WorkOrderInput
     from septet.contracts.pull_request import Follow
     from septet.contracts.task import Task, TaskError
-    from septet.git.engine.project import with_project
+    from septet.git.engine.address import with_project
     from workflows.hosts.host_watch import place_call
     from workflows.pull_request.pull_request import watch_pull_request
     from workflows.tracker_session import report_failure

@@ -20,7 +20,7 @@ from septet.git.engine.configuration import ELSEWHERE, write_configuration
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import list_base_folder, read_base_files
 from septet.git.workspace.mirror import refresh_mirror
-from septet.git.workspace.record import place_for
+from septet.git.workspace.workspace import place_for
 from septet.repository_file import load_repository_settings
 from septet.settings import Settings
 from septet.state import StateDir

@@ -31,7 +31,7 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
 from septet.forges.local.forge import LocalForge
 from septet.git.engine.engine import Git
-from septet.sample.repository import Sample, make_sample
+from septet.sample import Sample, make_sample
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from septet.system.durable import close_after

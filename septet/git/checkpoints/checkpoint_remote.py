@@ -14,9 +14,9 @@ from typing import Final
 
 from septet.errors import GitError, NotFoundError
 from septet.git.engine.engine import Git
+from septet.git.engine.git_words import failure_of
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
-from septet.git.engine.remote_failures import failure_of
 from septet.git.engine.stale_locks import share_guard
 
 ORIGIN: Final = "origin"

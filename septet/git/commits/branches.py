@@ -7,11 +7,10 @@ from typing import Final
 
 from septet.contracts.repository import name_refusal
 from septet.errors import EvidenceError, GitError
-from septet.git.commits.own_pushes import is_own_push, pushed_branches
+from septet.git.commits.push import is_own_push, protected_branches, pushed_branches
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote, RemoteRefs
 from septet.git.evidence.evidence import contains
-from septet.git.workspace.record import record_of
 from septet.git.worktree.dot_git import (
     clear_locks,
     read_head,
@@ -199,11 +198,6 @@ def bring_branch_to_head(place: Place, name: str, since: str) -> str:
         return ""
     switch_head(dot_git, name, head)
     return f"branch {head.branch}" if head.branch else "no branch"
-
-
-def protected_branches(place: Place) -> frozenset[str]:
-    """Return the branches that a work order never writes: its base branch, and the origin's default branch."""
-    return frozenset({place.base_branch, record_of(place).default_branch} - {""})
 
 
 def usable_name(place: Place, name: str) -> str:

@@ -16,8 +16,8 @@ from typing import Final
 
 from septet.errors import GitError
 from septet.git.engine.engine import Git
+from septet.git.engine.git_words import failure_of
 from septet.git.engine.remote import Remote
-from septet.git.engine.remote_failures import failure_of
 
 _PREFIX: Final = "refs/septet/issues/"
 _PUSH_SECONDS: Final = 120.0

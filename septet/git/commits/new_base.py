@@ -9,7 +9,7 @@ from septet.errors import GitError
 from septet.git.commits.commit import write_commit
 from septet.git.commits.rework_tree import MergedTree, is_clean, lay_merge, merge_commits, unresolved
 from septet.git.engine.engine import Git
-from septet.git.engine.files_at import read_files_at
+from septet.git.engine.objects import read_files_at
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import contains, keeps

@@ -1,19 +1,64 @@
 """The engine's push: one commit to one branch of the origin, if that branch is at the expected commit."""
 
+import json
 import re
 from typing import Final
 
 from septet.errors import GitError, InvalidInputError, NotFoundError
-from septet.git.commits.branches import protected_branches
-from septet.git.commits.own_pushes import is_own_push, note_push
+from septet.git.engine.git_words import REMOTE_IS_FULL, failure_of, printable, remote_words
 from septet.git.engine.place import Place, borrowed_from
 from septet.git.engine.remote import Remote
-from septet.git.engine.remote_failures import REMOTE_IS_FULL, failure_of, printable, remote_words
 from septet.git.evidence.evidence import contains
 from septet.git.evidence.pushable_objects import refuse_unfit_commits
-from septet.git.worktree.dot_git import refuse_links
-from septet.git.worktree.foreign import refuse_foreign
+from septet.git.workspace.workspace import record_of
+from septet.git.worktree.dot_git import refuse_foreign, refuse_links
 from septet.git.worktree.view import view_folder
+from septet.system.durable import write_durably
+
+_FILE: Final = "pushed.json"
+_OF: Final = ":"
+"""The separator between a work order's id and a branch's name; neither can contain a colon."""
+
+
+def note_push(place: Place, branch: str, sha: str) -> None:
+    """Record, on disk, that `sha` is about to be pushed to `branch`."""
+    pushes, key = _read(place), _key(place, branch)
+    if sha not in pushes.get(key, []):
+        pushes.setdefault(key, []).append(sha)
+        write_durably(place.records / _FILE, json.dumps(pushes).encode())
+
+
+def is_own_push(place: Place, branch: str, sha: str) -> bool:
+    """Return whether this work order pushed `sha` to the origin's `branch`."""
+    return sha in _read(place).get(_key(place, branch), [])
+
+
+def pushed_branches(place: Place) -> tuple[str, ...]:
+    """Return the branches that this work order has pushed to, the first push first."""
+    keys = (key.rpartition(_OF) for key in _read(place))
+    return tuple(branch for visitor, _, branch in keys if visitor == place.visitor)
+
+
+def copy_pushes(lane: Place, place: Place) -> None:
+    """Record the pushes of a lane's present visitor as pushes of `place`. Idempotent."""
+    pushes = _read(lane)
+    for branch in pushed_branches(lane):
+        for sha in pushes[_key(lane, branch)]:
+            note_push(place, branch, sha)
+
+
+def _key(place: Place, branch: str) -> str:
+    """Return the key of a branch's pushes, which differs for each work order that a lane serves."""
+    return f"{place.visitor}{_OF}{branch}" if place.visitor else branch
+
+
+def _read(place: Place) -> dict[str, list[str]]:
+    try:
+        pushes: dict[str, list[str]] = json.loads((place.records / _FILE).read_bytes())
+    except FileNotFoundError:
+        return {}
+    return pushes
+
 
 _SOMEBODY_ELSE: Final = (
     "Someone else has pushed to the branch. Keep their commits elsewhere, delete the branch on the forge, "
@@ -58,6 +103,11 @@ _REMEDIES: Final = (
     ("checked out", "The branch is checked out there: check out another one, then run `septet retry ID`."),
     ("unpack", "Give the worker's user the right to write the origin's objects."),
 )
+
+
+def protected_branches(place: Place) -> frozenset[str]:
+    """Return the branches that a work order never writes: its base branch, and the origin's default branch."""
+    return frozenset({place.base_branch, record_of(place).default_branch} - {""})
 
 
 def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None, token: str | None = None) -> str:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from septet.errors import EvidenceError, GitError, GitUnavailableError
-from septet.git.commits.own_pushes import is_own_push
-from septet.git.commits.push import remote_branch
+from septet.git.commits.push import is_own_push, remote_branch
 from septet.git.engine.engine import Git
 from septet.git.engine.git_words import shown_words
 from septet.git.engine.place import Place

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from pydantic import ValidationError
+
+from septet.contracts.order import WorkOrderInput
 from septet.errors import InvalidInputError
 
 _REMEDY: Final = "Give an absolute path, or a file://, https://, ssh:// or git@host:owner/name address."
@@ -161,3 +164,21 @@ def _harmless(text: str) -> str:
     scheme, separator, rest = text.partition("://") if "://" in text else ("", "", text)
     shown = scheme + separator + rest.rpartition("@")[2]
     return re.split(r"[?#]", shown, maxsplit=1)[0][:_SHOWN_LENGTH]
+
+
+_SOME_HOME: Final = Path("/")
+"""Any home works: a folder's name is the same in every home."""
+
+
+def with_project(order: WorkOrderInput) -> WorkOrderInput:
+    """Return a work order with the project of its repository, so that a waiting work order has a project.
+
+    A work order with a refused address stays unchanged: the worker that reads the address reports the error.
+    """
+    if order.project is not None:
+        return order
+    try:
+        project = parse_address(order.repository, home=_SOME_HOME).project
+        return WorkOrderInput.model_validate({**dict(order), "project": project})
+    except (InvalidInputError, ValidationError):
+        return order

@@ -5,7 +5,17 @@ does not understand. So an error's text holds only phrases of git itself.
 """
 
 import re
+import shlex
 from typing import Final
+
+from septet.errors import (
+    GitError,
+    GitUnavailableError,
+    InvalidInputError,
+    NotFoundError,
+    RemoteFullError,
+    SeptetError,
+)
 
 _FILE: Final = r"'[^'\n]*'"
 _ERRNO: Final = (
@@ -66,3 +76,185 @@ def _log_words(text: str) -> None:
 def looks_damaged(message: str) -> bool:
     """Return whether an error's text, which holds git's own words, may come from damaged files."""
     return _SIGNS.search(message) is not None
+
+
+SHOWN_CHARACTERS: Final = 2000
+UNREACHED_REMEDY: Final = "Check the network between this machine and the host."
+
+REMOTE_IS_FULL: Final = (
+    r"remote(:| unpack failed:?).{0,500}"
+    r"(no space left on device|too many open files|resource temporarily unavailable)"
+)
+"""A remote's message that its own machine, not this machine, is short of a resource."""
+
+_FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]] = (
+    (
+        ("dubious ownership",),
+        GitError,
+        "belongs to another user",
+        (
+            "Run `git config --global --add safe.directory PATH` as the worker's user and restart the worker, or "
+            "give the folder to that user. Then run `septet retry`."
+        ),
+    ),
+    (
+        ("unknown repository extension", "expected git repo version"),
+        GitError,
+        "has a form that this machine's git does not know",
+        (
+            "Install a newer git for the worker (2.45 knows reftable), or run "
+            "`git refs migrate --ref-format=files` in the repository with the git that made it."
+        ),
+    ),
+    ((REMOTE_IS_FULL,), RemoteFullError, "has no room", RemoteFullError.default_remedy),
+    (
+        ("host key verification failed",),
+        GitError,
+        "shows a host key that is not known here",
+        "Connect once with ssh by hand as the worker's user, or add the key to known_hosts.",
+    ),
+    (
+        (r"permission denied \((publickey|password|keyboard)",),
+        GitError,
+        "refused the worker's ssh key",
+        "Load a key that may read and write it into the worker's ssh agent, or name one in ~/.ssh/config.",
+    ),
+    (
+        (r"certificate subject (alternative )?name",),
+        GitError,
+        "shows a certificate for another name",
+        "Use the name that its certificate has, and look who answers there.",
+    ),
+    (
+        ("ssl certificate", "certificate verif", "server certificate", "unable to get local issuer"),
+        GitError,
+        "shows a certificate that is not trusted here",
+        (
+            "As the worker's user, run `git config --global http.sslCAInfo FILE` with the authority's file, then "
+            "run `septet retry ID`."
+        ),
+    ),
+    (
+        (
+            "returned error: 401",
+            "authentication failed",
+            "could not read (username|password)",
+            "invalid credentials",
+        ),
+        GitError,
+        "refused the worker's credentials",
+        (
+            "Where the worker (`septet up`) runs, set a valid token of this forge (SEPTET_GITHUB_TOKEN, "
+            "SEPTET_GITLAB_TOKEN or SEPTET_GITEA_TOKEN), start the worker again, then run `septet retry ID`."
+        ),
+    ),
+    (
+        (
+            "returned error: 403",
+            "permission to .{0,500} denied",
+            "write access to repository not granted",
+            "access denied",
+        ),
+        GitError,
+        "denied access to the worker's account",
+        "Give the account or its token the right to read and write the repository's contents.",
+    ),
+    (
+        (
+            "repository .{0,500}not found",
+            "returned error: 404",
+            "does not appear to be a git repository",
+            "repository .{0,500}does not exist",
+        ),
+        NotFoundError,
+        "is not a repository that the worker can see",
+        (
+            "If the address is wrong, start a new work order with the right one. A private repository also looks "
+            "like this to an account without access: give it access, then run `septet retry ID`."
+        ),
+    ),
+    (
+        ("could not resolve host", "name or service not known", "name resolution"),
+        GitUnavailableError,
+        "cannot be reached: its host name was not found",
+        "Check the host's name and this machine's DNS.",
+    ),
+    (
+        (
+            r"returned error: (429|5\d\d)",
+            "(could ?n[o']t|failed to) connect",
+            "connection (refused|reset|timed out|closed)",
+            "network is unreachable",
+            "no route to host",
+            "operation (too slow|timed out)",
+            "early eof",
+            "unexpected disconnect",
+            "hung up unexpectedly",
+            "rpc failed",
+            "ssl_connect|ssl_error|gnutls",
+            "kex_exchange",
+            "empty reply",
+        ),
+        GitUnavailableError,
+        "could not be reached",
+        UNREACHED_REMEDY,
+    ),
+    (
+        ("permission denied", "insufficient permission", "read-only file system"),
+        GitError,
+        "denied access to the worker's user",
+        "Give the worker's user the right to read and write the folder.",
+    ),
+)
+"""The phrases and the error of each failure, from the most to the least specific.
+
+The order matters: `hung up unexpectedly` also follows a refusal.
+"""
+
+
+_REMOTE: Final = "remote:"
+_PROGRAMS: Final = ("ssh:", "kex_exchange", "curl:")
+_QUOTING: Final = re.compile(r"^(?!remote:).*(?:packed-refs|alternate|config|gitdir|shallow|graft|attribute)")
+"""Words before a file's line in git's messages."""
+
+_OWNED: Final = re.compile(r"dubious ownership in repository at '(.+)'$", re.MULTILINE)
+
+
+def shallow(url: str) -> InvalidInputError:
+    """Return the error for an origin that lacks a part of its history: git does not fetch from such an origin."""
+    path = shlex.quote(url) if url.startswith("/") else "PATH"
+    return InvalidInputError(
+        f"repository: {url} is a shallow clone, which lacks a part of its history.",
+        remedy=f"Complete it with `git -C {path} fetch --unshallow`, or name the repository it was cloned from.",
+    )
+
+
+def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
+    """Return the error for git's message, with a remedy."""
+    message, shown = printable(stderr), remote_words(stderr)
+    for patterns, error, what, remedy in _FAILURES:
+        if any(re.search(pattern, message, re.IGNORECASE) for pattern in patterns):
+            owned = _OWNED.search(message)
+            there = shlex.quote(owned[1]) if owned is not None else "PATH"
+            return error(f"{url} {what} (git {command}): {shown}", remedy=remedy.replace("PATH", there))
+    return GitError(f"git {command} with {url} failed: {shown}")
+
+
+def remote_words(stderr: bytes) -> str:
+    """Return a remote's messages, and git's own messages without quotes of files: see `shown_words`."""
+    shown = []
+    for line in printable(stderr).splitlines():
+        is_remote = line.startswith(_REMOTE) or any(map(line.startswith, _PROGRAMS)) or _is_failure(line)
+        shown.append(line if is_remote and _QUOTING.search(line) is None else shown_words(line.encode()))
+    return "\n".join(dict.fromkeys(shown))
+
+
+def _is_failure(line: str) -> bool:
+    return any(re.search(pattern, line, re.IGNORECASE) for patterns, *_ in _FAILURES for pattern in patterns)
+
+
+def printable(output: bytes) -> str:
+    """Return the end of git's or a remote's output, without control characters; the text is untrusted."""
+    text = output.decode(errors="replace").replace("\r", "\n")
+    clean = "".join(character for character in text if character.isprintable() or character == "\n")
+    return "\n".join(line.strip() for line in clean.splitlines() if line.strip())[-SHOWN_CHARACTERS:]

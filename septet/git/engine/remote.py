@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from septet.errors import GitError, GitUnavailableError
 from septet.git.engine.engine import Git
-from septet.git.engine.remote_failures import UNREACHED_REMEDY, failure_of, printable, shallow
+from septet.git.engine.git_words import UNREACHED_REMEDY, failure_of, printable, shallow
 from septet.system.processes import Completed
 
 TRANSFER_SECONDS: Final = 3600.0

@@ -77,7 +77,7 @@ def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
     locks = dict(_locks(git_dir))
     if not locks:
         return
-    from septet.git.engine.lock_owner import command_line, find_lock_owner  # usually there is no lock
+    from septet.system.lock_holder import command_line, find_lock_owner  # usually there is no lock
 
     holder = find_lock_owner(list(locks), [git_dir, *([work_tree] if work_tree is not None else [])])
     if holder is not None:

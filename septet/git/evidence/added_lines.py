@@ -9,7 +9,7 @@ from septet.errors import EvidenceError
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
 from septet.git.worktree.view import view_git
-from septet.keys.patches import HEAD, MESSAGE, AddedLine, read_added_lines
+from septet.keys.scanner import HEAD, MESSAGE, AddedLine, read_added_lines
 from septet.system.text import without_controls
 
 _PATCH: Final = ("--patch", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-prefix")

@@ -15,8 +15,7 @@ from septet.errors import GitError
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place, borrowed_from
 from septet.git.snapshots.pipes import refuse_pipes
-from septet.git.worktree.dot_git import refuse_links
-from septet.git.worktree.foreign import refuse_foreign
+from septet.git.worktree.dot_git import refuse_foreign, refuse_links
 from septet.git.worktree.view import view_folder
 
 _LOOK_SECONDS: Final = 10.0

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from septet.contracts.facts import FileChange
 from septet.errors import EvidenceError
 from septet.git.engine.engine import Git
-from septet.git.engine.files_at import read_files_at
+from septet.git.engine.objects import read_files_at
 from septet.git.engine.place import Place
 from septet.git.evidence.staging import Dirt, look, stage
 from septet.git.vault.survey import Survey

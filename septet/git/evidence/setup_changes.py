@@ -13,8 +13,7 @@ from septet.git.vault.facts import Snapshot
 from septet.git.vault.layout import read
 from septet.git.vault.vault import vault_at
 from septet.git.worktree.changes import shown_path
-from septet.git.worktree.dot_git import read_file
-from septet.git.worktree.foreign import refuse_foreign
+from septet.git.worktree.dot_git import read_file, refuse_foreign
 from septet.system.durable import write_atomically
 from septet.system.text import name_some
 

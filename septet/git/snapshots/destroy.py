@@ -16,6 +16,7 @@ from typing import Final
 
 from septet.errors import SnapshotError
 from septet.git.engine.engine import Git
+from septet.git.engine.objects import read_blobs
 from septet.git.engine.place import Place
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.own_repository import ARMED, ASIDE, is_obeyed, own_items
@@ -27,7 +28,6 @@ from septet.git.snapshots.unkept import aside_of, is_in_the_way, moved_out, refu
 from septet.git.vault.contents import FILE
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.layout import Item, read, read_left_out
-from septet.git.vault.objects import read_blobs
 from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, join, open_below
 from septet.git.vault.vault import vault_at, verify
 from septet.git.worktree.changes import shown_path

@@ -11,10 +11,10 @@ from posixpath import basename, dirname, join, normpath
 from typing import Final
 
 from septet.git.engine.engine import Git
+from septet.git.engine.objects import read_objects
 from septet.git.snapshots.config_rules import WHOLE_TREE, TreeChanges, inner_config, own_config
 from septet.git.vault.contents import FILE, FOLDER
 from septet.git.vault.layout import Item
-from septet.git.vault.objects import read_objects
 from septet.git.vault.survey import GIT_FOLDER, above, parent
 
 _CONFIG: Final = b"config"

@@ -14,12 +14,12 @@ from typing import Final
 
 from septet.errors import GitError, SnapshotError
 from septet.git.engine.engine import Git
+from septet.git.engine.objects import read_blobs
 from septet.git.engine.place import Place
 from septet.git.snapshots.lay import lay
 from septet.git.vault.contents import FOLDER
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.layout import Item, read
-from septet.git.vault.objects import read_blobs
 from septet.git.vault.outside import LONGEST_PATH_BYTES
 from septet.git.vault.survey import OPEN_FOLDER, above
 from septet.git.vault.vault import vault_at

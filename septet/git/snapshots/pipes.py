@@ -1,6 +1,6 @@
 """Refuse pipes in the place of files that git opens in a worktree: git would wait there for a writer.
 
-`septet.git.worktree.foreign` covers the worktree's own `.git`, except the repositories of submodules.
+`septet.git.worktree.dot_git` covers the worktree's own `.git`, except the repositories of submodules.
 """
 
 import os

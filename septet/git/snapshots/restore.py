@@ -10,6 +10,7 @@ from typing import Final
 
 from septet.errors import GitError, SnapshotError
 from septet.git.engine.engine import Git
+from septet.git.engine.objects import read_blobs
 from septet.git.engine.place import borrowed_from
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.own_repository import own_items
@@ -17,7 +18,6 @@ from septet.git.snapshots.repository_stamp import find_baseline
 from septet.git.vault.contents import FOLDER
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.layout import Item, read
-from septet.git.vault.objects import read_blobs
 from septet.git.vault.survey import OPEN_FOLDER
 from septet.git.worktree.dot_git import read_file
 from septet.system.durable import close_after

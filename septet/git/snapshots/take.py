@@ -18,8 +18,15 @@ import msgspec
 from septet.errors import GitError, SnapshotError, WorkspaceError
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
-from septet.git.snapshots.baseline import SnapshotBaseline, begin, recall, write_baseline
-from septet.git.snapshots.scan import WorktreeScan, differing, refuse_too_large
+from septet.git.snapshots.scan import (
+    SnapshotBaseline,
+    WorktreeScan,
+    begin,
+    differing,
+    recall,
+    refuse_too_large,
+    write_baseline,
+)
 from septet.git.vault.contents import CLOCK_STEP_NS, FILE, FOLDER, Builder, usual_bits
 from septet.git.vault.facts import LeftOut, Snapshot, SnapshotKind, SnapshotOptions, shorten
 from septet.git.vault.layout import compose

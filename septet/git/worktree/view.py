@@ -14,8 +14,7 @@ from typing import Final
 from septet.errors import WorkspaceError
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place, borrowed_from
-from septet.git.worktree.dot_git import Head, read_file, read_head
-from septet.git.worktree.foreign import refuse_foreign
+from septet.git.worktree.dot_git import Head, read_file, read_head, refuse_foreign
 from septet.system.durable import write_atomically
 
 _CONFIG: Final = """\

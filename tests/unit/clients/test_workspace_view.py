@@ -10,8 +10,7 @@ from fakes.run_records import RECORD
 from clients.disk.workspace_view import WorkspaceView
 from septet.agents.runs.folders import Run, Runs
 from septet.git.engine.address import parse_address
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
+from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.state import StateDir
 
 KEY = "sk-ant-0123456789abcdef"

@@ -11,8 +11,7 @@ from septet.git.engine.place import Place
 from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import prepare
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
+from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.state import StateDir
 
 Open = Callable[..., Place]

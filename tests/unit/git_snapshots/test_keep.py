@@ -25,7 +25,7 @@ from septet.git.snapshots.take import take
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import list_snapshots, vault_at
 from septet.git.workspace.mirror import Base
-from septet.git.workspace.record import place_for, record_of
+from septet.git.workspace.workspace import place_for, record_of
 from septet.state import StateDir
 
 pytestmark = pytest.mark.law

@@ -8,8 +8,7 @@ from fakes.repositories import Origin, copy_origin, make_origin
 
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
+from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.state import StateDir
 
 Open = Callable[..., Place]

@@ -13,7 +13,7 @@ from septet.git.evidence.added_lines import added_lines, committed_patches, refu
 from septet.git.evidence.staging import look, stage
 from septet.git.evidence.worker_keys import KeysFoundError, refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.worktree.view import view_folder
-from septet.keys.patches import HEAD, MESSAGE
+from septet.keys.scanner import HEAD, MESSAGE
 from septet.system.masking import hide, reveal
 
 KEY = "a-key-of-the-worker"

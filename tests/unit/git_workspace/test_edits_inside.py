@@ -9,8 +9,8 @@ import pytest
 from fakes.repositories import ALLOW, git, make_origin
 
 from septet.git.engine.place import Place
-from septet.git.evidence.edits_inside import edits_inside
 from septet.git.evidence.staging import look
+from septet.git.evidence.submodules import edits_inside
 
 LIB, INNER = "vendor/lib", "vendor/lib/inner"
 LONG_AGO: Final = "2000-01-01T00:00:00Z"

@@ -1,7 +1,7 @@
 """Files of Git LFS in a repository whose LFS filter never runs."""
 
 from septet.git.engine.place import Place
-from septet.git.evidence.lfs import whole_lfs_files
+from septet.git.evidence.pushable_objects import whole_lfs_files
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 

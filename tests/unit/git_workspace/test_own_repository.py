@@ -18,8 +18,7 @@ from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import find, list_snapshots, prepare, vault_at
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
+from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.state import StateDir
 
 LIMIT = 10_000_000

@@ -1,7 +1,7 @@
 import pytest
 
 from septet.contracts.order import WorkOrderInput
-from septet.git.engine.project import with_project
+from septet.git.engine.address import with_project
 
 
 @pytest.mark.parametrize(

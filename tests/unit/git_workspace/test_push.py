@@ -17,8 +17,7 @@ from septet.git.commits.commit import commit_all
 from septet.git.commits.push import push, remote_branch
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
+from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.state import StateDir
 
 pytestmark = pytest.mark.law

@@ -15,11 +15,10 @@ from septet.git.commits.branches import branch_refusal, create_branch
 from septet.git.commits.commit import commit_all
 from septet.git.commits.push import push, remote_branch
 from septet.git.engine.address import parse_address
+from septet.git.engine.git_words import failure_of, printable
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
-from septet.git.engine.remote_failures import failure_of, printable
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
+from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.state import StateDir
 
 TOKEN = "ghs_top_secret_token"  # noqa: S105 -- of the fake

@@ -15,8 +15,14 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import current_head, gather
 from septet.git.workspace.mirror import Base
-from septet.git.workspace.record import OrderStart, find_place, find_record, place_for, record_of
-from septet.git.workspace.workspace import open_workspace
+from septet.git.workspace.workspace import (
+    OrderStart,
+    find_place,
+    find_record,
+    open_workspace,
+    place_for,
+    record_of,
+)
 from septet.state import StateDir
 
 Open = Callable[..., Place]

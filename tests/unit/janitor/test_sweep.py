@@ -35,8 +35,7 @@ from septet.git.snapshots.restore import restore
 from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import find, list_snapshots, prepare, publish, vault_at, verify
-from septet.git.workspace.record import OrderStart
-from septet.git.workspace.workspace import open_workspace
+from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.janitor.sweep import Sweep
 from septet.janitor.terms import Owner, SweepReport, Terms
 from septet.state import StateDir

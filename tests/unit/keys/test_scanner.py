@@ -10,8 +10,7 @@ from fakes.compiled_scanner import shared_scanner
 from fakes.processes import processes_with
 from fakes.waiting import until
 
-from septet.keys.patches import MESSAGE, AddedLine, read_added_lines
-from septet.keys.scanner import KeyScanner
+from septet.keys.scanner import MESSAGE, AddedLine, KeyScanner, read_added_lines
 from septet.system.locks import hold_lock, lock_is_held
 
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"

@@ -4,7 +4,7 @@
 
 import pytest
 
-from septet.system.invisible import find_invisible, without_invisible
+from septet.system.text import find_invisible, without_invisible
 
 _HONEST = (
     "plain ASCII\n",

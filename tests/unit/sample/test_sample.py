@@ -19,7 +19,7 @@ from septet.contracts.workspace import Workspace
 from septet.errors import GitError
 from septet.git.engine.engine import Git
 from septet.repository_file import load_repository_settings
-from septet.sample.repository import FILES, ISSUE_BODY, ISSUE_TITLE, Sample, make_sample
+from septet.sample import FILES, ISSUE_BODY, ISSUE_TITLE, Sample, make_sample
 
 ISSUE: dict[str, JsonValue] = {"number": 1, "title": ISSUE_TITLE, "body": ISSUE_BODY, "labels": []}
 
