@@ -94,9 +94,7 @@ FORGE_PAUSES: Final = Metric(
     _SECONDS,
 )
 PROXY_REFUSALS: Final = Metric(
-    "septet_proxy_refusals",
-    "Hosts that the sandbox's proxy refused to an agent run",
-    ("step", "agent"),
+    "septet_proxy_refusals", "Hosts that the sandbox's proxy refused to an agent run", ("step", "agent")
 )
 DELIVERIES: Final = Metric(
     "septet_deliveries", "Deliveries of webhooks, by what came of them", ("forge", "outcome")

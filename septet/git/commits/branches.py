@@ -111,12 +111,7 @@ def _branch_shas(there: RemoteRefs) -> dict[str, str]:
 
 
 def branches_of(
-    place: Place,
-    order_id: str,
-    number: str = "",
-    *,
-    token: str | None = None,
-    there: RemoteRefs | None = None,
+    place: Place, order_id: str, number: str = "", *, token: str | None = None, there: RemoteRefs | None = None
 ) -> dict[str, str | None]:
     """Return the origin's branches that may be a work order's, with their commits.
 

@@ -140,15 +140,7 @@ class Git:
         options = {key.replace("__", "."): value for key, value in config.items()}
         settings = [part for key, value in {**SAFE_CONFIG, **options}.items() for part in ("-c", f"{key}={value}")]
         tree = [f"--work-tree={self.work_tree}"] if self.work_tree is not None else []
-        return [
-            "git",
-            "--no-pager",
-            "--literal-pathspecs",
-            *settings,
-            f"--git-dir={self.git_dir}",
-            *tree,
-            *args,
-        ]
+        return ["git", "--no-pager", "--literal-pathspecs", *settings, f"--git-dir={self.git_dir}", *tree, *args]
 
     def _environment(self) -> dict[str, str]:
         ceiling = self.work_tree.parent if self.work_tree is not None else self.git_dir.parent

@@ -225,10 +225,7 @@ class Remote:
         if self.token is None:
             return {}
         basic = b64encode(f"x-access-token:{self.token}".encode()).decode()
-        return {
-            f"http.{scheme}://{netloc}/.extraHeader": f"Authorization: Basic {basic}",
-            "credential.helper": "",
-        }
+        return {f"http.{scheme}://{netloc}/.extraHeader": f"Authorization: Basic {basic}", "credential.helper": ""}
 
     def _ssh(self, git: Git) -> str:
         """Return the user's ssh command with options against prompts.

@@ -85,10 +85,7 @@ class PlanAlone:
     """The path of the plan."""
 
     def keep(
-        self,
-        options_of: Callable[[Leftovers, Path | None], SnapshotOptions],
-        *,
-        begun_by: Snapshot | None = None,
+        self, options_of: Callable[[Leftovers, Path | None], SnapshotOptions], *, begun_by: Snapshot | None = None
     ) -> tuple[bool, Snapshot | None]:
         """Remove everything from the workspace that is neither its plan nor from before the first agent.
 

@@ -47,12 +47,7 @@ _PRIVATE: Final = 0o644
 
 
 def own_items(
-    vault: Git,
-    items: Mapping[bytes, Item],
-    baseline: Mapping[bytes, Item],
-    root: Path,
-    *,
-    passes_on: bool = False,
+    vault: Git, items: Mapping[bytes, Item], baseline: Mapping[bytes, Item], root: Path, *, passes_on: bool = False
 ) -> dict[bytes, Item]:
     """Return the content for a worktree with the engine's settings; new settings are stored in the vault.
 

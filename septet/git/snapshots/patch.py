@@ -110,8 +110,7 @@ class _Patch:
         objects = self._folder / "objects"
         objects.mkdir(exist_ok=True)
         git = Git(git_dir, self._files, self._place.env, index=self._folder / "index").with_env(
-            GIT_OBJECT_DIRECTORY=str(objects),
-            GIT_ALTERNATE_OBJECT_DIRECTORIES=str(self._place.mirror / "objects"),
+            GIT_OBJECT_DIRECTORY=str(objects), GIT_ALTERNATE_OBJECT_DIRECTORIES=str(self._place.mirror / "objects")
         )
         git.run("read-tree", self._place.base_sha)
         add = ("update-index", "--add", "--remove", "-z", "--stdin")

@@ -33,15 +33,7 @@ from septet.git.vault.layout import compose
 from septet.git.vault.ledger import LedgerEntry, Mark, Record
 from septet.git.vault.outside import Scene, Sorting, sort
 from septet.git.vault.pack import Pack, object_id
-from septet.git.vault.survey import (
-    GIT_FOLDER,
-    OPEN_FOLDER,
-    OVER_LIMIT,
-    Survey,
-    join,
-    look_again,
-    look_at,
-)
+from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, OVER_LIMIT, Survey, join, look_again, look_at
 from septet.git.vault.vault import next_name, publish
 from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import read_head
@@ -100,10 +92,7 @@ def _take_locked(
 ) -> Snapshot | None:
     """Take the snapshot with the work order's lock held; an error names place and remedy."""
     try:
-        with (
-            close_after(os.open(place.worktree, OPEN_FOLDER)) as root,
-            hold_lock(place.records / "snapshot.lock"),
-        ):
+        with close_after(os.open(place.worktree, OPEN_FOLDER)) as root, hold_lock(place.records / "snapshot.lock"):
             return _Taking(place, kind, options, last_scan, root).snapshot()
     except (OSError, GitError) as error:
         message = f"No snapshot of {place.worktree} could be taken: {error}."

@@ -7,17 +7,7 @@ from typing import Final
 
 from septet.git.engine.engine import Git
 from septet.git.vault.ledger import EntryKind, Outside, Record
-from septet.git.vault.survey import (
-    OVER_LIMIT,
-    Figures,
-    Survey,
-    above,
-    blocks,
-    disk_usage,
-    join,
-    parent,
-    pipes_in,
-)
+from septet.git.vault.survey import OVER_LIMIT, Figures, Survey, above, blocks, disk_usage, join, parent, pipes_in
 
 LONGEST_PATH_BYTES: Final = 4000
 """Longer paths are not passed to git: the system does not let git open them."""

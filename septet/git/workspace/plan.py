@@ -31,8 +31,7 @@ def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[byte
     file = items.get(own)
     if file is None or file.mode not in {FILE, PROGRAM}:
         raise WorkspaceError(
-            f"Snapshot {name} has no plain file {path}.",
-            remedy="Let the planner write a plain file.",
+            f"Snapshot {name} has no plain file {path}.", remedy="Let the planner write a plain file."
         )
     have = read(vault, there.commit)
     folders = {folder: items[folder] for folder in reversed(list(above(own))) if folder in items}
