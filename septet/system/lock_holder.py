@@ -1,4 +1,4 @@
-"""Find the process that holds a lock, as the kernel reports it: for error messages, and a worker's successor."""
+"""Find the process that holds a lock: as the kernel reports it, or by its name and folder for a lock of git."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -8,10 +8,8 @@ from typing import Final
 
 import psutil
 
-_LOCKS: Final = Path("/proc/locks")
 _PID_FIELD: Final = 4
 _FILE_FIELD: Final = 5
-
 
 LockHolders = Mapping[int, Sequence[int]]
 """The processes that took a file's lock, by the file's inode; files on several disks may share an inode."""
@@ -21,7 +19,7 @@ def read_lock_holders() -> LockHolders:
     """Return the holders of locks on files, as the kernel reports them; empty if the system has no report."""
     holders: dict[int, list[int]] = {}
     with suppress(OSError):
-        for line in _LOCKS.read_text(encoding="ascii").splitlines():
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
             fields = line.split()
             if fields[1] == "FLOCK":
                 inode = int(fields[_FILE_FIELD].rpartition(":")[2])
@@ -47,13 +45,11 @@ def stopped_holder(path: Path, holders: LockHolders) -> psutil.Process | None:
     with suppress(OSError):
         for pid in holders.get(path.stat().st_ino, ()):
             with suppress(psutil.Error):
-                if pid != os.getpid() and _is_stopped_with(process := psutil.Process(pid), path):
+                process = psutil.Process(pid)
+                is_stopped = pid != os.getpid() and process.status() == psutil.STATUS_STOPPED
+                if is_stopped and _has_open(process, path):
                     return process
     return None
-
-
-def _is_stopped_with(process: psutil.Process, path: Path) -> bool:
-    return process.status() == psutil.STATUS_STOPPED and _has_open(process, path)
 
 
 def _has_open(process: psutil.Process, path: Path) -> bool:
@@ -77,17 +73,13 @@ def _works(process: psutil.Process, locks: list[Path], folders: list[Path]) -> b
             return False
         if process.name().startswith("git"):
             where = Path(process.cwd())
-            argv = process.cmdline()
-            if any(where.is_relative_to(folder) or _names(argv, folder) for folder in folders):
+            named = [part.rpartition("=")[2] for part in process.cmdline()]
+            if any(where.is_relative_to(folder) or str(folder) in named for folder in folders):
                 return True
         lock_paths = {str(lock) for lock in locks}
         return any(file.path in lock_paths for file in process.open_files())
     except (psutil.Error, OSError):
         return False
-
-
-def _names(argv: list[str], folder: Path) -> bool:
-    return any(part.rpartition("=")[2] == str(folder) for part in argv)
 
 
 def command_line(process: psutil.Process) -> str:

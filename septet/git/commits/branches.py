@@ -23,7 +23,6 @@ from septet.git.worktree.view import view_git
 
 _HEADS: Final = "refs/heads/"
 _NO_COMMIT: Final = "0" * 40
-_SHA: Final = re.compile(r"[0-9a-f]{40}")
 
 
 def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
@@ -65,10 +64,7 @@ def free_name(
     """Return the first of some names that can be this work order's branch, by the rules of `branch_refusal`.
 
     Args:
-        place: The work order's place.
-        names: The names.
         began_at: The commit of another work order that this work order continues; empty for a new start.
-        token: The forge's key.
         there: The remote's branches; `None` if the function must read the branches from the remote.
 
     Raises:
@@ -148,7 +144,7 @@ def create_branch(place: Place, name: str) -> None:
         return
     clear_locks(dot_git)
     refuse_links(dot_git, name)
-    git, ref = view_git(place), f"refs/heads/{name}"
+    git, ref = view_git(place), f"{_HEADS}{name}"
     try:
         git.run("update-ref", ref, head.sha, _NO_COMMIT)
     except GitError as error:
@@ -180,16 +176,13 @@ def bring_branch_to_head(place: Place, name: str, since: str) -> str:
         return ""
     clear_locks(dot_git)
     refuse_links(dot_git, name)
-    was = (
-        (read_ref(dot_git, os.fsencode(f"refs/heads/{name}")) or _NO_COMMIT.encode())
-        .strip()
-        .decode(errors="replace")
-    )
-    if not _SHA.fullmatch(was):
+    ref = f"{_HEADS}{name}"
+    was = (read_ref(dot_git, os.fsencode(ref)) or _NO_COMMIT.encode()).strip().decode(errors="replace")
+    if not re.fullmatch(r"[0-9a-f]{40}", was):
         return ""
     if not all(contains(place, head.sha, older) for older in {since, was} - {_NO_COMMIT}):
         return ""
-    if view_git(place).try_run("update-ref", f"refs/heads/{name}", head.sha, was).exit_code != 0:
+    if view_git(place).try_run("update-ref", ref, head.sha, was).exit_code != 0:
         return ""
     switch_head(dot_git, name, head)
     return f"branch {head.branch}" if head.branch else "no branch"

@@ -1,4 +1,4 @@
-"""The engine's commit: everything in the worktree that is not ignored, on top of the agent's commits."""
+"""The engine's commit on top of the agent's commits, and the form of messages in which they are published."""
 
 import re
 from collections.abc import Callable
@@ -33,7 +33,6 @@ def commit_all(
     `git status` in the worktree is clean.
 
     Args:
-        place: The work order's place.
         message: The whole message, untrusted text.
         sign: Sign with the worker's own git settings.
         examine: Raises if the work must not be committed. The arguments are the index that holds the work
@@ -84,11 +83,7 @@ def with_trailer(message: str, trailer: str) -> str:
 
 
 def write_commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *, sign: bool = False) -> str:
-    """Write a commit of the engine, to which no ref points yet, and return it.
-
-    Raises:
-        GitError: git failed.
-    """
+    """Write a commit of the engine, to which no ref points yet, and return it."""
     git = git.with_env(**identity(git).environ)
     signing = "--gpg-sign" if sign else "--no-gpg-sign"
     named = [word for parent in parents if parent for word in ("-p", parent)]
@@ -107,7 +102,6 @@ def _clean_message(message: str) -> str:
 
 _SECONDS: Final = 120.0
 _MOST_BYTES: Final = 64 * 1024 * 1024
-_SIGNED: Final = b"gpgsig"
 _PARENT: Final = b"parent "
 
 
@@ -117,7 +111,6 @@ def clean_messages(place: Place, since: tuple[str, ...], clean: Callable[[str], 
     Trees, authors and times stay; a rewritten commit loses its signature. Files and index stay unchanged.
 
     Args:
-        place: The work order's place.
         since: The commits whose histories stay.
         clean: Returns the form of a message for publication, without the newline at its end.
 
@@ -140,8 +133,7 @@ def clean_messages(place: Place, since: tuple[str, ...], clean: Callable[[str], 
         stored = git.run("cat-file", "commit", commit.decode(), timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES)
         written = _new_commit(stored, new_names, clean)
         if written is not None:
-            sha = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=written)
-            new_names[commit] = sha.strip()
+            new_names[commit] = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=written).strip()
     tip = new_names.get(head.sha.encode())
     if tip is None:
         return head.sha
@@ -164,7 +156,7 @@ def _new_commit(commit: bytes, new_names: dict[bytes, bytes], clean: Callable[[s
         return None
     kept, in_signature = list[bytes](), False
     for line in lines:
-        in_signature = line.startswith(_SIGNED) or (in_signature and line.startswith(b" "))
+        in_signature = line.startswith(b"gpgsig") or (in_signature and line.startswith(b" "))
         kept += [] if in_signature else [line]
     return b"\n".join(kept) + b"\n\n" + f"{cleaned.strip() or '(no message)'}\n".encode(encoding, "replace")
 

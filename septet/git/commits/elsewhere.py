@@ -30,8 +30,6 @@ _BRANCH: Final = b"ref: refs/heads/"
 def lost_repository(place: Place) -> str:
     """Return how the worktree lost its `.git`, in words; the empty string if the worktree still has it.
 
-    The function starts a process if HEAD has moved since the engine last read it.
-
     Raises:
         WorkspaceError: A file of `.git` that git would read is not a plain file.
     """
@@ -69,10 +67,8 @@ def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[st
 def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
     """Write the files of the latest stash, or else of a branch, into the worktree, if that overwrites nothing.
 
-    Only a commit on top of HEAD counts. HEAD, branches, stash and the agent's index stay unchanged.
-
-    Returns:
-        Whether files were written.
+    Only a commit on top of HEAD counts. HEAD, branches, stash and the agent's index stay unchanged. Returns whether
+    files were written.
 
     Raises:
         SnapshotError: The workspace could not be secured first; nothing was changed.

@@ -20,7 +20,6 @@ from septet.git.engine.git_words import failure_of
 from septet.git.engine.remote import Remote
 
 _PREFIX: Final = "refs/septet/issues/"
-_PUSH_SECONDS: Final = 120.0
 _NAME: Final = re.compile(rf"{_PREFIX}([1-9][0-9]{{0,8}})")
 
 
@@ -76,9 +75,6 @@ class IssueClaims:
         """Take an issue, and return whether the claimant has it; repeated calls have the same result.
 
         Args:
-            number: The issue's number.
-            order_id: The work order for the issue.
-            claimant: The claimant's id.
             claimed_at: The time of the claim, which becomes the date of the claim's commit.
             left_by: Claimants that ended without completing: their claims may be taken over.
 
@@ -109,14 +105,12 @@ class IssueClaims:
 
     def _push(self, git: Git, commit: str, ref: str, instead_of: str = "") -> bool:
         """Create the ref, or move the ref from commit `instead_of`; return whether the ref is at `commit` now."""
-        answer = self.remote.push(git.git_dir, commit, ref, instead_of, _PUSH_SECONDS)
+        answer = self.remote.push(git.git_dir, commit, ref, instead_of, timeout_seconds=120.0)
         if answer.is_done:
             return True
         there = self.remote.refs(git.git_dir, ref).shas.get(ref)
-        if (
-            there is not None and there != instead_of
-        ):  # another claimant was faster, or this push arrived and its answer was lost
-            return there == commit
+        if there is not None and there != instead_of:
+            return there == commit  # another claimant was faster, or this push arrived and its answer was lost
         if answer.rejection:
             message = f"{self.remote.url} rejected {ref}: {answer.rejection}"
             raise GitError(message, remedy="Give the worker's key the right to push to this repository.")

@@ -23,7 +23,6 @@ from septet.system.durable import write_durably
 _FILE: Final = "moved_work.json"
 _BASES: Final = "bases"
 """The record of the base's commits at the start or end of rounds: a merge may bring any of them into a branch."""
-_BASES_KEPT: Final = 50
 _MARKER: Final = b"<<<<<<< "
 _SHOWN: Final = 12
 _SHOWN_PATHS: Final = 5
@@ -40,11 +39,10 @@ class LostBaseError(GitError):
 
 @dataclass(frozen=True, slots=True)
 class BranchWork:
-    """The commits of a work order on its branch."""
+    """The commits of a work order on its branch; `commit` is the last."""
 
     branch: str
     commit: str
-    """The last commit."""
     began_at: str
     """The commit from which the work began, which may be a commit of another work order."""
 
@@ -137,9 +135,7 @@ def is_behind(place: Place, work: MovedWork) -> bool:
 
 
 def refuse_erased_base(place: Place, head: str, tip: str) -> None:
-    """Refuse the branch's commit `head` if `head` holds a commit that the base, now at `tip`, no longer has.
-
-    The base's present commit is recorded.
+    """Record the base's commit `tip`, and refuse a branch at `head` with a commit that the base no longer has.
 
     Raises:
         LostBaseError: The branch holds a commit that the base no longer has.
@@ -155,7 +151,7 @@ def refuse_erased_base(place: Place, head: str, tip: str) -> None:
                 f"yours, without that commit (`git rebase --onto origin/{branch} {short}`), and force-push it."
             )
     if tip not in bases:
-        write_durably(noted, "\n".join((*bases, tip)[-_BASES_KEPT:]).encode())
+        write_durably(noted, "\n".join((*bases, tip)[-50:]).encode())
 
 
 def _is_clean(place: Place, commit: str) -> bool:

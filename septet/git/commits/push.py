@@ -1,7 +1,11 @@
-"""The engine's push: one commit to one branch of the origin, if that branch is at the expected commit."""
+"""The engine's push: one commit to one branch of the origin, if that branch is at the expected commit.
+
+A work order's pushes are recorded: after a return to an earlier step, the work order may replace its own pushes.
+"""
 
 import json
 import re
+from contextlib import suppress
 from typing import Final
 
 from septet.errors import GitError, InvalidInputError, NotFoundError
@@ -117,12 +121,8 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
     URL, so that git reads no setting that an agent can write.
 
     Args:
-        place: The work order's place.
-        branch: The branch; never the base or the default branch.
-        sha: A commit of the worktree.
         expected_tip: The present commit of the origin's branch, which `sha` must contain unless this work order
             has pushed it; `None` if the branch must not exist.
-        token: The worker's key for an https origin.
 
     Raises:
         InvalidInputError: The branch is the base or the default branch.
@@ -143,22 +143,15 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
     note_push(place, branch, sha)
     ref = f"refs/heads/{branch}"
     answer = Remote(place.destination, place.env, token).push(view_folder(place), sha, ref, expected_tip or "")
-    if answer.is_done or _is_there(place, branch, sha, token):
+    if answer.is_done:
         return sha
+    # git itself repeats a push whose answer was lost, and then the origin answers that the branch exists.
+    with suppress(GitError, NotFoundError):
+        if remote_branch(place, branch, token=token) == sha:
+            return sha
     if answer.rejection and re.search(REMOTE_IS_FULL, printable(answer.stderr), re.IGNORECASE) is None:
         raise _rejection(place.destination, branch, answer.rejection, remote_words(answer.stderr))
     raise failure_of("push", place.destination, answer.stderr)
-
-
-def _is_there(place: Place, branch: str, sha: str, token: str | None) -> bool:
-    """Return whether the origin has the commit despite the failure.
-
-    git itself repeats a push whose answer was lost, and then the origin answers that the branch exists.
-    """
-    try:
-        return remote_branch(place, branch, token=token) == sha
-    except (GitError, NotFoundError):
-        return False
 
 
 def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str | None:

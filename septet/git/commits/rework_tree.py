@@ -3,7 +3,6 @@
 A person's commits are never undone: the worktree moves forward to them, or merges them with unpushed work.
 """
 
-import os
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,9 +20,10 @@ from septet.git.vault.facts import SnapshotOptions
 from septet.git.workspace.mirror import refresh_mirror
 from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import clear_locks, read_head, refuse_links
+from septet.git.worktree.inside import read_inside
 from septet.git.worktree.view import hold_head, take_index, view_folder, view_git
 
-_MARKER: Final = b"<<<<<<< "
+_MARKER: Final = b"\n<<<<<<< "
 _MARKER_LIMIT_BYTES: Final = 4 * 1024 * 1024
 _CONFLICTS: Final = 1
 
@@ -35,7 +35,6 @@ class RemoteTips:
     head: str
     """The last commit of the work order's branch."""
     base: str
-    """The last commit of the base branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,6 @@ def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -
     that they removed stay removed.
 
     Args:
-        place: The work order's place.
-        branch: The work order's branch.
         head: The branch's commit on the forge.
         options: The reason and the limits of a rescue; `equal_to` holds the present worktree.
 
@@ -154,18 +151,8 @@ def lay_merge(place: Place, merge: MergedTree, options: SnapshotOptions) -> None
 
 def unresolved(place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the files of `paths` that still hold a conflict's marker at the beginning of a line."""
-    return tuple(path for path in paths if _holds_marker(place, path))
-
-
-def _holds_marker(place: Place, path: str) -> bool:
-    file = place.worktree / path
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return False
-    with os.fdopen(descriptor, "rb") as opened:
-        content = opened.read(_MARKER_LIMIT_BYTES)
-    return content.startswith(_MARKER) or b"\n" + _MARKER in content
+    contents = {path: read_inside(place.worktree, path, _MARKER_LIMIT_BYTES) for path in paths}
+    return tuple(path for path, content in contents.items() if _MARKER in b"\n" + (content or b""))
 
 
 def with_copied_index(place: Place) -> Git:

@@ -1,4 +1,4 @@
-"""The address of an origin: the form for git, the form for people, and the folder name made from the address."""
+"""The address of an origin: the form for git, the form for people, the folder's name, and the project."""
 
 import hashlib
 import os.path
@@ -156,18 +156,10 @@ def _key(project: str, identity: str) -> str:
 
 
 def _refusal(text: str, why: str, remedy: str = _REMEDY) -> InvalidInputError:
-    return InvalidInputError(f"repository: {_harmless(text)!r} {why}.", remedy=remedy)
-
-
-def _harmless(text: str) -> str:
-    """Return the part of an address that can hold no password: nothing before an `@` or after a `?`."""
+    """Return the error, which shows no part of an address that can hold a password: before an `@`, after a `?`."""
     scheme, separator, rest = text.partition("://") if "://" in text else ("", "", text)
-    shown = scheme + separator + rest.rpartition("@")[2]
-    return re.split(r"[?#]", shown, maxsplit=1)[0][:_SHOWN_LENGTH]
-
-
-_SOME_HOME: Final = Path("/")
-"""Any home works: a folder's name is the same in every home."""
+    shown = re.split(r"[?#]", scheme + separator + rest.rpartition("@")[2], maxsplit=1)[0][:_SHOWN_LENGTH]
+    return InvalidInputError(f"repository: {shown!r} {why}.", remedy=remedy)
 
 
 def with_project(order: WorkOrderInput) -> WorkOrderInput:
@@ -178,7 +170,7 @@ def with_project(order: WorkOrderInput) -> WorkOrderInput:
     if order.project is not None:
         return order
     try:
-        project = parse_address(order.repository, home=_SOME_HOME).project
+        project = parse_address(order.repository, home=Path("/")).project  # a name is the same in every home
         return WorkOrderInput.model_validate({**dict(order), "project": project})
     except (InvalidInputError, ValidationError):
         return order

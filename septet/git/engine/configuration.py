@@ -1,5 +1,6 @@
-"""The engine's own git configuration, written when a worker starts, from its user's settings for keys and names.
+"""The engine's own git configuration, written when a worker starts, and the author of commits.
 
+The configuration has the user's settings for keys and names.
 git reads a user's configuration again with each command, and agents of the same user can write this configuration:
 a proxy, a rewritten address or a trace to a file would then expose the worker's keys. So the engine's git reads
 only this file, and no setting that could lead git to another host gets into it.
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError
-from septet.git.engine.engine import Git
+from septet.git.engine.engine import Git, as_config_line
 from septet.system import processes
 from septet.system.durable import write_atomically
 
@@ -34,15 +35,11 @@ _LEFT_OUT: Final = re.compile(r"url\..*\.(insteadof|pushinsteadof)|http\.(.*\.)?
 """Settings that lead a command to another host; the worker logs a warning for each."""
 ELSEWHERE: Final = "Name the address itself; for a proxy, set HTTPS_PROXY in the worker's environment."
 """The remedy for a setting that is left out."""
-_TIMEOUT_SECONDS: Final = 30.0
+_ROLES: Final = ("author", "committer")
 
 
 def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
     """Write the configuration that the engine's git reads, and return the names of settings that lead elsewhere.
-
-    Args:
-        path: The file; it is replaced as a whole.
-        env: The environment in which the user's own git runs.
 
     Raises:
         GitError: git could not be started, or cannot read the user's configuration.
@@ -65,7 +62,7 @@ def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
             ["git", "config", "--null", "--list"],
             env={**env, "GIT_DIR": "/dev/null", "LC_ALL": "C.UTF-8"},
             cwd=Path("/"),
-            timeout_seconds=_TIMEOUT_SECONDS,
+            timeout_seconds=30.0,
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise GitError(f"git could not be started: {error}.", remedy="Install git 2.38 or newer.") from error
@@ -77,29 +74,11 @@ def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
         yield name, value if is_given else None
 
 
-def as_config_line(section: str, variable: str, value: str | None) -> bytes:
-    """Return a setting in the form of git's files; a setting without a value is true."""
-    first, dot, rest = section.partition(".")
-    header = f'[{first} "{_escape(rest)}"]' if dot else f"[{first}]"
-    given = "" if value is None else f' = "{_escape(value).replace(chr(10), chr(92) + "n")}"'
-    return f"{header}\n\t{variable}{given}\n".encode(errors="surrogateescape")
-
-
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-_NAME: Final = "Septet"
-_EMAIL: Final = "septet@localhost"
-_ROLES: Final = ("author", "committer")
-
-
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Author and committer, from git's settings `author.*`, `committer.*` and `user.*`."""
+    """Author and committer, from git's settings `author.*`, `committer.*` and `user.*`; the default is Septet."""
 
     name: str
-    """The value of `user.name`."""
     email: str
     roles: Mapping[str, Mapping[str, str]]
     """The `name`, `email`, or both, that `author` and `committer` set for themselves."""
@@ -129,4 +108,4 @@ def identity(git: Git) -> Identity:
         role: {fact: value for fact in ("name", "email") if (value := values.get(f"{role}.{fact}"))}
         for role in _ROLES
     }
-    return Identity(values.get("user.name") or _NAME, values.get("user.email") or _EMAIL, roles)
+    return Identity(values.get("user.name") or "Septet", values.get("user.email") or "septet@localhost", roles)

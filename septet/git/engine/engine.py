@@ -12,8 +12,6 @@ from septet.git.engine.git_words import shown_words
 from septet.git.engine.stale_locks import share_guard
 from septet.system import processes
 
-_COUNT: Final = "GIT_CONFIG_COUNT"
-
 SAFE_CONFIG: Final[Mapping[str, str]] = {
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
@@ -65,10 +63,7 @@ class Git:
         """Run `git args…` and return its stdout.
 
         Args:
-            args: The git command and its arguments.
-            stdin: The bytes for git's stdin.
             ok: Exit codes that are no error.
-            timeout_seconds: The time after which git is killed.
             limit_bytes: The bytes of stdout after which git is killed; this is no error.
             config: More settings, `core__autocrlf="false"` for `core.autocrlf`.
 
@@ -167,12 +162,8 @@ class SecretConfig:
     path: str = ""
     """The path that git includes; empty without settings, or if the environment passes the settings."""
     descriptors: tuple[int, ...] = ()
-    """The descriptors that the process inherits."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The environment that passes the settings on a system without files in memory.
-
-    Other processes of the same user can read these settings.
-    """
+    """The environment that passes the settings on a system without files in memory; other processes can read it."""
 
 
 @contextmanager
@@ -186,34 +177,32 @@ def open_secret_config(settings: Mapping[str, str]) -> Iterator[SecretConfig]:
         yield SecretConfig()
         return
     if not hasattr(os, "memfd_create"):
-        yield SecretConfig(env=_as_environment(settings))
+        variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+        for number, (name, value) in enumerate(settings.items()):
+            variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+        yield SecretConfig(env=variables)
         return
     descriptor = os.memfd_create("git-settings", os.MFD_CLOEXEC)
     try:
         os.fchmod(descriptor, 0o400)
         with os.fdopen(descriptor, "wb", closefd=False) as file:
-            file.write("".join(map(_as_lines, settings.items())).encode())
+            for name, value in settings.items():
+                file.write(as_config_line(*name.rpartition(".")[::2], value))
         # Each process opens the file again, and so reads it from its beginning.
         yield SecretConfig(f"/proc/self/fd/{descriptor}", (descriptor,))
     finally:
         os.close(descriptor)
 
 
-def _as_lines(setting: tuple[str, str]) -> str:
-    """Return a setting in the form of git's files; the address in `http.https://host/.extraHeader` is quoted."""
-    name, value = setting
-    section, _, rest = name.partition(".")
-    part, _, key = rest.rpartition(".")
-    heading = f'[{section} "{_escaped(part)}"]' if part else f"[{section}]"
-    return f'{heading}\n\t{key} = "{_escaped(value)}"\n'
+def as_config_line(section: str, variable: str, value: str | None) -> bytes:
+    """Return a setting in the form of git's files; a setting without a value is true."""
+    first, dot, rest = section.partition(".")
+    header = f"[{first} {quote(rest)}]" if dot else f"[{first}]"
+    given = "" if value is None else f" = {quote(value).replace(chr(10), chr(92) + 'n')}"
+    return f"{header}\n\t{variable}{given}\n".encode(errors="surrogateescape")
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    variables = {_COUNT: str(len(settings))}
-    for number, (name, value) in enumerate(settings.items()):
-        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return variables
+def quote(text: str) -> str:
+    """Return a text in the quotes of git's files."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""Which of git's messages may be shown: only known phrases, since some messages quote a line of a file.
+"""Which of git's messages may be shown, and the errors for git's messages when a remote refuses.
 
 If `packed-refs`, `alternates` or a config is a link, git reads another user's file and prints the line that it
 does not understand. So an error's text holds only phrases of git itself.
@@ -49,7 +49,6 @@ _REFUSAL: Final = (
 _SIGNS: Final = re.compile(_DAMAGE, re.IGNORECASE)
 _KNOWN: Final = re.compile(rf"{_DAMAGE}|{_REFUSAL}|{_ERRNO}", re.IGNORECASE)
 _MORE: Final = "git said more than can be shown: the worker's log has it at level debug"
-_LOGGED_CHARACTERS: Final = 2000
 
 
 def shown_words(stderr: bytes) -> str:
@@ -61,16 +60,12 @@ def shown_words(stderr: bytes) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     phrases = [": ".join(match[0].rstrip(": ") for match in _KNOWN.finditer(line)) for line in lines]
     if not all(phrases):
-        _log_words(text[-_LOGGED_CHARACTERS:])
+        import structlog  # commands that log nothing do not pay for the import
+
+        if structlog.is_configured():  # otherwise a command runs this, and its stdout is its answer
+            structlog.get_logger().debug("git_said", text=text[-2000:])
         phrases = list(filter(None, phrases)) or [_MORE]
     return "; ".join(dict.fromkeys(phrases)) or "it said nothing"
-
-
-def _log_words(text: str) -> None:
-    import structlog  # commands that log nothing do not pay for the import
-
-    if structlog.is_configured():  # otherwise a command runs this, and its stdout is its answer
-        structlog.get_logger().debug("git_said", text=text)
 
 
 def looks_damaged(message: str) -> bool:
@@ -78,7 +73,6 @@ def looks_damaged(message: str) -> bool:
     return _SIGNS.search(message) is not None
 
 
-SHOWN_CHARACTERS: Final = 2000
 UNREACHED_REMEDY: Final = "Check the network between this machine and the host."
 
 REMOTE_IS_FULL: Final = (
@@ -210,14 +204,8 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
 
 The order matters: `hung up unexpectedly` also follows a refusal.
 """
-
-
-_REMOTE: Final = "remote:"
-_PROGRAMS: Final = ("ssh:", "kex_exchange", "curl:")
 _QUOTING: Final = re.compile(r"^(?!remote:).*(?:packed-refs|alternate|config|gitdir|shallow|graft|attribute)")
 """Words before a file's line in git's messages."""
-
-_OWNED: Final = re.compile(r"dubious ownership in repository at '(.+)'$", re.MULTILINE)
 
 
 def shallow(url: str) -> InvalidInputError:
@@ -234,7 +222,7 @@ def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
     message, shown = printable(stderr), remote_words(stderr)
     for patterns, error, what, remedy in _FAILURES:
         if any(re.search(pattern, message, re.IGNORECASE) for pattern in patterns):
-            owned = _OWNED.search(message)
+            owned = re.search(r"dubious ownership in repository at '(.+)'$", message, re.MULTILINE)
             there = shlex.quote(owned[1]) if owned is not None else "PATH"
             return error(f"{url} {what} (git {command}): {shown}", remedy=remedy.replace("PATH", there))
     return GitError(f"git {command} with {url} failed: {shown}")
@@ -244,17 +232,14 @@ def remote_words(stderr: bytes) -> str:
     """Return a remote's messages, and git's own messages without quotes of files: see `shown_words`."""
     shown = []
     for line in printable(stderr).splitlines():
-        is_remote = line.startswith(_REMOTE) or any(map(line.startswith, _PROGRAMS)) or _is_failure(line)
+        is_failure = any(re.search(each, line, re.IGNORECASE) for patterns, *_ in _FAILURES for each in patterns)
+        is_remote = line.startswith(("remote:", "ssh:", "kex_exchange", "curl:")) or is_failure
         shown.append(line if is_remote and _QUOTING.search(line) is None else shown_words(line.encode()))
     return "\n".join(dict.fromkeys(shown))
-
-
-def _is_failure(line: str) -> bool:
-    return any(re.search(pattern, line, re.IGNORECASE) for patterns, *_ in _FAILURES for pattern in patterns)
 
 
 def printable(output: bytes) -> str:
     """Return the end of git's or a remote's output, without control characters; the text is untrusted."""
     text = output.decode(errors="replace").replace("\r", "\n")
     clean = "".join(character for character in text if character.isprintable() or character == "\n")
-    return "\n".join(line.strip() for line in clean.splitlines() if line.strip())[-SHOWN_CHARACTERS:]
+    return "\n".join(line.strip() for line in clean.splitlines() if line.strip())[-2000:]

@@ -1,4 +1,4 @@
-"""Read many objects of a repository with few processes."""
+"""Read many objects of a repository with few processes: by their ids, or the files of a commit."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,15 +9,12 @@ from septet.git.engine.engine import Git
 
 _BATCH_BYTES: Final = 32 << 20
 """The most bytes in memory at a time; a larger object is read alone."""
-_MISSING: Final = b"missing"
+_WITH_CONTENT: Final = re.compile(rb"(?:[0-9a-f]{40,64} )?(?P<kind>[a-z]+) (?P<size>[0-9]+)")
+"""The line of `git cat-file --batch --follow-symlinks` before an object, or before a link without a target."""
 
 
 def read_blobs(repository: Git, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Yield the id and content of each blob.
-
-    Args:
-        repository: The repository with the blobs.
-        sizes: Id → size in bytes.
+    """Yield the id and content of each blob; `sizes` has the size of each id in bytes.
 
     Raises:
         SnapshotError: A blob is missing.
@@ -33,19 +30,7 @@ def read_objects(repository: Git, names: Iterable[str]) -> dict[str, bytes | Non
     """Return the content of each object by its id in `names`; `None` for a missing object."""
     ids = list(names)
     output = repository.run("cat-file", "--batch", stdin="".join(f"{name}\n" for name in ids).encode())
-    contents: dict[str, bytes | None] = {}
-    start = 0
-    for name in ids:
-        end = output.index(b"\n", start)
-        facts = output[start:end].split()
-        start = end + 1
-        if facts[-1] == _MISSING:
-            contents[name] = None
-            continue
-        size = int(facts[-1])
-        contents[name] = output[start : start + size]
-        start += size + 1
-    return contents
+    return {name: content for name, (_, content) in zip(ids, _parts_of(output), strict=True)}
 
 
 def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
@@ -61,10 +46,6 @@ def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
         yield batch
 
 
-_WITH_CONTENT: Final = re.compile(rb"(?:[0-9a-f]{40,64} )?(?P<kind>[a-z]+) (?P<size>[0-9]+)")
-"""The line of `git cat-file --batch --follow-symlinks` before an object, or before a link without a target."""
-
-
 def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, bytes]:
     """Return the contents of the files that a commit has, by path.
 
@@ -73,15 +54,21 @@ def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, byte
     """
     one_line_paths = [path for path in paths if "\n" not in path]
     names = "".join(f"{commit}:{path}\n" for path in one_line_paths).encode()
-    rest = git.run("cat-file", "--batch", "--follow-symlinks", stdin=names)
-    contents: dict[str, bytes] = {}
-    for path in one_line_paths:
-        header, _, rest = rest.partition(b"\n")
-        match = _WITH_CONTENT.fullmatch(header)
-        if match is None:  # the file is missing
+    parts = _parts_of(git.run("cat-file", "--batch", "--follow-symlinks", stdin=names))
+    found = zip(one_line_paths, parts, strict=True)
+    return {path: content for path, (kind, content) in found if kind == b"blob" and content is not None}
+
+
+def _parts_of(output: bytes) -> Iterator[tuple[bytes, bytes | None]]:
+    """Yield kind and content of each object in the output of `git cat-file --batch`; `None` for missing content."""
+    start = 0
+    while start < len(output):
+        end = output.index(b"\n", start)
+        match = _WITH_CONTENT.fullmatch(output, start, end)
+        start = end + 1
+        if match is None:
+            yield b"", None
             continue
         size = int(match["size"])
-        if match["kind"] == b"blob":
-            contents[path] = rest[:size]
-        rest = rest[size + 1 :]
-    return contents
+        yield match["kind"], output[start : start + size]
+        start += size + 1

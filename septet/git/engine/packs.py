@@ -16,8 +16,6 @@ _LOOSE_FOLDERS_BEFORE_PACKING: Final = 64
 
 About 74 loose objects fill 64 folders; each loose object takes a block of the disk.
 """
-_FETCHED: Final = "tmp_*"
-"""git's names for a pack or an object that it is writing."""
 _REPACKED: Final = ".tmp-*"
 """The names of packs that `git repack` has not put in place; a later repack fails at such an incomplete pack."""
 
@@ -39,10 +37,6 @@ def join_packs(repository: Git, objects: Path | None = None) -> None:
     Readers and writers of objects may run at the same time: git searches again for moved objects. A kill at any
     time leaves every object in at least one place.
 
-    Args:
-        repository: The repository in which git runs.
-        objects: The folder of the objects; the repository's own when absent.
-
     Raises:
         GitError: git failed; every object is still in place.
     """
@@ -55,9 +49,7 @@ def join_precious_packs(mirror: Git, scratch: Path) -> None:
 
     git runs in an empty repository over the same objects, without refs and without that setting.
 
-    Args:
-        mirror: The repository; the caller holds the lock of its writers.
-        scratch: The folder for the empty repository, made when it is missing.
+    The caller holds the lock of the mirror's writers.
 
     Raises:
         GitError: git failed; every object is still in place.
@@ -72,13 +64,8 @@ def join_precious_packs(mirror: Git, scratch: Path) -> None:
 
 
 def clear_unfinished_packs(git_dir: Path, older_than: timedelta) -> None:
-    """Remove unfinished packs and objects that a killed git left among the packs.
-
-    Args:
-        git_dir: The repository.
-        older_than: The age up to which a file may still be in use.
-    """
-    _clear(git_dir / "objects", _FETCHED, older_than)
+    """Remove unfinished packs and objects, `older_than` an age, that a killed git left among the packs."""
+    _clear(git_dir / "objects", "tmp_*", older_than)  # git's names for a pack or an object that it is writing
     _clear(git_dir / "objects", _REPACKED, timedelta(seconds=PACKING_SECONDS))
 
 

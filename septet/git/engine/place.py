@@ -32,7 +32,6 @@ class Place:
     base_branch: str
     base_sha: str
     env: Mapping[str, str] = field(default_factory=dict)
-    """The environment of engine git."""
     tree_limit_bytes: int = 0
     """The most bytes that may be added to the worktree between two snapshots, or by a commit; 0 is no limit."""
     file_limit_bytes: int = 0

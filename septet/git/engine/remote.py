@@ -32,10 +32,8 @@ _REJECTED: Final = 1
 _LED_ON: Final = re.compile(rb"returned error: 30[12378]\b")
 _LEADS_TO: Final = re.compile(rb"^.*<= Recv header: location: (\S+)/info/refs\b", re.MULTILINE | re.IGNORECASE)
 """The redirect in git's trace of a server's answer."""
-_MOST_REDIRECTS: Final = 5
 _NEW_ADDRESSES: Final[dict[str, str]] = {}
 """Old address → new address, as servers reported to this process; removed when git fails at the new address."""
-_SSH: Final = "ssh"
 _SSH_OPTIONS: Final = "-oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"
 
 
@@ -95,7 +93,6 @@ class Remote:
         """Fetch refs into a repository; nothing else in the repository changes.
 
         Args:
-            git_dir: The repository.
             refspecs: The refs to fetch and their local names; tags only if named.
             prune: Remove local names that the remote no longer has.
 
@@ -120,11 +117,8 @@ class Remote:
         """Push a commit to a ref of the remote if the ref is at an expected commit, and return the answer.
 
         Args:
-            git_dir: The repository that has the commit.
-            commit: The commit's SHA.
             ref: The ref's full name.
             instead_of: The commit that the ref must be at; empty if the ref must not exist.
-            timeout_seconds: As in `run`.
 
         Raises:
             GitUnavailableError: The remote was not reached.
@@ -152,8 +146,6 @@ class Remote:
         """Run a git command that connects to the remote, from a repository whose config no agent can write.
 
         Args:
-            git_dir: The repository.
-            args: The git command and its arguments.
             ok: Exit codes that are no error.
             timeout_seconds: The time after which git is killed, with all its child processes.
             silent_seconds: The time after which git closes an HTTP connection that is almost silent.
@@ -165,7 +157,7 @@ class Remote:
         """
         git = self._git(git_dir)
         url = _NEW_ADDRESSES.get(self.url, self.url)
-        for _ in range(_MOST_REDIRECTS):
+        for _ in range(5):  # redirects at most
             words = (url if each == self.url else each for each in args)
             completed = git.try_run(
                 *words,
@@ -192,9 +184,6 @@ class Remote:
         """Return the address that the server redirects to, such as the new name of a repository.
 
         git itself would send the key to any host that the server names.
-
-        Raises:
-            GitError: The redirect leads to another host, or away from https.
         """
         tracing = git.with_env(GIT_TRACE_CURL="1", GIT_TRACE_CURL_NO_DATA="1")
         told = tracing.try_run(
@@ -235,4 +224,4 @@ class Remote:
         if own := self.env.get("GIT_SSH_COMMAND"):
             return own
         configured = git.try_run("config", "--get", "core.sshCommand").stdout.decode().strip()
-        return f"{configured or _SSH} {_SSH_OPTIONS}"
+        return f"{configured or 'ssh'} {_SSH_OPTIONS}"

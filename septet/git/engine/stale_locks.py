@@ -17,14 +17,8 @@ from septet.errors import GitBusyError
 from septet.system.locks import share_lock, take_lock
 
 _AT_THE_TOP: Final = (
-    "index.lock",
-    "HEAD.lock",
-    "config.lock",
-    "packed-refs.lock",
-    "shallow.lock",
-    "objects/maintenance.lock",
-)
-_SUFFIX: Final = ".lock"
+    "index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock", "objects/maintenance.lock",
+)  # fmt: skip
 
 
 def guard_of(git_dir: Path) -> Path:
@@ -69,12 +63,14 @@ def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
 
     Args:
         git_dir: The repository; its folders must be plain folders, since lock files in them are removed.
-        work_tree: The folder in which a git with a lock may work.
 
     Raises:
         GitBusyError: A living process holds a lock file.
     """
-    locks = dict(_locks(git_dir))
+    found = [git_dir / name for name in _AT_THE_TOP]
+    for folder, _, names in os.walk(git_dir / "refs"):
+        found += (Path(folder) / name for name in names if name.endswith(".lock"))
+    locks = {lock: identity for lock in found if (identity := _identity(lock))}
     if not locks:
         return
     from septet.system.lock_holder import command_line, find_lock_owner  # usually there is no lock
@@ -88,14 +84,6 @@ def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
     for lock, identity in locks.items():
         if _identity(lock) == identity:  # not of a git that has started since
             lock.unlink(missing_ok=True)
-
-
-def _locks(git_dir: Path) -> Iterator[tuple[Path, tuple[int, ...]]]:
-    """Yield the lock files of a repository, each with its identity."""
-    found = [git_dir / name for name in _AT_THE_TOP]
-    for folder, _, names in os.walk(git_dir / "refs"):
-        found += (Path(folder) / name for name in names if name.endswith(_SUFFIX))
-    yield from ((lock, identity) for lock in found if (identity := _identity(lock)))
 
 
 def _identity(lock: Path) -> tuple[int, ...]:
