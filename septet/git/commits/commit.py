@@ -83,7 +83,11 @@ def with_trailer(message: str, trailer: str) -> str:
 
 
 def write_commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *, sign: bool = False) -> str:
-    """Write a commit of the engine, to which no ref points yet, and return it."""
+    """Write a commit of the engine, to which no ref points yet, and return it.
+
+    Raises:
+        GitError: git failed.
+    """
     git = git.with_env(**identity(git).environ)
     signing = "--gpg-sign" if sign else "--no-gpg-sign"
     named = [word for parent in parents if parent for word in ("-p", parent)]
@@ -100,7 +104,6 @@ def _clean_message(message: str) -> str:
     return cleaned + "\n"
 
 
-_SECONDS: Final = 120.0
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _PARENT: Final = b"parent "
 
@@ -123,14 +126,11 @@ def clean_messages(place: Place, since: tuple[str, ...], clean: Callable[[str], 
     if head.branch is None or head.sha in since:
         return head.sha
     git = view_git(place)
-    commits = git.run(
-        *("rev-list", "--topo-order", "--reverse", head.sha, "--not", *since, "--"),
-        timeout_seconds=_SECONDS,
-        limit_bytes=_MOST_BYTES,
-    ).split()
+    listing = ("rev-list", "--topo-order", "--reverse", head.sha, "--not", *since, "--")
+    commits = git.run(*listing, limit_bytes=_MOST_BYTES).split()
     new_names: dict[bytes, bytes] = {}
     for commit in commits:
-        stored = git.run("cat-file", "commit", commit.decode(), timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES)
+        stored = git.run("cat-file", "commit", commit.decode(), limit_bytes=_MOST_BYTES)
         written = _new_commit(stored, new_names, clean)
         if written is not None:
             new_names[commit] = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=written).strip()

@@ -67,7 +67,7 @@ def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[st
 def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
     """Write the files of the latest stash, or else of a branch, into the worktree, if that overwrites nothing.
 
-    Only a commit on top of HEAD counts. HEAD, branches, stash and the agent's index stay unchanged. Returns whether
+    Only a commit on top of HEAD counts. HEAD, branches, stash and the agent's index stay unchanged. Return whether
     files were written.
 
     Raises:

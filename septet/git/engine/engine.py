@@ -163,7 +163,7 @@ class SecretConfig:
     """The path that git includes; empty without settings, or if the environment passes the settings."""
     descriptors: tuple[int, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The environment that passes the settings on a system without files in memory; other processes can read it."""
+    """The environment that passes the settings on a system without files in memory, where others can read it."""
 
 
 @contextmanager

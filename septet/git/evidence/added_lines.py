@@ -15,7 +15,6 @@ from septet.system.text import without_controls
 _PATCH: Final = ("--patch", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-prefix")
 _MIB: Final = 1024 * 1024
 _MOST_BYTES: Final = 64 * _MIB
-_SECONDS: Final = 120.0
 _SHORT: Final = 12
 _LINE_BYTES: Final = 64
 """The most bytes that `cat-file` prints around each object: its name, its kind and its size."""
@@ -40,18 +39,16 @@ def added_lines(place: Place, since: str, head: str, staged: Git | None = None) 
 
     The lines that an index adds to the last commit follow.
 
-    Args:
-        place: The work order's place.
-        since: A commit.
-        head: The last of the commits, built on `since`.
-        staged: The engine's view with an index whose lines count too; `None` without such an index.
+    `staged` is the engine's view with the index; `None` without an index whose lines count.
 
     Raises:
         EvidenceError: The messages and patches have more than 64 MiB.
         GitError: git failed, or took too long.
     """
-    patches = committed_patches(place, since, head)
-    lines = [line for each in patches for line in _lines_of(each)]
+    patches, lines = committed_patches(place, since, head), list[AddedLine]()
+    for each in patches:
+        lines += (AddedLine(HEAD, *line, each.commit) for line in enumerate(each.head.split(b"\n"), 1))
+        lines += read_added_lines(each.patch, each.message, each.commit)
     if staged is not None:
         rest_bytes = _MOST_BYTES - sum(len(each.patch) for each in patches)
         options = ("--cached", "--no-renames", *_PATCH, head, "--")
@@ -111,28 +108,13 @@ def _stored_commits(git: Git, names: list[bytes]) -> Iterator[tuple[str, bytes, 
         yield name.decode("ascii"), b"\n".join(own), message
 
 
-def _lines_of(patch: CommitPatch) -> Iterator[AddedLine]:
-    for number, line in enumerate(patch.head.split(b"\n"), 1):
-        yield AddedLine(HEAD, number, line, patch.commit)
-    yield from read_added_lines(patch.patch, patch.message, patch.commit)
-
-
 def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES, stdin: bytes = b"") -> bytes:
-    """Return the whole output of a git command: output that is not read could hold a key.
-
-    Raises:
-        EvidenceError: The output has more than `most_bytes`.
-        GitError: git failed, or took too long.
-    """
-    output = git.run(*command, stdin=stdin, timeout_seconds=_SECONDS, limit_bytes=most_bytes + 1)
+    """Return the whole output of a git command: output that is not read could hold a key."""
+    output = git.run(*command, stdin=stdin, limit_bytes=most_bytes + 1)
     if len(output) > most_bytes:
-        raise _too_much()
+        raise EvidenceError(
+            f"The work adds more than {_MOST_BYTES // _MIB} MiB of text, and no more is searched for keys.",
+            remedy="Leave generated files and data out of it: name them in .gitignore, and recreate the branch's "
+            "commits without them.",
+        )
     return output
-
-
-def _too_much() -> EvidenceError:
-    return EvidenceError(
-        f"The work adds more than {_MOST_BYTES // _MIB} MiB of text, and no more is searched for keys.",
-        remedy="Leave generated files and data out of it: name them in .gitignore, and recreate the branch's "
-        "commits without them.",
-    )

@@ -7,7 +7,7 @@ only if the file was touched later: the change time shows a touch, and no guest 
 
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -82,7 +82,6 @@ class PlanAlone:
     """The snapshot of the workspace with all leftovers of agents."""
     before: BeforeAgents
     path: str
-    """The path of the plan."""
 
     def keep(
         self, options_of: Callable[[Leftovers, Path | None], SnapshotOptions], *, begun_by: Snapshot | None = None
@@ -109,7 +108,8 @@ class PlanAlone:
             unkept_first |= read_left_out(vault, before.setup[1].commit)
         touched = _touched_in(place, unkept_first, before)
         if not (touched or before.setup or begun_by) and before.first.index:
-            changed = self._changed_names() - _names_of(self.path)
+            plan = b"tree/" + os.fsencode(self.path)
+            changed = self._changed_names() - {plan, *above(plan)}
             if changed <= _INDEX_THERE:
                 if changed:
                     put_index_back(place, before.first)
@@ -142,7 +142,8 @@ class PlanAlone:
         unkept = [each for each in read_left_out(vault, self.current.commit) if each not in unkept_first]
         unkept += [each for each in touched if each not in have]
         differing = {each for each in {*have, *want} if have.get(each) != want.get(each) and each not in _NO_WORK}
-        paths = tuple(sorted({*differing - _folders(differing), *unkept}))
+        folders = {folder for path in differing for folder in (*above(path), b"")}
+        paths = tuple(sorted({*differing - folders, *unkept}))
         return Leftovers(dict(sorted(adding.items())), tuple(sorted(set(unkept))), paths)
 
     def _changed_names(self) -> set[bytes]:
@@ -152,11 +153,7 @@ class PlanAlone:
         return set(vault_at(self.place).run("diff-tree", *options, *commits).split(b"\0")[:-1])
 
     def _plan_items(self, then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
-        """Return the plan's file and the folders above; a link on this path must be as in the first snapshot.
-
-        Raises:
-            EvidenceError: No snapshot holds the file, or the path has a new link or takes the place of a file.
-        """
+        """Return the plan's file and the folders above; a link on this path must be as in the first snapshot."""
         own = os.fsencode(self.path)
         for link in (each for each in (*above(own), own) if each in now and now[each].mode == LINK):
             if then.get(link) != now[link]:
@@ -179,26 +176,12 @@ class PlanAlone:
         return {path: now[path] for path in made}
 
 
-def _names_of(path: str) -> set[bytes]:
-    plan = b"tree/" + os.fsencode(path)
-    return {plan, *above(plan)}
-
-
 def _is_within(path: bytes, tops: Collection[bytes]) -> bool:
     return any(each in tops for each in (path, *above(path)))
 
 
-def _folders(paths: Collection[bytes]) -> set[bytes]:
-    """Return the folders above the paths."""
-    return {folder for path in paths for folder in (*above(path), b"")}
-
-
 def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> set[bytes]:
-    """Return the paths below `tops` that were made or changed after `before`.
-
-    Raises:
-        SnapshotError: A path cannot be checked.
-    """
+    """Return the paths below `tops` that were made or changed after `before`."""
     touched: set[bytes] = set()
     is_newer = partial(_is_newer, before.since_ns, shares_files=before.shares_files)
     with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
@@ -232,7 +215,9 @@ def _touched(
         return ([path], False) if is_touched else ([], True)
     found, has_untouched = list[bytes](), False
     with close_after(os.open(name, OPEN_FOLDER, dir_fd=folder)) as inner:
-        for child in _names(inner):
+        with os.scandir(inner) as entries:
+            children = [os.fsencode(entry.name) for entry in entries]
+        for child in children:
             below, untouched = _touched(inner, join(path, child), is_newer, depth + 1)
             found += below
             has_untouched = has_untouched or untouched
@@ -244,8 +229,3 @@ def _touched(
 def _is_newer(since_ns: int, facts: os.stat_result, *, shares_files: bool) -> bool:
     is_shared = shares_files and stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
     return facts.st_ctime_ns > since_ns and not is_shared
-
-
-def _names(folder: int) -> Iterator[bytes]:
-    with os.scandir(folder) as entries:
-        yield from [os.fsencode(entry.name) for entry in entries]

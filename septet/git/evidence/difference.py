@@ -27,19 +27,11 @@ _COUNTS_BYTES: Final = 256 * 1024
 _BINARY_FROM: Final = "1m"
 """The size from which git does not compare a file's lines."""
 _EMPTY_BLOB: Final = b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
-_COUNT: Final = re.compile(r"(\d+|-)\t(\d+|-)\t(.+)")
+_COUNT: Final = re.compile(r"(?:(\d+)|-)\t(?:(\d+)|-)\t(.+)")
 _DIFF: Final = (
-    "diff",
-    "--numstat",
-    "--patch",
-    "--find-renames",
-    "--no-color",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--src-prefix=a/",
-    "--dst-prefix=b/",
-    "--ignore-submodules=dirty",
-)
+    "diff", "--numstat", "--patch", "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv",
+    "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=dirty",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +75,7 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
         git = Git(view_folder(place), place.worktree, place.env, index=index)
         all_listed = _take_up_untracked(git, place.worktree)
         content = git.run(
-            *_DIFF,
-            place.base_sha,
-            "--",
+            *(*_DIFF, place.base_sha, "--"),
             timeout_seconds=_LOOK_SECONDS,
             limit_bytes=_COUNTS_BYTES + limit_bytes + 1,
             core__bigFileThreshold=_BINARY_FROM,
@@ -122,12 +112,9 @@ def _read(content: bytes, limit_bytes: int, *, all_listed: bool) -> Difference:
              if (match := _COUNT.fullmatch(line))]  # fmt: skip
     return Difference(
         files=tuple(
-            FileCount(path, _lines(added), _lines(removed)) for added, removed, path in files[:_FILES_COUNTED]
+            FileCount(path, int(added) if added else None, int(removed) if removed else None)
+            for added, removed, path in files[:_FILES_COUNTED]
         ),
         patch=patch[:limit_bytes].decode("utf-8", "replace"),
         whole=all_listed and len(files) <= _FILES_COUNTED and len(patch) <= limit_bytes,
     )
-
-
-def _lines(count: str) -> int | None:
-    return int(count) if count != "-" else None

@@ -76,15 +76,10 @@ def contains(place: Place, sha: str, older: str) -> bool:
 
 
 def plan_file(place: Place, path: str) -> str:
-    """Return `path` relative to the worktree's root, if the path leads to a non-empty file.
-
-    Args:
-        place: The work order's place.
-        path: The path as the agent gave it: relative to the root, or absolute inside the worktree.
+    """Return `path`, relative or absolute, relative to the worktree's root if it leads to a non-empty file.
 
     Raises:
-        EvidenceError: The file does not exist, is empty, is not a plain file, or is outside, even through a
-            symlink.
+        EvidenceError: The file is missing, is empty, is not a plain file, or is outside, even through a symlink.
     """
     file_path = PurePosixPath(path.strip())
     root = place.worktree.resolve()

@@ -2,22 +2,21 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from septet.errors import EvidenceError
 from septet.git.engine.engine import Git
+from septet.git.engine.objects import read_objects
 from septet.git.engine.place import Place
 from septet.git.worktree.view import view_git
 from septet.protected_paths import ProtectedPaths
 
 _RAW: Final = ("--raw", "-r", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
-_LISTING: Final = ("ls-tree", "-r", "-z", "--full-tree")
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_LISTED_BYTES: Final = 1024 * 1024 * 1024
 """Enough for a million entries, more than a worktree may have."""
-_SECONDS: Final = 120.0
 _LINK: Final = b"120000"
 _NO_FOLDERS: Final = (_LINK, b"160000")
 """Modes of entries that can replace a folder and lead to another folder."""
@@ -55,8 +54,6 @@ def protected_changes(
     or leads to a protected path; so does the target of a symlink at a protected path.
 
     Args:
-        place: The work order's place.
-        paths: The protected paths.
         since: Commits whose content was published already.
         tree: A commit, or a tree of the worktree's repository.
 
@@ -142,28 +139,17 @@ def _entries(git: Git, commit: str, tree: str) -> dict[str, _Entry]:
 
 def _links(git: Git, tree: str) -> dict[str, str]:
     """Return all symlinks of a tree and their targets as written."""
-    found = _LINK_ENTRY.findall(_whole(git, *_LISTING, tree, most_bytes=_MOST_LISTED_BYTES))
+    found = _LINK_ENTRY.findall(
+        _whole(git, "ls-tree", "-r", "-z", "--full-tree", tree, most_bytes=_MOST_LISTED_BYTES)
+    )
     if not found:
         return {}
     asked = b"".join(name + b"\n" for name, _ in found)
-    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=asked, timeout_seconds=_SECONDS).split()
+    sizes = git.run("cat-file", "--batch-check=%(objectsize)", stdin=asked).split()
     if sum(int(size) for size in sizes if size.isdigit()) > _MOST_BYTES:
         raise _too_much()
-    output = git.run("cat-file", "--batch", stdin=asked, timeout_seconds=_SECONDS)
-    return {_text(path): target for (_, path), target in zip(found, _contents(output), strict=True)}
-
-
-def _contents(output: bytes) -> Iterator[str]:
-    start = 0
-    while start < len(output):
-        end = output.index(b"\n", start)
-        size = output[start:end].rpartition(b" ")[2]
-        start = end + 1
-        if not size.isdigit():  # the blob is missing
-            yield ""
-            continue
-        yield _text(output[start : start + int(size)])
-        start += int(size) + 1
+    targets = read_objects(git, dict.fromkeys(name.decode("ascii") for name, _ in found))
+    return {_text(path): _text(targets[name.decode("ascii")] or b"") for name, path in found}
 
 
 def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
@@ -191,7 +177,7 @@ def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES) -> bytes:
-    output = git.run(*command, timeout_seconds=_SECONDS, limit_bytes=most_bytes + 1)
+    output = git.run(*command, limit_bytes=most_bytes + 1)
     if len(output) > most_bytes:
         raise _too_much()
     return output

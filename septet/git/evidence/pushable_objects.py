@@ -1,4 +1,4 @@
-"""Checks before commits leave this host: no file over the limit, no object that another git would refuse."""
+"""Checks before commits leave this host: files over the limit or for Git LFS, objects that git would refuse."""
 
 import os
 import re
@@ -13,12 +13,11 @@ from septet.contracts.facts import FileChange
 from septet.errors import EvidenceError
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
-from septet.git.worktree.inside import open_inside
+from septet.git.worktree.inside import read_inside
 from septet.git.worktree.view import view_git
 from septet.system.text import cut, name_some, one_line
 
 _MIB: Final = 1024 * 1024
-_SECONDS: Final = 120.0
 _MOST_BYTES: Final = 256 * _MIB
 """The most bytes of trees and commits in one work order: a hundred thousand files need a tenth of this."""
 _SHOWN: Final = 200
@@ -54,20 +53,13 @@ def refuse_unfit_commits(place: Place, sha: str) -> None:
     if sha == place.base_sha:
         return
     git = view_git(place)
-    new = (
-        "rev-list",
-        "--objects",
-        sha,
-        "--not",
-        place.base_sha,
-        "--alternate-refs",
-    )  # the mirror has the origin's commits
-    listing = git.run(*new, timeout_seconds=_SECONDS, limit_bytes=_MOST_BYTES)
+    known = ("--not", place.base_sha, "--alternate-refs")  # the mirror has the origin's commits
+    listing = git.run("rev-list", "--objects", sha, *known, limit_bytes=_MOST_BYTES)
     if len(listing) >= _MOST_BYTES:
         raise _too_many(sha)
     names = dict(line.partition(b" ")[::2] for line in listing.splitlines())
     asked = b"\n".join((*names, b""))
-    facts = git.run("cat-file", "--batch-check=%(objecttype) %(objectsize)", stdin=asked, timeout_seconds=_SECONDS)
+    facts = git.run("cat-file", "--batch-check=%(objecttype) %(objectsize)", stdin=asked)
     folders, folder_bytes = [], 0
     for (name, path), fact in zip(names.items(), facts.splitlines(), strict=True):
         kind, _, size = fact.partition(b" ")
@@ -78,12 +70,11 @@ def refuse_unfit_commits(place: Place, sha: str) -> None:
             raise _too_large(place, path.decode(errors="replace"), int(size), f" in the commits up to {sha[:12]}")
     if folder_bytes >= _MOST_BYTES:
         raise _too_many(sha)
-    asked = b"\n".join((*folders, b""))
-    pack = git.run("pack-objects", "--stdout", "--quiet", stdin=asked, timeout_seconds=_SECONDS)
+    pack = git.run("pack-objects", "--stdout", "--quiet", stdin=b"\n".join((*folders, b"")))
     with tempfile.TemporaryDirectory(prefix="outgoing-", dir=place.records) as folder:
         file = Path(folder) / "objects.pack"
         file.write_bytes(pack)
-        checked = git.try_run("index-pack", "--strict", str(file), timeout_seconds=_SECONDS)
+        checked = git.try_run("index-pack", "--strict", str(file))
     if checked.exit_code:
         fault = _FAULT.search(checked.stderr)
         which = f"object {fault[1][:12].decode()} has {fault[2].decode()}" if fault else "git's check fails"
@@ -110,16 +101,12 @@ def _too_large(place: Place, name: str, size: int, where: str) -> EvidenceError:
 
 _POINTER: Final = b"version https://git-lfs.github.com/spec/"
 _NAMED: Final = 5
-_ATTRIBUTES: Final = ".gitattributes"
-_READ_BYTES: Final = 1024 * 1024
 
 
 def whole_lfs_files(place: Place, paths: Iterable[str]) -> str:
     """Return a sentence that names files that are committed whole despite an LFS attribute; empty if none are.
 
-    Args:
-        place: The work order's place.
-        paths: The changed files. The worktree's attributes count, not the engine's, which run no filter.
+    The worktree's attributes count, not the engine's, which run no filter.
 
     Raises:
         GitError: git cannot read the attributes.
@@ -128,8 +115,7 @@ def whole_lfs_files(place: Place, paths: Iterable[str]) -> str:
     if not whole or not any(_names_lfs(place, folder) for path in whole for folder in Path(path).parents):
         return ""
     with tempfile.TemporaryDirectory(dir=place.records, prefix="attributes-") as folder:
-        empty = Git(Path(folder), env=place.env)
-        empty.init("--bare")
+        Git(Path(folder), env=place.env).init("--bare")
         asked = Git(Path(folder), place.worktree, place.env)
         answer = asked.run(
             *("check-attr", "-z", "--stdin", "filter"),
@@ -142,16 +128,15 @@ def whole_lfs_files(place: Place, paths: Iterable[str]) -> str:
         return ""
     command = shlex.join(("git", "lfs", "migrate", "import", "--no-rewrite", *kept[:_NAMED]))
     return (
-        f"{name_some(kept, _NAMED)}: committed whole, though {_ATTRIBUTES} gives it to Git LFS: Septet runs no "
+        f"{name_some(kept, _NAMED)}: committed whole, though .gitattributes gives it to Git LFS: Septet runs no "
         f"filter. In a separate clone with git-lfs, check out the branch, run `{command}`, and push."
     )
 
 
 def _is_whole(place: Place, path: str) -> bool:
-    with open_inside(place.worktree, path) as file:
-        return file is not None and not file.read(len(_POINTER)).startswith(_POINTER)
+    beginning = read_inside(place.worktree, path, len(_POINTER))
+    return beginning is not None and beginning != _POINTER
 
 
 def _names_lfs(place: Place, folder: Path) -> bool:
-    with open_inside(place.worktree, str(folder / _ATTRIBUTES)) as file:
-        return file is not None and b"filter=lfs" in file.read(_READ_BYTES)
+    return b"filter=lfs" in (read_inside(place.worktree, str(folder / ".gitattributes"), _MIB) or b"")

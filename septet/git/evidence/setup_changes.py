@@ -51,9 +51,8 @@ def setup_changes(place: Place, before: Snapshot, after: Snapshot) -> SetupChang
     }
     fresh = [entry for entry in look(place).entries if entry.path in new and entry.path not in old]
     staged = {entry.path for entry in fresh if not entry.is_untracked}
-    return SetupChanges(
-        tuple(sorted(changed | staged)), tuple(sorted(entry.path for entry in fresh if entry.is_untracked))
-    )
+    added = sorted(entry.path for entry in fresh if entry.is_untracked)
+    return SetupChanges(tuple(sorted(changed | staged)), tuple(added))
 
 
 _AGAIN: Final = (
@@ -95,8 +94,6 @@ def exclude_files(place: Place, paths: tuple[bytes, ...], reason: str) -> None:
     stay. The caller holds the writer's lock.
 
     Args:
-        place: The workspace.
-        paths: The files, relative to the workspace's root.
         reason: The comment above the new lines.
 
     Raises:

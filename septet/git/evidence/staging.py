@@ -96,7 +96,8 @@ def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
     pairs = raw.stdout.split(b"\0") if raw.exit_code == 0 else []
     staged = list(zip(pairs[::2], pairs[1::2], strict=False))
     conflicts = tuple(path for facts, path in staged if facts.endswith(b"U"))
-    changes = b"".join(_index_info(facts, path) for facts, path in staged if not facts.endswith(b"U"))
+    lines = [(*facts.split(b" "), path) for facts, path in staged if not facts.endswith(b"U")]
+    changes = b"".join(b"%s %s\t%s\0" % (mode, sha, path) for _, mode, _, sha, _, path in lines)
     if changes:
         staging = git.using_index(_copy_of_index(git, place))
         # Paths that git refuses in an index are not staged either.
@@ -111,12 +112,6 @@ def _unfinished_work(place: Place, conflicts: tuple[bytes, ...]) -> str:
     if conflicts:
         return f"the conflicts in {', '.join(map(shown_path, conflicts[:_SHOWN_PATHS]))} are not resolved"
     return ""
-
-
-def _index_info(facts: bytes, path: bytes) -> bytes:
-    """Convert a line of `diff-index --raw` to a line of `update-index --index-info`."""
-    _, mode, _, sha, _ = facts.split(b" ")
-    return mode + b" " + sha + b"\t" + path + b"\0"
 
 
 def staging_index(place: Place) -> Path:

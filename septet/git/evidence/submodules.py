@@ -28,7 +28,8 @@ _GITLINK: Final = b"160000"
 _NOT_THERE: Final = b"not our ref"
 """A server's message about a commit that it does not have."""
 _FATAL: Final = 128
-_SECONDS: Final = 120.0
+_POINTER: Final = b"gitdir: "
+_DEEPEST: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +45,7 @@ class MovedSubmodule:
 
 
 def moved_submodules(place: Place, since: str, tree: str) -> list[MovedSubmodule]:
-    """Return the submodules whose commit differs between `since` and the work.
-
-    Args:
-        place: The work order's place.
-        since: The commit at the start of the work.
-        tree: The tree of the work, or its last commit.
+    """Return the submodules whose commit differs between `since` and `tree`, the work's tree or last commit.
 
     Raises:
         GitError: git failed.
@@ -95,9 +91,9 @@ def has_commit(place: Place, remote: Remote, sha: str) -> bool:
     fetch = ("fetch", "--quiet", "--depth=1", "--filter=tree:0", "--no-tags", "--no-recurse-submodules")
     with TemporaryDirectory(dir=place.records, prefix="ask-") as name:
         folder = Path(name)
-        Git(folder, env=place.env).run("init", "--quiet", "--bare", "--template=")
+        Git(folder, env=place.env).init("--bare")
         argv = (*fetch, "--no-write-fetch-head", "--", remote.url, sha)
-        answer = remote.run(folder, *argv, ok=(0, 1, _FATAL), timeout_seconds=_SECONDS)
+        answer = remote.run(folder, *argv, ok=(0, 1, _FATAL), timeout_seconds=120.0)
     if answer.exit_code != 0 and _NOT_THERE not in answer.stderr:
         raise failure_of("fetch", remote.url, answer.stderr)
     return answer.exit_code == 0
@@ -127,20 +123,10 @@ def _absolute(url: str, origin: str) -> str:
     return f"{base}/{url}" if base.rstrip("/:") else ""
 
 
-_POINTER: Final = b"gitdir: "
-_POINTER_LIMIT_BYTES: Final = 4096
-_DEEPEST: Final = 5
-_FOLDER: Final = "inside"
-_ATTRIBUTES: Final = "* -filter !diff\n"
-
-
 def edits_inside(place: Place, since: str) -> tuple[list[str], list[str]]:
     """Return the uncommitted changes in submodules, and an error for each submodule that cannot be read.
 
-    Args:
-        place: The work order's place.
-        since: An ISO 8601 time; files last touched before, such as those that a set-up command built, are left
-            out.
+    Files last touched before the ISO 8601 time `since`, such as those that a set-up command built, are left out.
     """
     if not has_submodules(place):
         return [], []
@@ -180,14 +166,12 @@ def _edits_in(git: Git) -> Iterator[bytes]:
 def _view_of(place: Place, folder: Path) -> Git | None:
     """Return a separate repository of the engine over a submodule, with the submodule's commit in its index.
 
-    Returns `None` if the submodule is not checked out.
-
-    Raises:
-        WorkspaceError: The submodule's `.git` leads elsewhere, or has no commit.
+    Return `None` if the submodule is not checked out. No git reads the configuration that an agent left in a
+    submodule: the repository borrows the submodule's objects and compares the files with its commit.
     """
     dot_git = folder / ".git"
     if not os.path.lexists(dot_git):
-        return None  # it is not checked out
+        return None
     git_dir = dot_git if dot_git.is_dir() else _pointed_at(dot_git)
     root = place.worktree.resolve()
     if folder.resolve() != root / folder.relative_to(place.worktree) or not git_dir.is_relative_to(root):
@@ -195,13 +179,13 @@ def _view_of(place: Place, folder: Path) -> Git | None:
     refuse_links(git_dir)
     refuse_foreign(git_dir, b"")
     head = read_head(git_dir).sha
-    view = place.records / _FOLDER / sha256(os.fsencode(folder.relative_to(place.worktree))).hexdigest()[:16]
+    view = place.records / "inside" / sha256(os.fsencode(folder.relative_to(place.worktree))).hexdigest()[:16]
     git = Git(view, folder, {**place.env, "GIT_OPTIONAL_LOCKS": "1"})
     if not (view / "HEAD").exists():
         view.mkdir(mode=0o700, parents=True, exist_ok=True)
         git.init()
         (view / "info").mkdir(exist_ok=True)
-        (view / "info" / "attributes").write_text(_ATTRIBUTES, encoding="ascii")
+        (view / "info" / "attributes").write_text("* -filter !diff\n", encoding="ascii")
     (view / "index.lock").unlink(missing_ok=True)  # left by a git that was killed
     (view / "objects" / "info" / "alternates").write_bytes(os.fsencode(git_dir / "objects") + b"\n")
     git.run("read-tree", "-m", "-i", head)
@@ -209,7 +193,7 @@ def _view_of(place: Place, folder: Path) -> Git | None:
 
 
 def _pointed_at(dot_git: Path) -> Path:
-    content = (read_file(dot_git, _POINTER_LIMIT_BYTES) or b"").strip()
+    content = (read_file(dot_git, limit_bytes=4096) or b"").strip()
     if not content.startswith(_POINTER):
         raise WorkspaceError(f"{dot_git} names no repository.")
     return (dot_git.parent / os.fsdecode(content.removeprefix(_POINTER))).resolve()

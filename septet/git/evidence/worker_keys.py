@@ -15,8 +15,6 @@ from septet.system.text import cut
 
 _PART_BYTES: Final = 16 * 1024 * 1024
 _SHOWN: Final = 5
-_PATH_LENGTH: Final = 200
-_SHORT: Final = 12
 _WORKERS: Final = "worker-key"
 """The name of the rule in a finding that is a key of the worker."""
 
@@ -50,7 +48,7 @@ def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
         with open_inside(place.worktree, change.path) as file:
             count, line = _count_in(file) if file is not None else (0, 0)
         if count and count > _count(read_base_file(place, change.path) or b""):
-            found.append(KeyFinding(path=cut(change.path, _PATH_LENGTH), line=line, rule=_WORKERS))
+            found.append(KeyFinding(path=cut(change.path, 200), line=line, rule=_WORKERS))
     if found:
         named = ", ".join(f"{finding.path} line {finding.line}" for finding in found[:_SHOWN])
         message = f"A key of the worker is in {named}: take it out, it must not be committed."
@@ -70,7 +68,7 @@ def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
     for each in committed_patches(place, since, sha):
         brought = (line.removeprefix(b"+") for line in each.patch.split(b"\n") if not line.startswith(b"-"))
         if _count(b"\n".join((each.head, each.message, *brought))):
-            short = each.commit[:_SHORT]
+            short = each.commit[:12]
             finding = KeyFinding(path="(the commit)", line=1, rule=_WORKERS, commit=short)
             message = f"Commit {short} holds a key of the worker."
             message = f"{message} Recreate the branch's commits without it: it must not be pushed."
@@ -89,7 +87,10 @@ def _count_in(file: BinaryIO) -> tuple[int, int]:
         content = before + part
         found = _count(content) - _count(before)
         if found and not count:
-            first_line = newlines + _first_line(content)
+            # of a key of many lines, the first line
+            pairs = zip(content.split(b"\n"), mask_bytes(content).split(b"\n"), strict=False)
+            changed = (number for number, (line, masked) in enumerate(pairs, 1) if line != masked)
+            first_line = newlines + next(changed, 1)
         count += found
         before = content[max(0, len(content) - overlap_bytes) :]
         newlines += content.count(b"\n") - before.count(b"\n")
@@ -99,9 +100,3 @@ def _count_in(file: BinaryIO) -> tuple[int, int]:
 def _count(content: bytes) -> int:
     marks = content.count(MASK.encode())
     return mask_bytes(content).count(MASK.encode()) - marks
-
-
-def _first_line(content: bytes) -> int:
-    """Return the number of the first line that masking changes; for a key of many lines, its first line."""
-    pairs = zip(content.split(b"\n"), mask_bytes(content).split(b"\n"), strict=False)
-    return next((number for number, (line, masked) in enumerate(pairs, 1) if line != masked), 1)
