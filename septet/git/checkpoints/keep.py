@@ -1,6 +1,5 @@
 """Keep a work order's snapshots on the checkpoint remote, with the records to open its workspace elsewhere."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,7 +12,7 @@ from septet.git.engine.place import Place
 from septet.git.vault.contents import FILE, FOLDER, tree_content
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.ledger import EntryKind, LedgerEntry
-from septet.git.vault.pack import Pack
+from septet.git.vault.pack import Pack, commit_content
 from septet.git.vault.vault import list_snapshots, vault_at
 from septet.system.locks import hold_lock
 
@@ -23,7 +22,6 @@ RECORDS: Final = ("dot-git.json", "papers.json", "pushed.json", "rescues.jsonl",
 The files are copied to a new host in this order: a `workspace.json` there means that all files were copied.
 """
 
-_SIGNATURE: Final = "Septet <septet@localhost>"
 _NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
 _HOST, _NAMES, _LATEST = "host", "snapshots", "latest"
 
@@ -133,11 +131,7 @@ def _known_tip(vault: Git, ref: CheckpointRef) -> str | None:
 
 
 def _after_another_push(vault: Git, ref: CheckpointRef, host: str) -> str | None:
-    """Return the chain's present end, after a refused push: this host may have died before it recorded a push.
-
-    Raises:
-        MovedError: Another host holds the work order.
-    """
+    """Return the chain's present end, after a refused push: this host may have died before it recorded a push."""
     if ref.tip(vault) is None:
         return None
     tip = ref.fetch(vault)
@@ -186,7 +180,8 @@ class _Page:
             entries[_LATEST.encode()] = LedgerEntry(FOLDER, bytes.fromhex(latest.content), EntryKind.TRACKED)
             tree = pack.add("tree", tree_content(entries)).hex()
             parents = [before or self.place.base_sha, *self.new_since(before)]
-            commit = pack.add("commit", _commit(tree, parents, f"{latest.name} on host {self.host}"))
+            message = f"{latest.name} on host {self.host}\n".encode()
+            commit = pack.add("commit", commit_content(tree, parents, message))
             pack.publish()
         return commit.hex()
 
@@ -195,9 +190,3 @@ class _Page:
         records = ((name, self.place.records / name) for name in RECORDS)
         contents = {name: path.read_bytes() for name, path in records if path.exists()}
         return {_HOST: self.host.encode(), _NAMES: names.encode(), **contents, **self.extra}
-
-
-def _commit(tree: str, parents: list[str], subject: str) -> bytes:
-    signature = f"{_SIGNATURE} {int(time.time())} +0000"
-    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
-    return "\n".join([*lines, f"author {signature}", f"committer {signature}", "", subject, ""]).encode()

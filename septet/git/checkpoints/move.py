@@ -11,7 +11,7 @@ from septet.git.engine.engine import Git
 from septet.git.engine.place import LOCK_SUFFIX, Place
 from septet.git.engine.remote import Remote
 from septet.git.snapshots.destroy import return_to
-from septet.git.snapshots.restore import restore_as_it_was
+from septet.git.snapshots.restore import restore
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import find, names_of_kind, next_name, points_to, prepare, publish, vault_at
 from septet.git.workspace.mirror import refresh_mirror
@@ -90,7 +90,7 @@ def move_here(move: WorkspaceMove, options: SnapshotOptions) -> ChainState:
         else:
             fresh = place.worktree.with_name(f"{place.order_id}~new")
             _make_view(place, fresh)
-            restore_as_it_was(vault, snapshot, fresh)
+            restore(vault, snapshot, fresh, borrows=True)
             fresh.rename(place.worktree)
         take_hold(place, move.checkpoint_ref, move.host, chain.commit)
         return chain
@@ -111,22 +111,14 @@ def bring_snapshot(place: Place, ref: CheckpointRef, name: str) -> None:
 
 
 def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
-    """Copy the snapshots' names and the engine's records from the chain.
-
-    Raises:
-        NotFoundError: The chain does not have the checkpoint.
-        WorkspaceError: The record is missing.
-    """
+    """Copy the snapshots' names and the engine's records from the chain."""
     place, vault = move.place, vault_at(move.place)
     if move.checkpoint:
         _expect(chain, move.checkpoint, move.checkpoint_ref)
     with hold_lock(place.records / "snapshot.lock"):
         for name, commit in chain.snapshots.items():
-            if (old := points_to(place, name)) not in {
-                "",
-                commit,
-            }:  # taken here, after the other host had continued
-                _name_again(place, name, old, chain)
+            if (old := points_to(place, name)) not in {"", commit}:
+                _name_again(place, name, old, chain)  # taken here, after the other host had continued
         for name, commit in chain.snapshots.items():
             publish(place, name, commit)
     for name in RECORDS:

@@ -70,11 +70,7 @@ class TreeChanges:
 def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) -> bytes:
     """Return the workspace's configuration: the baseline's settings, and the harmless settings of a guest.
 
-    Args:
-        git: Any repository of the engine: git only parses.
-        content: The file as a guest has left it.
-        baseline: The file before the first agent.
-        changes: The changes to the worktree's files since the baseline.
+    `git` is any repository of the engine, which only parses; `content` is the file as a guest has left it.
     """
     found = _settings(git, content)
     harmless = [each for each in found if _is_allowed(each, _HARMLESS)]
@@ -88,13 +84,7 @@ def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) 
 
 
 def inner_config(git: Git, content: bytes, git_dir: bytes) -> bytes:
-    """Return the harmless settings of a submodule's repository, or of a repository inside the worktree.
-
-    Args:
-        git: Any repository of the engine.
-        content: The file as a guest has left it.
-        git_dir: The folder of that repository, relative to the worktree.
-    """
+    """Return the harmless settings of the repository `git_dir` of a submodule or inside the worktree."""
     found = _settings(git, content)
     rules = {**_HARMLESS, **_HARMLESS_INSIDE}
     return _as_file(

@@ -22,7 +22,7 @@ from septet.git.snapshots.lay import lay
 from septet.git.snapshots.own_repository import ARMED, ASIDE, is_obeyed, own_items
 from septet.git.snapshots.pipes import refuse_pipes
 from septet.git.snapshots.removal import remove_folder
-from septet.git.snapshots.repository_stamp import find_baseline, gitlinks, is_own, note_own
+from septet.git.snapshots.repository_stamp import gitlinks, is_own, note_own
 from septet.git.snapshots.take import take
 from septet.git.snapshots.unkept import aside_of, is_in_the_way, moved_out, refuse_unkept, without_heavy
 from septet.git.vault.contents import FILE
@@ -35,7 +35,6 @@ from septet.system.durable import close_after
 
 _CHECKOUT_SECONDS: Final = 600.0
 _INDEX: Final = b".git/index"
-_INDEX_BITS: Final = 0o644
 _Content = Callable[[Mapping[bytes, Item], Mapping[bytes, Item]], Mapping[bytes, Item]]
 
 
@@ -53,8 +52,6 @@ def return_to(
     the rescue had to leave out stay in place, and an ignored folder over the limit stays as a whole.
 
     Args:
-        place: The workspace.
-        snapshot: A snapshot of the workspace.
         options: The reason and the limits of the rescue.
         adding: More files of the vault for the workspace, by path; folders before their content.
         passes_on: Whether the snapshot may be of another work order, whose settings in `.git` are dropped.
@@ -63,13 +60,12 @@ def return_to(
         SnapshotError: The workspace could not be secured first, or a file that was left out is in the way: nothing
             was changed. Or the disk failed halfway: the rescue exists, and the call can be repeated.
     """
-    always = bool(adding) or passes_on
 
     def content_of(then: Mapping[bytes, Item], _now: Mapping[bytes, Item]) -> dict[bytes, Item]:
         want = dict(sorted({**then, **(adding or {})}.items()))
-        return _own(place, want, passes_on=passes_on)
+        return own_items(vault_at(place), place.order_id, want, place.worktree, passes_on=passes_on)
 
-    return _change(place, snapshot, options, content_of, always=always)
+    return _change(place, snapshot, options, content_of, always=bool(adding) or passes_on)
 
 
 def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions) -> Snapshot | None:
@@ -78,7 +74,7 @@ def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions
     def content_of(then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
         rest = {path: item for path, item in now.items() if path.split(b"/")[0] != GIT_FOLDER}
         folder = {path: item for path, item in then.items() if path.split(b"/")[0] == GIT_FOLDER}
-        return _own(place, dict(sorted({**rest, **folder}.items())))
+        return own_items(vault_at(place), place.order_id, dict(sorted({**rest, **folder}.items())), place.worktree)
 
     return _change(place, snapshot, options, content_of)
 
@@ -88,12 +84,8 @@ def _change(
 ) -> Snapshot | None:
     """Secure the workspace, write the result of `content_of` to the workspace, and return the rescue.
 
-    Args:
-        place: The workspace.
-        snapshot: The snapshot to restore.
-        options: The reason and the limits of the rescue.
-        content_of: Returns the content, from the content at the snapshot and the present content.
-        always: Whether the function changes the workspace even if its content equals the snapshot's content.
+    `content_of` gets the content at the snapshot and the present content. Without `always`, a workspace that
+    equals the snapshot stays.
     """
     vault = vault_at(place)
     verify(vault, snapshot)
@@ -119,11 +111,7 @@ def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, .
     """Restore the engine's settings and files in `.git` after a guest; return the changed paths and their rescue.
 
     Settings are no work and cost no rescue, but a snapshot holds them too. If nothing was touched, the function
-    takes no snapshot and starts no process.
-
-    Args:
-        place: The workspace; no guest works in it.
-        options: The reason and the limits of the rescue.
+    takes no snapshot and starts no process. No guest works in the workspace.
 
     Raises:
         SnapshotError: The workspace could not be secured first: nothing was changed. Or the disk failed halfway:
@@ -137,7 +125,7 @@ def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, .
         raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
     verify(vault, current)
     have, left_out = read(vault, current.commit), read_left_out(vault, current.commit)
-    want = _own(place, have)
+    want = own_items(vault, place.order_id, have, place.worktree)
     unkept = [path for path in left_out if is_obeyed(path)] + _unkept_repositories(place, have)
     changed = [path for path in sorted({*have, *want}) if have.get(path) != want.get(path)]
     rescue = None
@@ -155,7 +143,6 @@ def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOpti
     """Change the worktree from one tree to another, like a checkout without force, and return the rescue.
 
     Args:
-        place: The workspace.
         git: The engine's view, with an index that holds `was`.
         was: The commit that is checked out.
         to: A commit or a tree.
@@ -175,9 +162,8 @@ def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOpti
 def put_index_back(place: Place, snapshot: Snapshot) -> None:
     """Restore git's index from a snapshot; the caller has a snapshot that holds the other index."""
     vault = vault_at(place)
-    item = Item(
-        FILE, snapshot.index, _INDEX_BITS, int(vault.text("cat-file", "-s", snapshot.index)), in_tree=False
-    )
+    size = int(vault.text("cat-file", "-s", snapshot.index))
+    item = Item(FILE, snapshot.index, 0o644, size, in_tree=False)
     with _naming(place, snapshot), close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
         lay(root, {_INDEX: item._replace(sha="")}, {_INDEX: item}, partial(read_blobs, vault))
 
@@ -185,12 +171,8 @@ def put_index_back(place: Place, snapshot: Snapshot) -> None:
 def remove_workspace(place: Place, options: SnapshotOptions, *, accept_loss: bool = False) -> Snapshot | None:
     """Remove a workspace and return its rescue: `None` if nothing had changed since the base commit.
 
-    The snapshots stay. A missing workspace is no error.
-
-    Args:
-        place: The workspace.
-        options: The reason and the limits of the rescue.
-        accept_loss: Whether a person allows the loss of files that the rescue had to leave out.
+    The snapshots stay. A missing workspace is no error. With `accept_loss`, a person allows the loss of files that
+    the rescue had to leave out.
 
     Raises:
         SnapshotError: The workspace could not be secured first, or files were left out: nothing was removed. Or
@@ -224,14 +206,6 @@ def _secure(place: Place, options: SnapshotOptions) -> tuple[Snapshot, Snapshot 
         raise SnapshotError(f"No snapshot of {place.worktree} was recorded.")
     verify(vault_at(place), current)
     return current, rescue
-
-
-def _own(place: Place, items: Mapping[bytes, Item], *, passes_on: bool = False) -> dict[bytes, Item]:
-    """Return the content for a worktree, with the engine's settings in its repositories."""
-    vault = vault_at(place)
-    baseline = find_baseline(vault, place.order_id)
-    before = read(vault, baseline.commit) if baseline is not None else {}
-    return own_items(vault, items, before, place.worktree, passes_on=passes_on)
 
 
 def disarm_repository(place: Place) -> None:

@@ -30,11 +30,9 @@ def lay(root: int, have: Mapping[bytes, Item], want: Mapping[bytes, Item], conte
     """Change the content below the descriptor `root` to `want`.
 
     Args:
-        root: The folder.
         have: The present content, by path; no other path is removed or replaced. Folders come before their
             content.
         want: The wanted content, in the same order, with the root itself as `b""`.
-        contents: Reads the files' bytes.
 
     Raises:
         OSError: Another file is in the way, or the disk failed.

@@ -13,8 +13,9 @@ from typing import Final
 from septet.git.engine.engine import Git
 from septet.git.engine.objects import read_objects
 from septet.git.snapshots.config_rules import WHOLE_TREE, TreeChanges, inner_config, own_config
+from septet.git.snapshots.repository_stamp import find_baseline
 from septet.git.vault.contents import FILE, FOLDER
-from septet.git.vault.layout import Item
+from septet.git.vault.layout import Item, read
 from septet.git.vault.survey import GIT_FOLDER, above, parent
 
 _CONFIG: Final = b"config"
@@ -47,20 +48,22 @@ _PRIVATE: Final = 0o644
 
 
 def own_items(
-    vault: Git, items: Mapping[bytes, Item], baseline: Mapping[bytes, Item], root: Path, *, passes_on: bool = False
+    vault: Git, order_id: str, items: Mapping[bytes, Item], root: Path, *, passes_on: bool = False
 ) -> dict[bytes, Item]:
     """Return the content for a worktree with the engine's settings; new settings are stored in the vault.
 
+    The hooks, settings and attributes from before the first agent survive.
+
     Args:
-        vault: The vault with the content of `items` and `baseline`.
         items: The worktree's content, from a snapshot.
-        baseline: The content before the first agent: its hooks, settings and attributes survive.
         root: The worktree's path, which settings may name.
         passes_on: Whether another work order gets the worktree: only commits, refs and index stay in `.git`.
 
     Raises:
         GitError: The vault cannot be read or written.
     """
+    snapshot = find_baseline(vault, order_id)
+    baseline = read(vault, snapshot.commit) if snapshot is not None else {}
     repositories = {path for path, item in items.items() if item.mode == FOLDER and _is_repository(path, items)}
     want, files = _without_foreign(items, repositories)
     if passes_on:
@@ -68,11 +71,11 @@ def own_items(
     if GIT_FOLDER in repositories:
         files[join(GIT_FOLDER, _CONFIG)] = GIT_FOLDER
         _put_back(want, baseline)
-    contents = _Contents(vault, items, baseline, files)
+    contents_now, contents_then = _small_contents(vault, (items, baseline), files)
     changes = TreeChanges(os.fsencode(root), lambda path: _part(items, path) == _part(baseline, path))
     linked: list[bytes] = []
     for path, owner in files.items():
-        content_now = contents.of_now(path)
+        content_now = contents_now.get(path, b"")
         if basename(path) == GIT_FOLDER:
             is_obeyed_file = items[path].mode != FILE or content_now.startswith(_LINK_WORD)
             if is_obeyed_file and _target(path, content_now, root) not in repositories:
@@ -82,14 +85,15 @@ def own_items(
             continue
         is_first = owner == GIT_FOLDER and bool(baseline)
         content = (
-            own_config(vault, content_now, contents.of_baseline(path), changes)
+            own_config(vault, content_now, contents_then.get(path, b""), changes)
             if is_first
             else inner_config(vault, content_now, owner)
         )
         if not content and basename(path) != _CONFIG:
             want.pop(path, None)
         elif content != content_now or path not in items or items[path].mode != FILE:
-            want[path] = _store(vault, content)
+            sha = vault.run("hash-object", "-w", "--stdin", stdin=content).decode("ascii").strip()
+            want[path] = Item(FILE, sha, _PRIVATE, len(content), in_tree=False)
     # Without its link, a linked worktree's files would become part of the work: only the snapshot keeps them.
     return _with_parents({path: item for path, item in want.items() if not _is_below(path, linked)})
 
@@ -194,28 +198,15 @@ def _is_below(path: bytes, folders: Iterable[bytes]) -> bool:
     return any(path == folder or path.startswith(folder + b"/") for folder in folders)
 
 
-def _store(vault: Git, content: bytes) -> Item:
-    sha = vault.run("hash-object", "-w", "--stdin", stdin=content).decode("ascii").strip()
-    return Item(FILE, sha, _PRIVATE, len(content), in_tree=False)
-
-
-class _Contents:
-    """The small files that are read: their present content, and the baseline's."""
-
-    def __init__(
-        self, vault: Git, items: Mapping[bytes, Item], baseline: Mapping[bytes, Item], paths: Iterable[bytes]
-    ) -> None:
-        self._sides = items, baseline
-        found = (side.get(path) for path in paths for side in self._sides)
-        shas = {item.sha for item in found if item is not None and item.size <= _LIMIT_BYTES}
-        self._contents = read_objects(vault, sorted(shas)) if shas else {}
-
-    def of_now(self, path: bytes) -> bytes:
-        return self._read(0, path)
-
-    def of_baseline(self, path: bytes) -> bytes:
-        return self._read(1, path)
-
-    def _read(self, side: int, path: bytes) -> bytes:
-        item = self._sides[side].get(path)
-        return (self._contents.get(item.sha) or b"") if item is not None and item.mode == FILE else b""
+def _small_contents(
+    vault: Git, sides: Iterable[Mapping[bytes, Item]], paths: Collection[bytes]
+) -> list[dict[bytes, bytes]]:
+    """Return the contents of the small files at some paths, of each side: all are read by one process."""
+    found = [{path: side[path] for path in paths if path in side} for side in sides]
+    files = [
+        {path: item.sha for path, item in side.items() if item.mode == FILE and item.size <= _LIMIT_BYTES}
+        for side in found
+    ]
+    shas = sorted({sha for side in files for sha in side.values()})
+    contents = read_objects(vault, shas) if shas else {}
+    return [{path: contents[sha] or b"" for path, sha in side.items()} for side in files]

@@ -8,6 +8,7 @@ folder.
 import os
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -55,32 +56,31 @@ def write_patch(place: Place, snapshot: Snapshot, to: Path) -> Path | None:
         raise SnapshotError(message, remedy="`septet rescue restore` gives the files themselves.") from error
 
 
+@dataclass(frozen=True, slots=True)
 class _Patch:
     """One patch in progress, in a separate folder."""
 
-    def __init__(self, place: Place, snapshot: Snapshot, folder: Path) -> None:
-        self._place = place
-        self._snapshot = snapshot
-        self._files = folder / "files"
-        self._folder = folder
+    place: Place
+    snapshot: Snapshot
+    folder: Path
 
     def write(self, to: Path) -> None:
         """Add the changes to an index of the base commit and write the difference."""
-        items = read(vault_at(self._place), self._snapshot.commit)
+        items = read(vault_at(self.place), self.snapshot.commit)
         removals, others = self._changes()
         self._lay_out({path: items[path] for path in others})
         names = b"".join(b"%s\0" % path for path in (*removals, *others))
         try:
-            git = self._index_with(self._place.mirror, names)
+            git = self._index_with(self.place.mirror, names)
         except GitError:
             # A file does not have the encoding of its attribute: stage raw bytes, as in the vault.
-            git = self._index_with(self._place.vault, names)
-        git.run(*_DIFF, f"--output={to}", self._place.base_sha)
+            git = self._index_with(self.place.vault, names)
+        git.run(*_DIFF, f"--output={to}", self.place.base_sha)
 
     def _changes(self) -> tuple[list[bytes], list[bytes]]:
         """Return the paths of the base commit that are missing, and the paths that are new or changed."""
-        vault = vault_at(self._place)
-        trees = (f"{self._place.base_sha}^{{tree}}", self._snapshot.tree)
+        vault = vault_at(self.place)
+        trees = (f"{self.place.base_sha}^{{tree}}", self.snapshot.tree)
         fields = vault.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", *trees).split(b"\0")
         rows = [(facts.split(), path) for facts, path in zip(fields[::2], fields[1::2], strict=False)]
         modules = {path for (old, new, *_), path in rows if old == b":" + _SUBMODULE and new == b"000000"}
@@ -94,25 +94,21 @@ class _Patch:
 
     def _lay_out(self, items: Mapping[bytes, Item]) -> None:
         """Write the changed files and links to the folder, with git's modes."""
-        self._files.mkdir()
+        (self.folder / "files").mkdir()
         folders = {b"": _OPEN} | {folder: _OPEN for path in items for folder in above(path)}
         files = {path: item._replace(bits=item.mode & 0o777) for path, item in items.items()}
-        with close_after(os.open(self._files, OPEN_FOLDER)) as root:
-            lay(
-                root,
-                {b"": _OPEN},
-                dict(sorted((folders | files).items())),
-                partial(read_blobs, vault_at(self._place)),
-            )
+        with close_after(os.open(self.folder / "files", OPEN_FOLDER)) as root:
+            want = dict(sorted((folders | files).items()))
+            lay(root, {b"": _OPEN}, want, partial(read_blobs, vault_at(self.place)))
 
     def _index_with(self, git_dir: Path, names: bytes) -> Git:
         """Return a repository over the folder; its index is the base commit with the folder's files of `names`."""
-        objects = self._folder / "objects"
+        objects = self.folder / "objects"
         objects.mkdir(exist_ok=True)
-        git = Git(git_dir, self._files, self._place.env, index=self._folder / "index").with_env(
-            GIT_OBJECT_DIRECTORY=str(objects), GIT_ALTERNATE_OBJECT_DIRECTORIES=str(self._place.mirror / "objects")
+        git = Git(git_dir, self.folder / "files", self.place.env, index=self.folder / "index").with_env(
+            GIT_OBJECT_DIRECTORY=str(objects), GIT_ALTERNATE_OBJECT_DIRECTORIES=str(self.place.mirror / "objects")
         )
-        git.run("read-tree", self._place.base_sha)
+        git.run("read-tree", self.place.base_sha)
         add = ("update-index", "--add", "--remove", "-z", "--stdin")
         git.run(*add, stdin=names, core__safecrlf="false", core__ignoreCase="false", core__protectNTFS="false")
         return git

@@ -25,11 +25,7 @@ _LONGEST_PATH_BYTES: Final = 4096
 
 
 def refuse_pipes(worktree: Path, survey: Survey | None = None) -> None:
-    """Refuse a worktree in which git would wait at a pipe.
-
-    Args:
-        worktree: The worktree's root.
-        survey: The current survey, which saves a scan; `None` if the worktree must be scanned.
+    """Refuse a worktree in which git would wait at a pipe; a current survey saves a scan.
 
     Raises:
         WorkspaceError: git would wait at a pipe; the message names the pipe.
@@ -65,17 +61,15 @@ def _find_pipes(worktree: bytes) -> Iterator[bytes]:
                 path = join(folder, os.fsencode(entry.name))
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path if path != GIT_FOLDER else _MODULES)
-                elif not (entry.is_file(follow_symlinks=False) or entry.is_symlink()) and _is_pipe(entry):
+                elif entry.is_file(follow_symlinks=False) or entry.is_symlink():
+                    continue
+                elif stat.S_ISFIFO(entry.stat(follow_symlinks=False).st_mode):
                     yield path
 
 
 @contextmanager
 def _listing(worktree: bytes, folder: bytes) -> Iterator[Iterator[os.DirEntry[Any]]]:
-    """List a folder; a path beyond the system's limit is opened part by part, as git may reach it.
-
-    Raises:
-        OSError: The folder cannot be listed.
-    """
+    """List a folder; a path beyond the system's limit is opened part by part, as git may reach it."""
     path = join(worktree, folder) if folder else worktree
     if len(path) < _LONGEST_PATH_BYTES:
         with os.scandir(path) as entries:
@@ -87,7 +81,3 @@ def _listing(worktree: bytes, folder: bytes) -> Iterator[Iterator[os.DirEntry[An
             os.scandir(opened) as entries,
         ):
             yield entries
-
-
-def _is_pipe(entry: os.DirEntry[Any]) -> bool:
-    return stat.S_ISFIFO(entry.stat(follow_symlinks=False).st_mode)

@@ -24,8 +24,6 @@ from septet.git.worktree.dot_git import read_file
 from septet.system.durable import read_model, write_durably
 
 FILE: Final = "dot-git.json"
-_CONFIG: Final = "state/config"
-"""A path in a snapshot: see `septet.git.vault.layout`."""
 _NAMES: Final = (
     "", "hooks", "info", "modules", "remotes", "branches", "worktrees", "config", "config.worktree", "commondir",
     "info/attributes", "info/exclude",
@@ -37,7 +35,6 @@ _FLAGS_AT: Final = 60
 _NAME_AT: Final = 62
 _EXTENDED: Final = 0x40
 _HEADER_BYTES: Final = 12
-_COMPRESSED: Final = b"\0\0\0\4"
 _LIMIT_BYTES: Final = 1 << 20
 _MOST: Final = 10_000
 
@@ -60,7 +57,7 @@ def note_baseline(place: Place, snapshot: Snapshot) -> None:
         SnapshotError, GitError: The snapshot cannot be read.
     """
     vault = vault_at(place)
-    config = vault.try_run("cat-file", "blob", f"{snapshot.commit}:{_CONFIG}").stdout
+    config = vault.try_run("cat-file", "blob", f"{snapshot.commit}:state/config").stdout
     named = named_paths(vault, config, os.fsencode(place.worktree))
     depends_on = tuple(sorted(map(os.fsdecode, named)))
     record = OwnRepository(baseline=snapshot.name, depends_on=depends_on)
@@ -203,9 +200,8 @@ def gitlinks(git_dir: str) -> tuple[bytes, ...]:
 @lru_cache(maxsize=64)
 def _gitlinks_in(index: str, stamp: tuple[int, int, int]) -> tuple[bytes, ...]:  # noqa: ARG001 -- of that index
     content = read_file(Path(index)) or b""
-    if content[4:8] == _COMPRESSED:
-        return tuple(_compressed_gitlinks(content))
-    return tuple(_plain_gitlinks(content))
+    is_compressed = content[4:8] == b"\0\0\0\4"
+    return tuple(_compressed_gitlinks(content) if is_compressed else _plain_gitlinks(content))
 
 
 def _plain_gitlinks(content: bytes) -> Iterator[bytes]:

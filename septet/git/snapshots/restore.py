@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,7 +14,6 @@ from septet.git.engine.objects import read_blobs
 from septet.git.engine.place import borrowed_from
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.own_repository import own_items
-from septet.git.snapshots.repository_stamp import find_baseline
 from septet.git.vault.contents import FOLDER
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.layout import Item, read
@@ -28,59 +27,31 @@ _PACKED: Final = ("pack-*.pack", "pack-*.rev", "pack-*.idx")
 _NEW_ROOT: Final = Item(FOLDER, "", 0o700, 0)
 
 
-def restore(vault: Git, snapshot: Snapshot, to: Path) -> None:
+def restore(vault: Git, snapshot: Snapshot, to: Path, *, borrows: bool = False) -> None:
     """Write a snapshot's content to the new or empty folder `to`.
 
     Names, types, bytes, permission bits, index, and the state of HEAD, branches, stash, merge or rebase are
-    restored. Objects that were borrowed from the mirror become the repository's own. Only settings and hooks of
-    the engine and of set-up are restored: a person's git runs nothing that an agent has left.
+    restored. Unless the folder `borrows` the mirror's objects, they become the repository's own. Only settings and
+    hooks of the engine and of set-up are restored: a person's git runs nothing that an agent has left.
 
     Raises:
         SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
     """
-    with _naming(snapshot, to):
-        _lay_out(vault, snapshot, to)
-        _own_objects(vault, to / ".git" / "objects")
-
-
-def restore_as_it_was(vault: Git, snapshot: Snapshot, to: Path) -> None:
-    """Write a snapshot's content to the new or empty folder `to`, which still borrows the mirror's objects.
-
-    Raises:
-        SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
-    """
-    with _naming(snapshot, to):
-        _lay_out(vault, snapshot, to)
-
-
-def _lay_out(vault: Git, snapshot: Snapshot, to: Path) -> None:
-    want = _own(vault, snapshot)
-    to.mkdir(parents=True, exist_ok=True)
-    with close_after(os.open(to, OPEN_FOLDER)) as root:
-        if any(to.iterdir()):
-            raise SnapshotError(f"{to} is not empty.", remedy="Name a new folder.")
-        lay(root, {b"": _NEW_ROOT}, want, partial(read_blobs, vault))
-
-
-def _own(vault: Git, snapshot: Snapshot) -> dict[bytes, Item]:
-    """Return a snapshot's content, with the engine's settings in its repositories."""
     order_id = snapshot.order_id
-    baseline = find_baseline(vault, order_id)
-    before = read(vault, baseline.commit) if baseline is not None else {}
-    worktree = vault.git_dir.parent.parent / "workspaces" / order_id
-    return own_items(vault, read(vault, snapshot.commit), before, worktree)
-
-
-@contextmanager
-def _naming(snapshot: Snapshot, to: Path) -> Iterator[None]:
-    """Name the snapshot and the remedy if the disk or git fails halfway."""
     try:
-        yield
+        worktree = vault.git_dir.parent.parent / "workspaces" / order_id
+        want = own_items(vault, order_id, read(vault, snapshot.commit), worktree)
+        to.mkdir(parents=True, exist_ok=True)
+        with close_after(os.open(to, OPEN_FOLDER)) as root:
+            if any(to.iterdir()):
+                raise SnapshotError(f"{to} is not empty.", remedy="Name a new folder.")
+            lay(root, {b"": _NEW_ROOT}, want, partial(read_blobs, vault))
+        if not borrows:
+            _own_objects(vault, to / ".git" / "objects")
     except (OSError, GitError) as error:
         message = f"Snapshot {snapshot.name} could not be restored to {to}: {error}."
-        raise SnapshotError(
-            message, remedy="Nothing else was changed; name another folder, or make room."
-        ) from error
+        remedy = "Nothing else was changed; name another folder, or make room."
+        raise SnapshotError(message, remedy=remedy) from error
 
 
 def _own_objects(vault: Git, objects: Path) -> None:
@@ -92,7 +63,8 @@ def _own_objects(vault: Git, objects: Path) -> None:
         return
     lenders = list(_lenders(vault.git_dir / "objects"))
     for lender in lenders:
-        for source in _object_files(lender):
+        packs = (file for pattern in _PACKED for file in (lender / "pack").glob(pattern))
+        for source in (*packs, *lender.glob("[0-9a-f][0-9a-f]/*")):
             _link(source, objects / source.relative_to(lender))
     names = {borrowed_from(lender.parent) for lender in lenders}
     others = [line for line in alternates.splitlines() if line not in names]
@@ -108,12 +80,6 @@ def _lenders(objects: Path) -> Iterator[Path]:
         lender = objects / os.fsdecode(line)
         yield lender
         yield from _lenders(lender)
-
-
-def _object_files(objects: Path) -> Iterator[Path]:
-    for pattern in _PACKED:
-        yield from (objects / "pack").glob(pattern)
-    yield from objects.glob("[0-9a-f][0-9a-f]/*")
 
 
 def _link(source: Path, to: Path) -> None:

@@ -1,4 +1,4 @@
-"""A scan of a worktree, compared with the last snapshot: the changed names, and a check of their size."""
+"""A scan of a worktree, compared with its known state: the ledger of the last snapshot, or the base commit."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ from typing import Final
 from septet.errors import GitError, SnapshotError
 from septet.git.engine.place import Place
 from septet.git.vault.contents import FOLDER
-from septet.git.vault.ledger import EntryKind, Mark, Record, load, new_ledger, save
+from septet.git.vault.ledger import VERSION, EntryKind, Ledger, Mark, Record, load, save
 from septet.git.vault.pack import object_id
 from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, Figures, Survey, join, look_at, parent
 from septet.git.vault.vault import list_snapshots, points_to, vault_at
@@ -89,10 +89,8 @@ _LATEST: Final = _Latest()
 def write_baseline(place: Place, baseline: SnapshotBaseline) -> None:
     """Write the latest snapshot's baseline as the ledger. The caller holds the lock."""
     path = place.records / LEDGER
-    ledger = new_ledger(
-        baseline.usual or {}, baseline.base, baseline.last or "", baseline.commit, dict(baseline.records)
-    )
-    save(path, ledger)
+    names = (baseline.last or "", baseline.commit)
+    save(path, Ledger(VERSION, baseline.usual or {}, baseline.base, *names, dict(baseline.records)))
     _LATEST.keep(path, replace(baseline, stamp=_stamp(place)))
 
 
@@ -101,21 +99,14 @@ def recall(place: Place) -> SnapshotBaseline:
 
     The caller holds the lock.
     """
-    stamp = _stamp(place)
-    baseline = _LATEST.find(place.records / LEDGER, stamp) if stamp else None
-    baseline = baseline or _read_baseline(place, stamp)
+    path, stamp = place.records / LEDGER, _stamp(place)
+    baseline = _LATEST.find(path, stamp) if stamp else None
+    if baseline is None and (ledger := load(path)) is not None:
+        of_ledger = (ledger.folders, ledger.usual, ledger.last, ledger.commit, ledger.base)
+        baseline = SnapshotBaseline(*of_ledger, stamp=stamp)
+        _LATEST.keep(path, baseline)
     if baseline is None or points_to(place, baseline.last or "") != baseline.commit:
         return begin(place)
-    return baseline
-
-
-def _read_baseline(place: Place, stamp: tuple[int, ...]) -> SnapshotBaseline | None:
-    path = place.records / LEDGER
-    ledger = load(path)
-    if ledger is None:
-        return None
-    baseline = SnapshotBaseline(ledger.folders, ledger.usual, ledger.last, ledger.commit, ledger.base, stamp=stamp)
-    _LATEST.keep(path, baseline)
     return baseline
 
 
@@ -133,24 +124,16 @@ def begin(place: Place) -> SnapshotBaseline:
 
     An unreadable mirror only costs work: the next snapshot stores all files.
     """
-    objects: set[bytes] = set()
-    paths: set[bytes] = set()
+    vault, objects, paths = vault_at(place), set[bytes](), set[bytes]()
     with suppress(GitError):
-        listing = vault_at(place).run("ls-tree", "-r", "-t", "-z", "--full-tree", place.base_sha)
+        listing = vault.run("ls-tree", "-r", "-t", "-z", "--full-tree", place.base_sha)
         for line in listing.split(b"\0")[:-1]:
             facts, _, path = line.partition(b"\t")
             objects.add(bytes.fromhex(facts.split()[2].decode()))
             paths.add(path)
-    return SnapshotBaseline(objects=objects, tracked=frozenset(paths), base=_recorded_base(place))
-
-
-def _recorded_base(place: Place) -> Mark | None:
-    bases = [snapshot for snapshot in list_snapshots(vault_at(place), place.order_id) if snapshot.kind == "base"]
-    return Mark(bytes.fromhex(bases[-1].essence), bytes.fromhex(bases[-1].index)) if bases else None
-
-
-_LIMIT_BYTES: Final = 64 * 1024 * 1024
-_EXECUTABLE: Final = 0o100
+    bases = [snapshot for snapshot in list_snapshots(vault, place.order_id) if snapshot.kind == "base"]
+    base = Mark(bytes.fromhex(bases[-1].essence), bytes.fromhex(bases[-1].index)) if bases else None
+    return SnapshotBaseline(objects=objects, tracked=frozenset(paths), base=base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +161,7 @@ class WorktreeScan:
 
 
 def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
-    """Scan the worktree once.
-
-    Args:
-        place: The place of the workspace and its vault.
-        ignored_limit_bytes: The bytes on disk that all ignored files together may take, as for a snapshot.
+    """Scan the worktree once, with the limit of ignored files as for a snapshot.
 
     Raises:
         SnapshotError: The worktree or the ledger cannot be read, or more was added than the limit allows.
@@ -256,6 +235,6 @@ def _is_same(place: Place, scan: WorktreeScan, path: bytes) -> bool:
         return False
     if stat.S_ISDIR(now.mode):
         return entry.mode == FOLDER
-    content = read_inside(place.worktree, os.fsdecode(path), _LIMIT_BYTES)
-    is_executable = bool(entry.mode & _EXECUTABLE) == bool(now.mode & _EXECUTABLE)
-    return content is not None and is_executable and object_id("blob", content) == entry.sha
+    content = read_inside(place.worktree, os.fsdecode(path), limit_bytes=64 << 20)
+    is_same_mode = (entry.mode ^ now.mode) & stat.S_IXUSR == 0
+    return content is not None and is_same_mode and object_id("blob", content) == entry.sha

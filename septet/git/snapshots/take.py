@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -32,21 +32,20 @@ from septet.git.vault.facts import LeftOut, Snapshot, SnapshotKind, SnapshotOpti
 from septet.git.vault.layout import compose
 from septet.git.vault.ledger import LedgerEntry, Mark, Record
 from septet.git.vault.outside import Scene, Sorting, sort
-from septet.git.vault.pack import Pack, object_id
+from septet.git.vault.pack import Pack, commit_content, object_id
 from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, OVER_LIMIT, Survey, join, look_again, look_at
 from septet.git.vault.vault import next_name, publish
 from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import read_head
 from septet.system.durable import close_after
 from septet.system.locks import hold_lock
+from septet.system.timestamps import timestamp
 
 _HEADS: Final = b".git/refs/heads"
 _REWRITTEN: Final = frozenset({
     b"HEAD", b"index", b"config", b"refs", b"logs", b"COMMIT_EDITMSG", b"FETCH_HEAD", b"ORIG_HEAD",
 })  # fmt: skip
 """Files that git rewrites without a change of work; HEAD and branches are compared by their commits."""
-_SIGNATURE: Final = "Septet <septet@localhost>"
-_NS_PER_SECOND: Final = 1_000_000_000
 
 
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
@@ -58,39 +57,27 @@ def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
         SnapshotError: The snapshot could not be taken.
     """
     # The next snapshot would read files again that are as young as one tick of the clock.
-    time.sleep(CLOCK_STEP_NS / _NS_PER_SECOND)
+    time.sleep(CLOCK_STEP_NS / 1e9)
     options = SnapshotOptions("the base commit, checked out", ignored_limit_bytes)
-    snapshot = _take_locked(place, "base", options, None)
+    snapshot = take(place, "base", options)
     if snapshot is None:  # only rescues and repetitions can be superfluous
         raise AssertionError
     return snapshot
 
 
 def take(
-    place: Place,
-    kind: Literal["checkpoint", "rescue"],
-    options: SnapshotOptions,
-    last_scan: WorktreeScan | None = None,
+    place: Place, kind: SnapshotKind, options: SnapshotOptions, last_scan: WorktreeScan | None = None
 ) -> Snapshot | None:
-    """Take a snapshot of the work order's workspace and return it when it is on disk.
+    """Take a snapshot of the work order's workspace, with its lock held, and return it when it is on disk.
 
     Args:
-        place: The workspace and its vault.
         kind: If nothing changed since the base commit, a checkpoint is still recorded, but a rescue is not.
-        options: The reason and the limits.
         last_scan: A scan of the worktree after which only the engine has written, and only below `.git`. Given
             this scan, only `.git` is scanned again.
 
     Raises:
         SnapshotError: The snapshot could not be taken; the workspace and the earlier snapshots are unchanged.
     """
-    return _take_locked(place, kind, options, last_scan)
-
-
-def _take_locked(
-    place: Place, kind: SnapshotKind, options: SnapshotOptions, last_scan: WorktreeScan | None
-) -> Snapshot | None:
-    """Take the snapshot with the work order's lock held; an error names place and remedy."""
     try:
         with close_after(os.open(place.worktree, OPEN_FOLDER)) as root, hold_lock(place.records / "snapshot.lock"):
             return _Taking(place, kind, options, last_scan, root).snapshot()
@@ -134,12 +121,14 @@ class _Taking:
                 kind=self.kind,
                 reason=options.reason.encode(errors="replace").decode(),
                 step=options.step,
-                taken_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                taken_at=timestamp(datetime.now(UTC)),
                 base_sha=place.base_sha,
                 size_bytes=sum(record.size for record in records.values()),
                 left_out=_left_out(records),
             )
-            commit = pack.add("commit", _commit(snapshot)).hex()
+            # The ref holds the name, and the commit holds the content.
+            message = msgspec.structs.replace(snapshot, name="", content="").message()
+            commit = pack.add("commit", commit_content(content, (), message)).hex()
             pack.publish()
         publish(place, snapshot.name, commit)
         base = mark if self.kind == "base" else past.base
@@ -184,17 +173,6 @@ def _clock_ns(place: Place) -> int:
     stamp = place.records / "clock"
     stamp.touch()
     return stamp.stat().st_mtime_ns
-
-
-def _commit(snapshot: Snapshot) -> bytes:
-    signature = f"{_SIGNATURE} {int(time.time())} +0000"
-    head = f"tree {snapshot.content}\nauthor {signature}\ncommitter {signature}\n\n"
-    return head.encode() + _without_name(snapshot).message()
-
-
-def _without_name(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot without `name`, which the ref holds, and without `content`, which the commit holds."""
-    return msgspec.structs.replace(snapshot, name="", content="")
 
 
 def mark_of(place: Place, records: Mapping[bytes, Record]) -> Mark:

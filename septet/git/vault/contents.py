@@ -67,8 +67,11 @@ class Builder:
 
     def build(self) -> dict[bytes, Record]:
         """Return the record of every folder; only folders that differ cost time."""
-        skipped = self._folders_left_out()
-        looks = self.scene.survey.looks
+        looks, left_out = self.scene.survey.looks, self.sorting.left_out
+        skipped = set[bytes]()  # the folders that are left out, with all folders below
+        for path in looks if left_out else ():
+            if path in left_out or parent(path) in skipped:
+                skipped.add(path)
         touched = self.sorting.resorted | {parent(path) for path in self.scene.survey.closed}
         for path in reversed(looks):
             if path in skipped:
@@ -81,14 +84,6 @@ class Builder:
             if old is None or old.tree != record.tree:
                 touched.add(parent(path))
         return self.records
-
-    def _folders_left_out(self) -> set[bytes]:
-        """Return the folders that are left out, with all folders below."""
-        folders: set[bytes] = set()
-        for path in self.scene.survey.looks if self.sorting.left_out else ():
-            if path in self.sorting.left_out or parent(path) in folders:
-                folders.add(path)
-        return folders
 
     def _folder(self, path: bytes, old: Record | None) -> Record:
         """Read the changed files of one folder and return its record."""
@@ -181,12 +176,9 @@ class _Reading:
             return old.sha, "", 0
         if (what := _UNREADABLE_KINDS.get(stat.S_IFMT(row.mode))) is not None:
             return b"", what, 0
-        return (b"", OVER_FILE_LIMIT, row.size) if self._is_too_large(full, name, row) else self._read(name, row)
-
-    def _is_too_large(self, full: bytes, name: bytes, row: Figures) -> bool:
-        """Return whether a file of the work, neither ignored nor git's, is larger than a committed file may be."""
-        is_over = 0 < self._builder.file_limit_bytes < row.size and stat.S_ISREG(row.mode)
-        return is_over and self._kind(full, name) < EntryKind.IGNORED
+        is_over = 0 < builder.file_limit_bytes < row.size and stat.S_ISREG(row.mode)
+        is_work = is_over and self._kind(full, name) < EntryKind.IGNORED  # neither ignored nor git's
+        return (b"", OVER_FILE_LIMIT, row.size) if is_work else self._read(name, row)
 
     def _read(self, name: bytes, row: Figures) -> tuple[bytes, str, int]:
         try:
@@ -239,8 +231,7 @@ def git_mode(mode: int) -> int:
 def usual_bits(fresh: Mapping[bytes, Mapping[bytes, Figures]]) -> dict[int, int]:
     """Return the most common permission bits of files, programs and folders, which need not be recorded.
 
-    Of two equally common values the higher one counts, so the order in which a file system lists files does not
-    matter.
+    Of two equally common values the higher one counts, in whatever order a file system lists files.
     """
     counts = Counter(
         (git_mode(row.mode), stat.S_IMODE(row.mode)) for figures in fresh.values() for row in figures.values()

@@ -60,10 +60,8 @@ def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int
     """Store the manifest that connects a workspace's trees, and return the tree of the snapshot's commit.
 
     Args:
-        pack: The pack that gets the objects.
         records: Every folder of the workspace; the pack or the vault has their objects.
         usual: git's mode → permission bits that are not recorded.
-        root_mode: The mode of the worktree's root.
     """
     outside = {
         join(path, item.name): item.entry

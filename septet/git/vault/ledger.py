@@ -14,7 +14,8 @@ import msgspec
 from septet.git.vault.survey import Look
 from septet.system.durable import whole_body, with_checksum, write_atomically
 
-_VERSION: Final = 1
+VERSION: Final = 1
+"""The version of new ledgers."""
 
 
 class EntryKind(IntEnum):
@@ -112,26 +113,13 @@ def pack_entries(entries: dict[bytes, LedgerEntry]) -> bytes:
     return _ENCODER.encode(entries)
 
 
-def new_ledger(
-    usual: Mapping[int, int], base: Mark | None, last: str, commit: str, folders: dict[bytes, Record]
-) -> Ledger:
-    """Return a ledger of this version."""
-    return Ledger(_VERSION, usual, base, last, commit, folders)
-
-
 def load(path: Path) -> Ledger | None:
     """Return the ledger at `path`; `None` if the file is missing, torn or of another version."""
     try:
-        body = whole_body(path.read_bytes())
-    except FileNotFoundError:
+        ledger = _DECODER.decode(whole_body(path.read_bytes()) or b"")
+    except (FileNotFoundError, msgspec.DecodeError):
         return None
-    if body is None:
-        return None
-    try:
-        ledger = _DECODER.decode(body)
-    except msgspec.DecodeError:
-        return None
-    return ledger if ledger.version == _VERSION else None
+    return ledger if ledger.version == VERSION else None
 
 
 def save(path: Path, ledger: Ledger) -> None:

@@ -50,11 +50,8 @@ class Scene:
 def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
     """Find the names that belong outside git's trees.
 
-    Args:
-        scene: The worktree.
-        vault: The vault over the worktree's files: git reads only their `.gitignore`.
-        limit_bytes: The bytes on disk that all ignored files together may take. The smallest come first, so that
-            an `.env` is kept when `node_modules` is not.
+    git reads only the `.gitignore` files. `limit_bytes` is the size on disk that all ignored files together may
+    take. The smallest come first, so that an `.env` is kept when `node_modules` is not.
     """
     sorting = Sorting()
     candidates = _find_candidates(scene, sorting)

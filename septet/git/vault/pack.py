@@ -8,8 +8,9 @@ import hashlib
 import os
 import struct
 import tempfile
+import time
 import zlib
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -34,16 +35,18 @@ def object_id(kind: ObjectType, content: bytes) -> bytes:
     return hashlib.sha1(b"%s %d\0%s" % (kind.encode(), len(content), content), usedforsecurity=False).digest()
 
 
+def commit_content(tree: str, parents: Iterable[str], message: bytes) -> bytes:
+    """Return the content of a commit of the engine, made now."""
+    signature = f"Septet <septet@localhost> {int(time.time())} +0000"
+    lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+    return "\n".join([*lines, f"author {signature}", f"committer {signature}", "", ""]).encode() + message
+
+
 class Pack:
     """A pack that is being written. A `with` block discards a pack that was not published."""
 
     def __init__(self, vault: Path, present: Container[bytes] = frozenset()) -> None:
-        """Start a pack.
-
-        Args:
-            vault: The repository that gets the pack.
-            present: The ids of objects that the repository already has, which are not written again.
-        """
+        """Start a pack in a repository; objects that the repository already has, by their ids, are not written."""
         self._folder = vault / "objects" / "pack"
         self._present = present
         self._places: dict[bytes, tuple[int, int]] = {}

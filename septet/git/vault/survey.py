@@ -98,10 +98,7 @@ def above(path: bytes) -> list[bytes]:
 def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> Survey:
     """Survey every folder below the descriptor `root`.
 
-    Args:
-        root: The worktree's root.
-        heavy: Ignored folders that were over the limit last time, which are read only until they exceed the limit.
-        limit_bytes: The limit of ignored files, in bytes.
+    The `heavy` folders, which were over the limit of ignored files last time, are read only up to the limit.
     """
     survey = Survey()
     _Walk(survey, heavy, limit_bytes).enter(root, b"", 0)

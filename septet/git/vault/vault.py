@@ -34,7 +34,6 @@ _CONFIG: Final = """\
 _RAW_ATTRIBUTES: Final = b"* -text -filter -ident -working-tree-encoding -eol\n"
 """Attributes that keep commands in the vault from converting any byte, whatever a `.gitattributes` sets."""
 _WRITTEN_LAST: Final = Path("info") / "attributes"
-_PACKED: Final = "packed-refs"
 _SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)")
 
 
@@ -75,8 +74,6 @@ def next_name(place: Place, kind: str, last: str | None, others: Iterable[str] =
     """Return the name of the work order's next snapshot. The caller holds the lock.
 
     Args:
-        place: The work order's place.
-        kind: The kind of the next snapshot.
         last: The name of the latest known snapshot; `None` if git must list the refs.
         others: Names that are in use too.
     """
@@ -140,7 +137,7 @@ def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | Non
 
     A lane has thousands of snapshots: the function reads only two snapshots, which it finds by name.
     """
-    packed = (vault.git_dir / _PACKED).exists()
+    packed = (vault.git_dir / "packed-refs").exists()
     names = sorted(_names(vault.git_dir / ref_of(order_id)), key=_number) if not packed else []
     try:
         if names:
@@ -229,8 +226,7 @@ def _refs(vault: Git, pattern: str) -> dict[str, str]:
     """Return the commit of each snapshot's ref by work order and age, even if the commit is missing."""
     lines = vault.run("for-each-ref", "--format=%(refname) %(objectname)", pattern).decode().splitlines()
     refs = dict(line.split(" ") for line in lines)
-    return {ref: refs[ref] for ref in sorted(refs, key=_age) if _SNAPSHOT_REF.fullmatch(ref)}
-
-
-def _age(ref: str) -> tuple[str, int]:
-    return ref.rpartition("/")[0], _number(ref)
+    snapshots = sorted(
+        filter(_SNAPSHOT_REF.fullmatch, refs), key=lambda ref: (ref.rpartition("/")[0], _number(ref))
+    )
+    return {ref: refs[ref] for ref in snapshots}

@@ -21,7 +21,6 @@ from septet.system.text import count_noun
 
 _PACK_FILES: Final = (".pack", ".rev", ".idx")
 """The files of a pack, in the order of their creation: git looks for the index and then expects the rest."""
-_REFS: Final = ("refs", "packed-refs")
 _UNPACK_LIMIT: Final = "fetch.unpackLimit"
 """A setting by which a fetch makes one pack, in which git looks before it looks for loose objects."""
 
@@ -32,10 +31,6 @@ def _mend(mirror: Path, remote: Remote) -> None:
     Workspaces and vaults borrow the objects by the mirror's path, so the mirror is mended in place: new files are
     put next to the present files, and files that must make room move to the mirror's folder `damaged`. git reads
     the good copy of an object if another copy is bad.
-
-    Raises:
-        SeptetError: The origin was not reached or refused, as for any fetch; nothing was changed.
-        OSError: The disk refused.
     """
     fresh = mirror.with_suffix(".mend")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -48,26 +43,10 @@ def _mend(mirror: Path, remote: Remote) -> None:
         aside = mirror / "damaged" / secrets.token_hex(4)
         aside.mkdir(mode=0o700, parents=True)
         _lay_packs(fresh, mirror, aside)
-        for name in ("HEAD", "config", "info/attributes"):
-            _exchange(fresh / name, mirror / name, aside)
-        for name in _REFS:
+        for name in ("HEAD", "config", "info/attributes", "refs", "packed-refs"):
             _exchange(fresh / name, mirror / name, aside)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
-
-
-def _see_whole(mirror: Git, commit: str) -> None:
-    """Check that a commit and all its objects are present.
-
-    Raises:
-        GitError: Objects are missing that the origin no longer has.
-    """
-    try:
-        mirror.run("rev-list", "--objects", "--quiet", commit, timeout_seconds=600.0)
-    except GitError as error:
-        message = f"{mirror.git_dir} is damaged, and its origin no longer has {commit[:12]}: {error.message}"
-        remedy = "The worktree and its snapshots are kept: see `septet rescue list`, and start a new work order."
-        raise GitError(message, remedy=remedy) from error
 
 
 def _lay_packs(fresh: Path, mirror: Path, aside: Path) -> None:
@@ -127,12 +106,8 @@ class Base:
 def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Base:
     """Fetch the origin into `mirror`, which is made if missing, and return the commit to start from.
 
-    Concurrent calls take turns. Branches that are gone from the origin stay in the mirror.
-
-    Args:
-        mirror: `STATE/mirrors/<key>.git`.
-        remote: The origin.
-        base: The branch to start from; the origin's default branch when absent.
+    Concurrent calls take turns. Branches that are gone from the origin stay in the mirror. Without `base`, work
+    starts from the origin's default branch.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -143,7 +118,10 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
     with hold_lock(mirror_lock(mirror)):
         os.utime(mirror_lock(mirror))  # the janitor reads here when a mirror was last used
         if not mirror.exists():
-            _create(mirror, remote)
+            unfinished = mirror.with_suffix(".new")
+            shutil.rmtree(unfinished, ignore_errors=True)
+            _make(unfinished, remote.env)
+            unfinished.rename(mirror)
         clear_stale_locks(mirror)
         try:
             return _fetch_base(mirror, remote, base)
@@ -157,10 +135,7 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
 def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) -> Base:
     """Return the commit from which a work order would start in a repository on this disk; nothing is written.
 
-    Args:
-        git_dir: The repository itself.
-        env: The environment of git.
-        base: The branch to start from; the repository's default branch when absent.
+    Without `base`, work starts from the repository's default branch.
 
     Raises:
         NotFoundError: There is no such branch; the remedy names similar branches.
@@ -176,31 +151,28 @@ def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) ->
 
 
 def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
-    """Complete a damaged mirror from its origin; its present files are kept.
-
-    Args:
-        mirror: `STATE/mirrors/<key>.git`.
-        remote: The origin.
-        commit: The commit that must be complete afterwards.
+    """Complete a damaged mirror, and so `commit`, from its origin; its present files are kept.
 
     Raises:
         SeptetError: The origin was not reached or refused, or no longer has the commit.
     """
     with hold_lock(mirror_lock(mirror)):
         _mend(mirror, remote)
-        _see_whole(Git(mirror, env=remote.env), commit)
+        try:
+            Git(mirror, env=remote.env).run("rev-list", "--objects", "--quiet", commit, timeout_seconds=600.0)
+        except GitError as error:
+            message = f"{mirror} is damaged, and its origin no longer has {commit[:12]}: {error.message}"
+            remedy = (
+                "The worktree and its snapshots are kept: see `septet rescue list`, and start a new work order."
+            )
+            raise GitError(message, remedy=remedy) from error
 
 
 def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str]) -> None:
     """Join a mirror's packs and loose objects, if there are many.
 
     A fetch of a branch makes loose objects. This drops no object, so the workspaces and vaults that borrow the
-    mirror's objects still find all of them.
-
-    Args:
-        mirror: `STATE/mirrors/<key>.git`.
-        scratch: A folder for a temporary repository.
-        env: The environment of git.
+    mirror's objects still find all of them. `scratch` gets a temporary repository.
 
     Raises:
         GitError: git failed; every object is still in place.
@@ -214,17 +186,15 @@ def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str]) -> None:
 def _fetch_base(mirror: Path, remote: Remote, base: str | None) -> Base:
     refs = remote.refs(mirror, "HEAD", f"{_HEADS}*")
     branch = _branch(remote.url, refs, base)
-    _fetch(mirror, remote)
+    try:
+        remote.fetch(mirror, *_REFSPECS)
+    except GitError as error:
+        if "some local refs could not be updated" not in error.message:
+            raise
+        # A branch `a` is gone and `a/b` exists: the old name must make room. Its objects stay.
+        remote.fetch(mirror, *_REFSPECS, prune=True)
     sha = Git(mirror, env=remote.env).text("rev-parse", "--verify", f"{_REMOTE_HEADS}{branch}^{{commit}}")
     return Base(branch, sha, _default_branch(refs))
-
-
-def _create(mirror: Path, remote: Remote) -> None:
-    """Make an empty mirror next to the path `mirror`, and move the mirror to that path when it is whole."""
-    unfinished = mirror.with_suffix(".new")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    _make(unfinished, remote.env)
-    unfinished.rename(mirror)
 
 
 def _make(folder: Path, env: Mapping[str, str]) -> None:
@@ -234,16 +204,6 @@ def _make(folder: Path, env: Mapping[str, str]) -> None:
         config.write(_CONFIG)
     (folder / "info").mkdir(exist_ok=True)
     (folder / "info" / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
-
-
-def _fetch(mirror: Path, remote: Remote) -> None:
-    try:
-        remote.fetch(mirror, *_REFSPECS)
-    except GitError as error:
-        if "some local refs could not be updated" not in error.message:
-            raise
-        # A branch `a` is gone and `a/b` exists: the old name must make room. Its objects stay.
-        remote.fetch(mirror, *_REFSPECS, prune=True)
 
 
 def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:

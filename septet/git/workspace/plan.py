@@ -18,10 +18,8 @@ def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[byte
     """Return the plan's file, and the folders for it that the target snapshot lacks.
 
     Args:
-        place: The workspace that gets the plan.
         there: The target snapshot, to which the plan is added.
         name: The snapshot that has the plan.
-        path: The path of the plan.
 
     Raises:
         WorkspaceError: The snapshot `name` has no such file, or another file is in the place of its folder.
@@ -49,9 +47,8 @@ def holds_plan(place: Place, snapshot: Snapshot, path: str, sha256: str) -> bool
     file = read(vault, snapshot.commit).get(path.encode())
     if file is None or file.mode not in {FILE, PROGRAM}:
         return False
-    return all(
-        hashlib.sha256(content).hexdigest() == sha256 for _, content in read_blobs(vault, {file.sha: file.size})
-    )
+    _, content = next(read_blobs(vault, {file.sha: file.size}))
+    return hashlib.sha256(content).hexdigest() == sha256
 
 
 def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, options: SnapshotOptions) -> None:
@@ -73,9 +70,6 @@ def switch(
     rescued.
 
     Args:
-        place: The lane.
-        start: A snapshot of the lane.
-        options: The reason and the limits of the rescue.
         plan: The name of a snapshot of the same repository, and the path of the file in it.
 
     Raises:

@@ -14,7 +14,7 @@ from septet.contracts.wire import Wire
 from septet.errors import AlreadyRunningError, GitError, InvalidInputError, NotFoundError, WorkspaceError
 from septet.git.engine.address import Address
 from septet.git.engine.configuration import identity
-from septet.git.engine.engine import Git
+from septet.git.engine.engine import Git, quote
 from septet.git.engine.git_words import looks_damaged
 from septet.git.engine.place import LOCK_SUFFIX, RECORDS, Place, borrowed_from
 from septet.git.engine.remote import Remote
@@ -235,7 +235,9 @@ def _clone(place: Place, record: WorkspaceRecord, clone: Path) -> None:
     dot_git = clone / ".git"
     _write_config(dot_git, place)
     _write_refs(dot_git, place, record.default_branch)
-    _check_out(clone, place)
+    # Through the mirror, whose attributes switch filters off.
+    mirror = Git(place.mirror, clone, place.env, index=view_folder(place) / "index")
+    mirror.run("read-tree", "-m", "-u", place.base_sha, timeout_seconds=_CHECKOUT_SECONDS)
     give_index(place, dot_git)
     clone.rename(place.worktree)
 
@@ -248,12 +250,6 @@ def fresh_config(place: Place, folder: Path) -> str:
     return (dot_git / "config").read_text(encoding="utf-8")
 
 
-def _check_out(clone: Path, place: Place) -> None:
-    # Through the mirror, whose attributes switch filters off.
-    mirror = Git(place.mirror, clone, place.env, index=view_folder(place) / "index")
-    mirror.run("read-tree", "-m", "-u", place.base_sha, timeout_seconds=_CHECKOUT_SECONDS)
-
-
 def _write_config(dot_git: Path, place: Place) -> None:
     """Write the settings that the agent's git needs: the origin, the identity, and no background work.
 
@@ -262,7 +258,7 @@ def _write_config(dot_git: Path, place: Place) -> None:
     who = identity(Git(place.mirror, env=place.env))
     settings = {
         'remote "origin"': {"url": place.origin, "fetch": "+refs/heads/*:refs/remotes/origin/*"},
-        f"branch {_quote(place.base_branch)}": {"remote": "origin", "merge": f"refs/heads/{place.base_branch}"},
+        f"branch {quote(place.base_branch)}": {"remote": "origin", "merge": f"refs/heads/{place.base_branch}"},
         "user": {"name": who.name, "email": who.email},
         **{role: facts for role, facts in who.roles.items() if facts},
         "gc": {"auto": "0"},
@@ -271,12 +267,7 @@ def _write_config(dot_git: Path, place: Place) -> None:
     with (dot_git / "config").open("a", encoding="utf-8", errors="surrogateescape") as config:
         for section, values in settings.items():
             config.write(f"[{section}]\n")
-            config.writelines(f"\t{key} = {_quote(value)}\n" for key, value in values.items())
-
-
-def _quote(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+            config.writelines(f"\t{key} = {quote(value)}\n" for key, value in values.items())
 
 
 def _write_refs(dot_git: Path, place: Place, default_branch: str) -> None:

@@ -67,12 +67,7 @@ def view_git(place: Place) -> Git:
 
 
 def make_view(place: Place, config: str) -> None:
-    """Make the view's folder, without an index.
-
-    Args:
-        place: The work order's place.
-        config: The config text in which `git init` describes the worktree's file system.
-    """
+    """Make the view's folder, without an index; in `config`, `git init` describes the worktree's file system."""
     folder, dot_git = view_folder(place), place.worktree / ".git"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "info").mkdir(mode=0o700, parents=True)
@@ -111,12 +106,7 @@ def _write_attributes(place: Place) -> None:
 
 
 def _bound_tree(place: Place, sha: str) -> None:
-    """Refuse an agent's commit that unfolds to more entries than a disk can hold, as a few objects can.
-
-    Raises:
-        WorkspaceError: The commit has too many entries.
-        GitError: The commit cannot be read.
-    """
+    """Refuse an agent's commit that unfolds to more entries than a disk can hold, as a few objects can."""
     listing = view_git(place).run(
         "ls-tree", "-r", "-t", "--format=.", sha, limit_bytes=_MOST_ENTRIES * len(b".\n")
     )
@@ -128,12 +118,7 @@ def _bound_tree(place: Place, sha: str) -> None:
 
 
 def _bound_size(place: Place, since: str, sha: str) -> None:
-    """Refuse an agent's commit that adds more bytes than the worktree may gain.
-
-    Raises:
-        WorkspaceError: The commit adds more.
-        GitError: The commit cannot be read.
-    """
+    """Refuse an agent's commit that adds more bytes than the worktree may gain."""
     if not place.tree_limit_bytes:
         return
     git, difference = view_git(place), ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames")
