@@ -1,4 +1,4 @@
-"""Make the sample repository: a bare origin with one commit, and an issue on its forge."""
+"""The sample repository of `septet demo`: a bare origin with one commit, a failing test, an issue on its forge."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -112,18 +112,11 @@ class Sample:
     """A repository to try a work order on."""
 
     origin: Path
-    """The bare repository."""
     issue: int
-    """The number of the issue about the repository's bug."""
 
 
 def make_sample(to: Path, add_issue: AddIssue, env: Mapping[str, str]) -> Sample:
     """Make the repository `shop.git` in the folder `to`, and the issue about the repository's bug.
-
-    Args:
-        to: A separate folder, made if it is missing.
-        add_issue: Adds the issue to the forge.
-        env: The environment of git.
 
     Raises:
         GitError: git failed.

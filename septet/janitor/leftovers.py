@@ -19,41 +19,31 @@ Refusing = Callable[[SweptKind, str], AbstractContextManager[None]]
 
 
 def sweep_leftovers(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
-    """Remove the leftovers whose retention time is over."""
-    _remove_locks(state, terms, now, refusing)
-    _remove_base_checks(state, terms, now, refusing)
-    _remove_drafts(state, terms, now)
+    """Remove the leftovers whose retention time is over.
 
-
-def _remove_locks(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
-    """Remove the old locks of work orders without other files; the opening of a workspace makes the lock again."""
+    The opening of a workspace makes its lock again, and the next workspace at a base commit runs the checks again.
+    Drafts are of processes that were killed while they wrote a file that belongs to no work order.
+    """
     for lock in sorted(state.workspaces.glob(f"*{LOCK_SUFFIX}")):
         order_id = lock.name.removesuffix(LOCK_SUFFIX)
-        made_at = datetime.fromtimestamp(changed_at(lock), UTC)
-        if not is_over(made_at, terms.workspaces_days, now):
-            continue
-        if find_record(state, order_id) is None and not os.path.lexists(lock.with_name(order_id)):
+        has_files = find_record(state, order_id) is not None or os.path.lexists(lock.with_name(order_id))
+        if not has_files and _is_old(lock, terms.workspaces_days, now):
             with refusing("workspace", lock.name):
                 remove_lock(lock)
-
-
-def _remove_base_checks(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
-    """Remove old results of checks on base commits; the next workspace at that commit runs the checks again."""
     for name in folder_names(state.base_checks):
         folder = state.base_checks / name
         with refusing("runs", name):
-            found_at = datetime.fromtimestamp(changed_at(folder), UTC)
-            if is_over(found_at, terms.runs_days, now) and not lock_is_held(folder / "lock"):
+            if _is_old(folder, terms.runs_days, now) and not lock_is_held(folder / "lock"):
                 remove_closed(folder, state.trash)
-
-
-def _remove_drafts(state: StateDir, terms: Terms, now: datetime) -> None:
-    """Remove the drafts of processes that were killed while they wrote a file that belongs to no work order."""
     own = (state.root, state.held_turns, state.cost_notes, state.forge_pauses)
     folders = (*own, *state.logins.glob("*/"), *state.pipelines.glob("*/"))
     for draft in sorted(path for folder in folders for path in folder.glob(DRAFTS)):
-        if is_over(datetime.fromtimestamp(changed_at(draft), UTC), terms.forgotten_days, now):
+        if _is_old(draft, terms.forgotten_days, now):
             draft.unlink(missing_ok=True)
+
+
+def _is_old(path: Path, days: float, now: datetime) -> bool:
+    return is_over(datetime.fromtimestamp(changed_at(path), UTC), days, now)
 
 
 def folder_names(folder: Path) -> Iterator[str]:

@@ -50,7 +50,6 @@ class Sweep:
 
     state: StateDir
     runs: Runs
-    """The runs of this host."""
     terms: Terms
     env: Mapping[str, str]
     find_owner: FindOwner
@@ -113,12 +112,8 @@ class Sweep:
 
     def _quiet_since(self, place: Place) -> datetime:
         """Return the time of a work order's last snapshot, run or opening on this host."""
-        paths = (
-            place.records,
-            place.records / "ledger",
-            place.records / "snapshot.lock",
-            self.state.runs / place.order_id,
-        )
+        records = place.records
+        paths = (records, records / "ledger", records / "snapshot.lock", self.state.runs / place.order_id)
         return datetime.fromtimestamp(max(map(changed_at, paths)), UTC)
 
     def _workspace(self, place: Place, since: datetime) -> None:
@@ -199,7 +194,7 @@ class Sweep:
     def _old(self, every: list[Snapshot], since: datetime | None) -> list[Snapshot]:
         """Return the snapshots whose retention time is over, counted from the work order's end if known."""
         days = self.terms.snapshots_days
-        moments = ((one, _moment(one.taken_at)) for one in every)
+        moments = ((one, datetime.fromisoformat(one.taken_at)) for one in every)
         return [one for one, taken_at in moments if is_over(max(since or taken_at, taken_at), days, self.now)]
 
     def _tell_forgotten(self, vault: Git, old: list[Snapshot]) -> None:
@@ -209,7 +204,7 @@ class Sweep:
 
     def _repository(self, vault: Git) -> None:
         """Remove the mirror and the vault of a repository that has been unused for the retention time."""
-        mirror = self._mirror_of(vault)
+        mirror = self.state.mirrors / vault.git_dir.name
         lock = mirror_lock(mirror)
         if any(folder_names(vault.git_dir / RECORDS)):
             self._kept_count += 1
@@ -227,7 +222,8 @@ class Sweep:
 
     def _room(self, vault: Git) -> None:
         """Remove unneeded objects and unfinished packs, and join many small packs."""
-        mirror, kept_for = self._mirror_of(vault), timedelta(days=self.terms.forgotten_days)
+        mirror = self.state.mirrors / vault.git_dir.name
+        kept_for = timedelta(days=self.terms.forgotten_days)
         with self._refusing("snapshot", vault.git_dir.name):
             clear_unfinished_packs(vault.git_dir, kept_for)
             has_room = vault.git_dir in self._forgot or has_forgotten(vault, kept_for)
@@ -238,18 +234,9 @@ class Sweep:
             if mirror.is_dir():
                 tidy_mirror(mirror, self.state.scratch, self.env)
 
-    def _mirror_of(self, vault: Git) -> Path:
-        return self.state.mirrors / vault.git_dir.name
-
     @contextmanager
     def _written_by_nobody(self, order_id: str) -> Iterator[None]:
-        """Hold the lock that only the writer of a work order holds, and end a waiting agent process.
-
-        Raises:
-            BlockingIOError: Another process holds the lock.
-            NotADirectoryError: The lock's folder is a link.
-            AgentError: An agent process that waits for a turn does not end.
-        """
+        """Hold the lock that only the writer of a work order holds, and end a waiting agent process."""
         folder = self.state.runs / order_id
         if folder.is_symlink():
             raise NotADirectoryError(0, "this is a link; it is left as it is", str(folder))
@@ -278,7 +265,3 @@ def until(seconds: float) -> Callable[[], bool]:
     """Return a function that returns true for `seconds`, by a clock that does not jump."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end
-
-
-def _moment(taken_at: str) -> datetime:
-    return datetime.fromisoformat(taken_at)

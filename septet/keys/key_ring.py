@@ -58,12 +58,7 @@ class KeyRing:
         fingerprint: Callable[[], object] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Read the keys.
-
-        Args:
-            load: Returns the lines of all keys.
-            fingerprint: Returns quickly a value that changes with the lines.
-            clock: Returns the seconds of a clock.
+        """Read the keys from the lines that `load` returns; `fingerprint` quickly returns what changes with them.
 
         Raises:
             InvalidInputError: The keys cannot be read.
@@ -201,9 +196,7 @@ def keys_in_file(path: Path) -> KeyRing:
 def keys_of_command(command: str, env: Mapping[str, str]) -> KeyRing:
     """Return the keys that a command prints; the command runs at once, and again if a key is missing.
 
-    Args:
-        command: The command line, split as a shell would; no shell runs.
-        env: The command's environment.
+    `command` is split as a shell would; no shell runs.
 
     Raises:
         InvalidInputError: The command failed, or printed no keys.

@@ -47,10 +47,7 @@ class AddedLine:
 def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> Iterator[AddedLine]:
     """Yield the lines of a message, then the added lines of a patch with the paths of new files, in their order.
 
-    Args:
-        patch: Git's output with `--unified=0` and without prefixes, of patches of files alone.
-        message: The commit's message.
-        commit: The commit of the patch.
+    `patch` is git's output with `--unified=0` and without prefixes, of patches of files alone.
     """
     for number, line in enumerate(message.rstrip(b"\n").split(b"\n") if message else (), 1):
         yield AddedLine(MESSAGE, number, line, commit)
@@ -58,7 +55,8 @@ def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> It
     for line in patch.split(b"\n"):
         if line.startswith(_FILE):
             path, number, in_hunk = "", 0, False
-            name = _same_name(line.removeprefix(_FILE))
+            names = line.removeprefix(_FILE)
+            name = names[: len(names) // 2]  # git names the path twice, with a blank between
         elif line.startswith(b"new file mode ") and not in_hunk:
             yield AddedLine(_shown_path(name), NAME, name, commit)
         elif match := _HUNK.match(line):
@@ -70,17 +68,11 @@ def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> It
             path = _shown_path(line.removeprefix(_NAME))
 
 
-def _same_name(names: bytes) -> bytes:
-    """Return the path that the head of a file's patch names twice, with a blank between."""
-    return names[: len(names) // 2]
-
-
 def _shown_path(name: bytes) -> str:
     """Return a path as git shows it, without the tab that git adds behind a path with blanks."""
     return name.rstrip(b"\t").strip(b'"').decode(errors="replace")
 
 
-_PACKAGE: Final = "kingfisher-bin"
 _SCAN_SECONDS: Final = 180.0
 _FOUND: Final = 200
 """The exit code of the program after a finding."""
@@ -109,16 +101,8 @@ _TEST_FOLDERS: Final = frozenset((
     "__fixtures__", "__snapshots__", "mocks", "__mocks__", "example", "examples", "sample", "samples", "e2e",
 ))  # fmt: skip
 _TEST_NAMES: Final = (
-    "test_*",
-    "*_test.*",
-    "*.test.*",
-    "*.spec.*",
-    "*_spec.*",
-    "conftest.py",
-    "*.example",
-    "*.sample",
-)
-_PRIVATE_KEY: Final = "private-key"
+    "test_*", "*_test.*", "*.test.*", "*.spec.*", "*_spec.*", "conftest.py", "*.example", "*.sample",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +136,14 @@ class KeyScanner:
         text = _Text([line for line in lines if not _is_generated(line.path)])
         if not any(may_hold_a_key(line.content) for line in text.lines):
             return ()
-        output = self._run_or_compile(text.content)
-        return tuple(match for match, is_sure in text.matches(output) if _counts(match, is_sure))
+        return tuple(
+            match
+            for match, is_sure in text.matches(self._run_or_compile(text.content))
+            if not _is_test_data(match.line.path) or (is_sure and match.rule != "private-key")
+        )
 
     def _run_or_compile(self, content: bytes) -> bytes:
-        compiled = self.folder / f"compiled-{version(_PACKAGE)}"
+        compiled = self.folder / f"compiled-{version('kingfisher-bin')}"
         if not compiled.exists():
             with hold_lock(self.folder / "compiling") as compiling:
                 if not compiled.exists():
@@ -213,20 +200,15 @@ class _Text:
             if "rule" not in record:
                 continue
             found = record["finding"]
-            line = self._line(found["line"])
+            # A match may begin in the blank line before a line.
+            at = max(0, found["line"] - 1)
+            line = next(filter(None, self._numbered[at : found["line"] + 1]), None)
             if line is not None:
                 rule = record["rule"]["id"].partition(".")[2] or record["rule"]["id"]
                 match = KeyMatch(line, rule, found["snippet"].encode())
                 matches.append((match, found["confidence"] == "high"))
         order = {line: position for position, line in enumerate(self._numbered) if line is not None}
         return sorted(matches, key=lambda pair: order[pair[0].line])
-
-    def _line(self, number: int) -> AddedLine | None:
-        """Return the line with a number, or the next line, because a match may begin in the blank line before."""
-        for line in self._numbered[max(0, number - 1) : number + 1]:
-            if line is not None:
-                return line
-        return None
 
 
 def may_hold_a_key(line: bytes) -> bool:
@@ -245,10 +227,6 @@ def may_hold_a_key(line: bytes) -> bool:
 
 def _is_mixed(run: bytes) -> bool:
     return bool(_DIGIT.search(run) and _LETTER.search(run))
-
-
-def _counts(match: KeyMatch, is_sure: bool) -> bool:
-    return not _is_test_data(match.line.path) or (is_sure and match.rule != _PRIVATE_KEY)
 
 
 def _is_generated(path: str) -> bool:

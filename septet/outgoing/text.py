@@ -53,9 +53,7 @@ def without_mentions(text: str) -> str:
 def without_closing(text: str, own: AbstractSet[str]) -> str:
     """Return a text whose words close only the work order's own issue: other references become code.
 
-    Args:
-        text: The text.
-        own: The references of that issue, in lower case.
+    `own` has the references of that issue, in lower case.
     """
 
     def keep(match: re.Match[str]) -> str:
@@ -255,7 +253,7 @@ def prose_characters(text: str) -> str:
 
 def without_link_titles(text: str) -> str:
     """Return prose without link titles, which only the pointer shows."""
-    return _DEFINITION_TITLE.sub(_first, _LINK_TITLE.sub(r"\1)", text))
+    return _DEFINITION_TITLE.sub(r"\1", _LINK_TITLE.sub(r"\1)", text))
 
 
 def without_unseen(tag: str) -> str:
@@ -266,11 +264,8 @@ def without_unseen(tag: str) -> str:
 def without_fence_words(code: str) -> str:
     """Return code as a page shows it: after the fence's opening, only the language stays."""
     first, newline, rest = code.partition("\n")
-    return f"{_FENCE_WORDS.sub(_first, first) if newline else first}{newline}{rest}"
-
-
-def _first(match: re.Match[str]) -> str:
-    return match[1]
+    shown = _FENCE_WORDS.sub(r"\1", first) if newline else first
+    return f"{shown}{newline}{rest}"
 
 
 def _character(match: re.Match[str]) -> str:

@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Container, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -33,9 +34,7 @@ _NEARLY_NOTHING_BYTES: Final = 64 * 1024
 def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
     """Return the error of the disk or machine that caused `error`; if neither caused it, return `error` itself.
 
-    Args:
-        error: The error; its message may hold git's output, which is also searched.
-        root: The state directory, with the disk to check.
+    The error's message may hold git's output, which is also searched. `root` is on the disk to check.
     """
     if isinstance(error, (MachineFailedError, RemoteFullError)):
         return error
@@ -55,7 +54,13 @@ def full_disk(root: Path) -> str:
 
 
 def _full(root: Path) -> str:
-    return f"The disk of {root} is full: {_room(root)}."
+    room = "its free space is unknown"
+    with suppress(OSError):
+        facts = os.statvfs(root)
+        room = f"{facts.f_bavail * facts.f_frsize:,} bytes are free"
+        if facts.f_files and not facts.f_favail:
+            room = "no more files can be made: no inodes are free"
+    return f"The disk of {root} is full: {room}."
 
 
 def _message_of(error: OSError) -> str:
@@ -116,13 +121,3 @@ def _takes_no_write(root: Path) -> bool:
         return bool(os.statvfs(root).f_flag & os.ST_RDONLY)
     except OSError:
         return False
-
-
-def _room(root: Path) -> str:
-    try:
-        facts = os.statvfs(root)
-    except OSError:
-        return "its free space is unknown"
-    if facts.f_files and not facts.f_favail:
-        return "no more files can be made: no inodes are free"
-    return f"{facts.f_bavail * facts.f_frsize:,} bytes are free"

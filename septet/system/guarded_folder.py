@@ -28,7 +28,7 @@ class GuardedFolder:
         path = _check_name(name)
         with (
             suppress(OSError),
-            self._open_folder(path.parts[:-1]) as folder,
+            self.open_folder(path.parts[:-1]) as folder,
             os.fdopen(os.open(path.name, _FILE, dir_fd=folder), "rb") as file,
         ):
             status = os.fstat(file.fileno())
@@ -40,7 +40,7 @@ class GuardedFolder:
     def changed_at(self, name: str) -> float | None:
         """Return the time of a plain file's last change, by the file system; `None` if the file is missing."""
         path = _check_name(name)
-        with suppress(OSError), self._open_folder(path.parts[:-1]) as folder:
+        with suppress(OSError), self.open_folder(path.parts[:-1]) as folder:
             status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
             return status.st_mtime if stat.S_ISREG(status.st_mode) else None
         return None
@@ -56,7 +56,7 @@ class GuardedFolder:
             OSError: The disk refused.
         """
         path = _check_name(name)
-        with self.make_folder(path.parts[:-1]) as folder:
+        with self.open_folder(path.parts[:-1], makes=True) as folder:
             draft = f".{secrets.token_hex(8)}.draft"
             descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
             try:
@@ -76,11 +76,11 @@ class GuardedFolder:
             OSError: The disk refused.
         """
         path = _check_name(name)
-        with self._open_folder(path.parts[:-1]) as source:
+        with self.open_folder(path.parts[:-1]) as source:
             status = os.stat(path.name, dir_fd=source, follow_symlinks=False)
             if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
                 return
-            with target.make_folder(path.parts[:-1]) as folder:
+            with target.open_folder(path.parts[:-1], makes=True) as folder:
                 os.rename(path.name, path.name, src_dir_fd=source, dst_dir_fd=folder)
 
     def contains(self, name: str, words: bytes) -> bool:
@@ -88,7 +88,7 @@ class GuardedFolder:
         path, end = _check_name(name), b""
         with (
             suppress(OSError),
-            self._open_folder(path.parts[:-1]) as folder,
+            self.open_folder(path.parts[:-1]) as folder,
             os.fdopen(os.open(path.name, _FILE, dir_fd=folder), "rb") as file,
         ):
             while stat.S_ISREG(os.fstat(file.fileno()).st_mode) and (chunk := file.read(1 << 20)):
@@ -104,7 +104,7 @@ class GuardedFolder:
             OSError: The disk refused.
         """
         path = _check_name(name)
-        with suppress(FileNotFoundError, NotADirectoryError), self._open_folder(path.parts[:-1]) as folder:
+        with suppress(FileNotFoundError, NotADirectoryError), self.open_folder(path.parts[:-1]) as folder:
             if _is_folder(folder, path.name):
                 _put_aside(folder, path.name)
             else:
@@ -118,9 +118,9 @@ class GuardedFolder:
         """
         path = _check_name(name)
         if is_folder:
-            with self.make_folder(path.parts):
+            with self.open_folder(path.parts, makes=True):
                 return
-        with self.make_folder(path.parts[:-1]) as folder:
+        with self.open_folder(path.parts[:-1], makes=True) as folder:
             with suppress(FileNotFoundError):
                 if stat.S_ISREG(os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode):
                     return
@@ -133,11 +133,11 @@ class GuardedFolder:
         Raises:
             OSError: The disk refused.
         """
-        with self.make_folder(()) as folder:
+        with self.open_folder((), makes=True) as folder:
             os.fchmod(folder, 0o700)
 
     def _find(self, at: tuple[str, ...], patterns: tuple[str, ...]) -> Iterator[str]:
-        with suppress(OSError), self._open_folder(at) as folder:
+        with suppress(OSError), self.open_folder(at) as folder:
             with os.scandir(folder) as entries:
                 fitting = [entry for entry in entries if fnmatchcase(entry.name, patterns[0])]
             for entry in fitting:
@@ -147,29 +147,12 @@ class GuardedFolder:
                     yield "/".join((*at, entry.name))
 
     @contextmanager
-    def _open_folder(self, parts: tuple[str, ...]) -> Iterator[int]:
-        """Yield a descriptor of a folder below this folder, without a link on the way.
-
-        Raises:
-            OSError: The folder is missing.
-        """
+    def open_folder(self, parts: tuple[str, ...], *, makes: bool = False) -> Iterator[int]:
+        """Yield a descriptor of a folder below this folder, without a link on the way; `makes` a missing folder."""
         folder = os.open(self.root, _FOLDER)
         try:
             for part in (*PurePosixPath(self.below).parts, *parts):
-                below = os.open(part, _FOLDER, dir_fd=folder)
-                os.close(folder)
-                folder = below
-            yield folder
-        finally:
-            os.close(folder)
-
-    @contextmanager
-    def make_folder(self, parts: tuple[str, ...]) -> Iterator[int]:
-        """Yield a descriptor of a folder below this folder, which is made if it is missing."""
-        folder = os.open(self.root, _FOLDER)
-        try:
-            for part in (*PurePosixPath(self.below).parts, *parts):
-                below = _own_folder(folder, part)
+                below = _own_folder(folder, part) if makes else os.open(part, _FOLDER, dir_fd=folder)
                 os.close(folder)
                 folder = below
             yield folder

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -40,18 +40,20 @@ def is_key(name: str, value: str) -> bool:
 
 def key_values(env: Mapping[str, str]) -> frozenset[str]:
     """Return the secret values: keys, and passwords in addresses, without paths of key files."""
-    return frozenset(_values((name, value) for name, value in env.items() if is_key(name, value)))
+    found = set[str]()
+    for value in (value for name, value in env.items() if is_key(name, value)):
+        if (account := _ACCOUNT.match(value)) is not None:
+            found |= {account[1], unquote(account[1])}
+        elif not _names_file(value):
+            found |= {value.strip(), *keys_in(_document_in(value))}
+    return frozenset(found)
 
 
 def keys_in(document: object, name: str = "") -> frozenset[str]:
     """Return the secret values in a CLI's own file: keys by the names of their fields, and passwords.
 
     Other values of such fields do not count: names of variables, placeholders such as `{env:NAME}`, and words. A
-    value of less than twenty characters is a key only with a digit.
-
-    Args:
-        document: The content of the file.
-        name: The field that holds `document`.
+    value of less than twenty characters is a key only with a digit. `name` is the field that holds `document`.
     """
     if isinstance(document, str):
         account = _ACCOUNT.match(document) if "://" in document else None
@@ -90,16 +92,6 @@ def take_keys_out_of_sight() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(argv[0], argv, {**kept, _DESCRIPTOR: str(_write(keys))})
-
-
-def _values(keys: Iterable[tuple[str, str]]) -> Iterable[str]:
-    for _, value in keys:
-        account = _ACCOUNT.match(value)
-        if account is not None:
-            yield from {account[1], unquote(account[1])}
-        elif not _names_file(value):
-            yield value.strip()
-            yield from keys_in(_document_in(value))
 
 
 def _document_in(value: str) -> object:

@@ -66,12 +66,9 @@ def share_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
         OSError: The file can be neither opened nor made.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = open_lock(path)
-    try:
+    with close_after(open_lock(path)) as descriptor:
         await_lock(path, descriptor, patience, fcntl.LOCK_SH)
         yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def open_lock(path: Path) -> int:
@@ -121,7 +118,7 @@ def await_lock(path: Path, descriptor: int, patience: Patience = _USUAL, kind: i
     """
     pause, began_at = _SHORTEST_LOOK_SECONDS, time.monotonic()
     ran_at, look_at = began_at, began_at + _HOLDER_SECONDS
-    while not _lock_now(descriptor, kind):
+    while not try_lock(descriptor, kind):
         check_halt()
         time.sleep(pause)
         pause, now = min(2 * pause, _LONGEST_LOOK_SECONDS), time.monotonic()
@@ -130,15 +127,17 @@ def await_lock(path: Path, descriptor: int, patience: Patience = _USUAL, kind: i
         look_at = now + _HOLDER_SECONDS
         if not _holder_is_stopped(path):
             ran_at = now
-        elif now - ran_at > patience.stopped_seconds:
-            raise _held_error(path)
-        if now - began_at > patience.seconds:
+        if now - ran_at > patience.stopped_seconds or now - began_at > patience.seconds:
             raise _held_error(path)
 
 
-def try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
     """Try to lock an open file, and return whether this process now holds the lock."""
-    return _lock_now(descriptor, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def lock_is_held(path: Path, kind: int = fcntl.LOCK_SH) -> bool:
@@ -151,10 +150,8 @@ def lock_is_held(path: Path, kind: int = fcntl.LOCK_SH) -> bool:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         return False
-    try:
-        return not _lock_now(descriptor, kind)
-    finally:
-        os.close(descriptor)
+    with close_after(descriptor):
+        return not try_lock(descriptor, kind)
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
@@ -163,14 +160,6 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-
-
-def _lock_now(descriptor: int, kind: int) -> bool:
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _holder_is_stopped(path: Path) -> bool:

@@ -134,8 +134,6 @@ def run_program(
     """Run a program to its end in a session of its own and return its output.
 
     Args:
-        program: The program.
-        stdin: The input.
         timeout_seconds: The time after which the program's process group is killed and `timed_out` is set.
         limit_bytes: The size of stdout at which the program's process group is killed and `cut` is set.
 
@@ -198,11 +196,7 @@ def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
 
 
 def _head(process: subprocess.Popen[bytes], limit_bytes: int, timeout_seconds: float) -> tuple[bytes, bytes, bool]:
-    """Return the first `limit_bytes` of stdout, stderr, and whether the process was killed at the limit.
-
-    Raises:
-        TimeoutExpired: The process still runs.
-    """
+    """Return the first `limit_bytes` of stdout, stderr, and whether the process was killed at the limit."""
     deadline = time.monotonic() + timeout_seconds
     buffers = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
     stdout, stderr = buffers.values()
@@ -253,7 +247,6 @@ def run_on_terminal(argv: Sequence[str], *, env: Mapping[str, str], stdin: bytes
     """Run an editor, a pager or the like on this process's terminal, and return its exit code.
 
     Args:
-        argv: Program and arguments; no shell reads them.
         env: The whole environment; nothing is inherited.
         stdin: The input; `None` for the terminal. A program that stops reading is no error.
 

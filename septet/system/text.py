@@ -1,4 +1,4 @@
-"""Cut texts to a limit, on one line and without control characters; an ellipsis marks a cut."""
+"""Cut texts to a limit, and remove control characters and characters that programs read and people do not see."""
 
 import re
 import unicodedata

@@ -41,12 +41,7 @@ class ThreadPools:
 
     @classmethod
     def sized(cls, agents: int, openings: int) -> Self:
-        """Return pools with enough threads for all work.
-
-        Args:
-            agents: The most steps at a time.
-            openings: The most workspaces that are opened at a time, including the work that waits for the opening.
-        """
+        """Return pools with enough threads for steps of `agents` and for `openings` of workspaces at a time."""
         return cls(
             ThreadPoolExecutor(agents + openings + _SPARE, "septet-network"),
             ThreadPoolExecutor(agents + openings + _SPARE, "septet-disk"),

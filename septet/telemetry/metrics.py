@@ -1,4 +1,4 @@
-"""All metrics of Septet, with their names, labels and meanings."""
+"""All metrics of Septet, with their names, labels and meanings, and the recorder of their values."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -119,31 +119,7 @@ UNSERVED: Final = Metric(
     "septet_unserved", "1 while no worker takes this part of the work", ("work",), MetricKind.GAUGE
 )
 
-METRICS: Final = (
-    STEPS,
-    ANSWERS,
-    FINALIZER_RUNS,
-    RECOVERIES,
-    RESCUES,
-    AGENT_STARTS,
-    AGENT_SECONDS,
-    TOKENS,
-    COST,
-    QUEUE_WAIT,
-    SEAT_WAIT,
-    FORGE_REQUESTS,
-    FORGE_SECONDS,
-    FORGE_PAUSES,
-    PROXY_REFUSALS,
-    DELIVERIES,
-    INTAKE_ISSUES,
-    COMMENT_COMMANDS,
-    BUDGET_USED,
-    BUDGET_LIMIT,
-    BUDGET_WAITING,
-    PAUSED_LOGINS,
-    UNSERVED,
-)
+METRICS: Final = tuple(each for each in globals().values() if isinstance(each, Metric))
 """All metrics."""
 
 

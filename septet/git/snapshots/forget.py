@@ -22,7 +22,7 @@ from septet.system.locks import hold_lock
 def remove_closed(folder: Path, trash: Path) -> None:
     """Remove a folder that no open work order needs: runs, records, a vault or a mirror, but never a worktree.
 
-    The folder moves at once to the trash, which is on the same disk, and is deleted there. The caller holds the locks.
+    The folder moves at once to the trash on the same disk, and is deleted there. The caller holds the locks.
 
     Raises:
         SnapshotError: The folder is a link.

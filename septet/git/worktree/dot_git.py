@@ -1,4 +1,9 @@
-"""Read a worktree's `.git` as data: no file that an agent may have left there configures or starts anything."""
+"""Read a worktree's `.git` as data: no file that an agent may have left there configures or starts anything.
+
+An agent may leave a link, a FIFO, a socket or a device anywhere in `.git`: git would read another user's file, or
+wait for a writer that never comes. Before git runs, `refuse_foreign` checks names, types and the content of
+`alternates`, but not HEAD, index and config: the engine reads HEAD and index as data and never reads config.
+"""
 
 import os
 import re
@@ -28,9 +33,14 @@ REMEDY: Final = (
     "write it to a new folder: `septet rescue restore SNAPSHOT --to DIR`."
 )
 """The remedy for a broken `.git`, which sends no person into a worktree: git obeys an agent's settings there."""
+_ALTERNATES_BYTES: Final = 4096
+_MOST_ENTRIES: Final = 1_000_000
+_MOST_KNOWN: Final = 4_000
+_plain_folders: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
+"""Folders known to hold only plain entries: device, inode, change time, and the folders in them.
 
-
-_BUSY: Final = "Wait for that process or end it, then run `septet retry ID`."
+An agent cannot set a change time, and no agent works during the check.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +82,8 @@ def switch_head(git_dir: Path, branch: str, was: Head) -> None:
     try:
         descriptor = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
     except FileExistsError as error:
-        raise WorkspaceError(f"{lock} is held by a running git process.", remedy=_BUSY) from error
+        remedy = "Wait for that process or end it, then run `septet retry ID`."
+        raise WorkspaceError(f"{lock} is held by a running git process.", remedy=remedy) from error
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(b"ref: refs/heads/" + os.fsencode(branch) + b"\n")
@@ -152,20 +163,6 @@ def read_ref(git_dir: Path, ref: bytes) -> bytes | None:
     return packed[1] if packed else None
 
 
-_FILES: Final = ("packed-refs", "info/exclude")
-_TREES: Final = ("refs", "objects")
-_FOLDERS: Final = ("info",)
-_ALTERNATES: Final = "objects/info/alternates"
-_LIMIT_BYTES: Final = 4096
-_MOST_ENTRIES: Final = 1_000_000
-_MOST_KNOWN: Final = 4_000
-_plain_folders: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
-"""Folders known to hold only plain entries: device, inode, change time, and the folders in them.
-
-An agent cannot set a change time, and no agent works during the check.
-"""
-
-
 def refuse_foreign(git_dir: Path, lender: bytes) -> None:
     """Refuse a `.git` in which a path that git would read is not a plain file or folder of the `.git` itself.
 
@@ -180,18 +177,20 @@ def refuse_foreign(git_dir: Path, lender: bytes) -> None:
         WorkspaceError: The check failed; the message names the path.
     """
     _expect(git_dir, stat.S_ISDIR, "no plain folder")
-    for name in _FOLDERS:
-        _expect(git_dir / name, stat.S_ISDIR, "no plain folder")
-    for name in _FILES:
+    _expect(git_dir / "info", stat.S_ISDIR, "no plain folder")
+    for name in ("packed-refs", "info/exclude"):
         _expect(git_dir / name, stat.S_ISREG, "no plain file")
-    for name in _TREES:
+    for name in ("refs", "objects"):
         _expect(git_dir / name, stat.S_ISDIR, "no plain folder")
         for seen, path in enumerate(_odd_entries(git_dir / name)):
             if path is not None:
                 raise WorkspaceError(f"{path} is not a plain file or folder.", remedy=REMEDY)
             if seen > _MOST_ENTRIES:
                 raise WorkspaceError(f"{git_dir / name} holds over {_MOST_ENTRIES} entries.", remedy=REMEDY)
-    _expect_borrowed(git_dir / _ALTERNATES, lender)
+    if os.path.lexists(alternates := git_dir / "objects" / "info" / "alternates"):
+        content = read_file(alternates, len(lender) + _ALTERNATES_BYTES)
+        if content is None or set(content.splitlines()) - {lender, b""}:
+            raise WorkspaceError(f"{alternates} names objects outside the worktree.", remedy=REMEDY)
 
 
 def _expect(path: Path, is_kind: Callable[[int], bool], what: str) -> None:
@@ -211,7 +210,8 @@ def _odd_entries(folder: Path) -> Iterator[Path | None]:
     while folders:
         path = folders.pop()
         try:
-            stamp = _stamp(path)
+            facts = os.lstat(path)
+            stamp = facts.st_dev, facts.st_ino, facts.st_ctime_ns
             known = _plain_folders.get(path)
             if known is not None and known[0] == stamp:
                 folders += known[1]
@@ -232,16 +232,3 @@ def _odd_entries(folder: Path) -> Iterator[Path | None]:
             _plain_folders.clear()
         _plain_folders[path] = stamp, tuple(inner)
         folders += inner
-
-
-def _stamp(path: str) -> tuple[int, int, int]:
-    seen = os.lstat(path)
-    return seen.st_dev, seen.st_ino, seen.st_ctime_ns
-
-
-def _expect_borrowed(alternates: Path, lender: bytes) -> None:
-    if not os.path.lexists(alternates):
-        return
-    content = read_file(alternates, len(lender) + _LIMIT_BYTES)
-    if content is None or set(content.splitlines()) - {lender, b""}:
-        raise WorkspaceError(f"{alternates} names objects outside the worktree.", remedy=REMEDY)
