@@ -40,7 +40,6 @@ from septet.state import StateDir
 from septet.system.locks import hold_lock
 
 _SHOWN: Final = 100
-_REASON: Final = "its time is over"
 _RUNNING: Final = Owner("running")
 
 
@@ -117,7 +116,7 @@ class Sweep:
         return datetime.fromtimestamp(max(map(changed_at, paths)), UTC)
 
     def _workspace(self, place: Place, since: datetime) -> None:
-        options = SnapshotOptions(_REASON, self.terms.ignored_limit_bytes)
+        options = SnapshotOptions("its time is over", self.terms.ignored_limit_bytes)
         if not os.path.lexists(place.worktree):
             remove_workspace(place, options)  # the rest that a killed pass left
             return

@@ -26,8 +26,6 @@ from septet.system.masking import hide
 KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_MOST_BYTES: Final = 64 * 1024
-_COMMAND_SECONDS: Final = 30.0
 _LOAD_AGAIN_SECONDS: Final = 5.0
 """The fewest seconds between two reads of the source for a missing key, or after a failed read."""
 _RUN_IT: Final = "Run it in a shell to see why; it must print the keys and exit with 0."
@@ -178,7 +176,7 @@ def keys_in_file(path: Path) -> KeyRing:
     def load() -> str:
         try:
             with path.open("rb") as file:
-                return file.read(_MOST_BYTES).decode("utf-8")
+                return file.read(64 * 1024).decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
             remedy = "Name a file in SEPTET_SEAL_KEYS_FILE that this user can read."
             raise InvalidInputError(f"The seal keys in {path} cannot be read: {error}.", remedy=remedy) from error
@@ -204,7 +202,7 @@ def keys_of_command(command: str, env: Mapping[str, str]) -> KeyRing:
 
     def load() -> str:
         try:
-            done = processes.run(shlex.split(command), env=env, timeout_seconds=_COMMAND_SECONDS)
+            done = processes.run(shlex.split(command), env=env, timeout_seconds=30.0)
         except (OSError, ValueError) as error:
             raise InvalidInputError(f"SEPTET_SEAL_KEYS_COMMAND cannot run: {error}.", remedy=_RUN_IT) from error
         if done.exit_code != 0 or done.timed_out:
@@ -228,7 +226,6 @@ def _parse_line(line: str, number: int) -> SealKey:
 
 
 _SALT_BYTES: Final = 16
-_PASSES: Final = 2
 _MEMORY_KIB: Final = 64 * 1024
 """The memory of one stretch, by libsodium's interactive parameters: a guess costs a tenth of a second and 64
 MiB."""
@@ -263,5 +260,5 @@ def unseal(passphrase: str, content_sealed: bytes, about: str) -> bytes:
 
 
 def _key(passphrase: str, salt: bytes) -> bytes:
-    stretched = Argon2id(salt=salt, length=KEY_BYTES, iterations=_PASSES, lanes=1, memory_cost=_MEMORY_KIB)
+    stretched = Argon2id(salt=salt, length=KEY_BYTES, iterations=2, lanes=1, memory_cost=_MEMORY_KIB)
     return stretched.derive(passphrase.encode())

@@ -23,7 +23,6 @@ _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*")
 _ATTRIBUTE: Final = re.compile(r"\s+[A-Za-z_:][\w:.-]*(?:\s*=\s*(?:(?P<quote>[\"'])|[^\s\"'=<>`]+))?")
 _TAG_END: Final = re.compile(r"\s*/?>")
 _AUTOLINK: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]{0,2000}>")
-_CELL_END: Final = re.compile(r"(?<!\\)\|")
 _FOOTNOTE: Final = "[^"
 """The beginning of a footnote, which CommonMark does not know: in a footnote, four blanks begin no code."""
 
@@ -82,7 +81,7 @@ def _kinds(text: str) -> dict[int, tuple[str, int]]:
 
 def _cells(row: str) -> Iterator[str]:
     begin = 0
-    for match in _CELL_END.finditer(row):
+    for match in re.finditer(r"(?<!\\)\|", row):
         yield row[begin : match.end()]
         begin = match.end()
     yield row[begin:]

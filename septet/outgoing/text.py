@@ -62,15 +62,14 @@ def without_closing(text: str, own: AbstractSet[str]) -> str:
     return _CLOSING.sub(lambda match: match["verb"] + _ONE.sub(keep, match["all"]), text)
 
 
-_TRAILER: Final = re.compile(r"\s{0,3}(?P<token>[A-Za-z0-9-]{1,100})\s{0,3}:")
+_TRAILER: Final = re.compile(r"\s{0,3}[A-Za-z0-9-]{1,100}\s{0,3}:")
+_ALLOWED: Final = re.compile(r"\s{0,3}change-id\s{0,3}:", re.IGNORECASE)
 _SPEAKS_FOR_OTHERS: Final = re.compile(
     r"^[ \t>*-]{0,10}(?:[A-Za-z0-9-]{1,60}-by|on-behalf-of|skip-checks)[ \t]{0,3}:.*(?:\n[ \t]+\S.*)*\n?",
     re.IGNORECASE | re.MULTILINE,
 )
 """Lines whose name forges and people read as an author, a reviewer or a witness; `skip-checks` stops CI."""
 _BLANK_LINE: Final = re.compile(r"\n[ \t]+(?=\n)")
-_ALLOWED: Final = frozenset({"change-id"})
-_PICKED: Final = "(cherry picked from"
 
 
 def without_attributions(text: str) -> str:
@@ -85,18 +84,14 @@ def without_trailers(message: str) -> str:
     gap_above = rest[: len(rest) - len(rest.lstrip("\n"))]
     body, gap, last = rest.lstrip("\n").rpartition("\n\n")
     lines = last.split("\n")
-    is_block = all(_TRAILER.match(line) or line[:1] in {" ", "\t"} for line in lines) or _PICKED in last
+    is_block = (
+        all(_TRAILER.match(line) or line[:1] in {" ", "\t"} for line in lines) or "(cherry picked from" in last
+    )
     if last.strip() and is_block:
-        named = [(_token(line) in _ALLOWED, line) for line in lines]
-        said = "\n".join(f"- {line.strip()}" for allowed, line in named if not allowed)
-        kept = "\n".join(line.strip() for allowed, line in named if allowed)
+        said = "\n".join(f"- {line.strip()}" for line in lines if not _ALLOWED.match(line))
+        kept = "\n".join(line.strip() for line in lines if _ALLOWED.match(line))
         last = "\n\n".join(filter(None, (said, kept)))
     return f"{subject}{newline}{gap_above}{body}{gap}{last}".rstrip()
-
-
-def _token(line: str) -> str:
-    match = _TRAILER.match(line)
-    return match["token"].lower() if match else ""
 
 
 _LONGEST: Final = 65_536
@@ -117,7 +112,6 @@ _PICTURE: Final = re.compile(
 _OTHER_PICTURE: Final = re.compile(r"!+\[")
 _DEFINITION: Final = re.compile(r"^( {0,3})(\[(?P<label>[^\[\]]{1,500})\]:)", re.MULTILINE)
 _ELSEWHERE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|[/\\]{2}|\\")
-_RAW: Final = frozenset({"raw=true", "raw=1"})
 _LINK_TITLE: Final = re.compile(
     r"(\]\(\s{0,5}<?[^\s()<>]{1,2000}>?)\s{1,5}(?:\"[^\"]{0,2000}\"|'[^']{0,2000}'|\([^()]{0,2000}\))\s{0,5}\)"
 )
@@ -209,7 +203,7 @@ class Outgoing:
     def _is_own(self, address: str) -> bool:
         """Return whether an address is of a picture of the repository, and has no query that could carry data."""
         path, _, query = address.partition("?")
-        if query and query not in _RAW:
+        if query and query not in {"raw=true", "raw=1"}:
             return False
         if ".." in path or "%" in path or "\\" in path or "&" in path:
             return False

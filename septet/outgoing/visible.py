@@ -19,7 +19,6 @@ _ALT: Final = re.compile(r"!\[(?:[^\[\]\\]|\\.|\[[^\[\]]{0,500}\]){0,10000}\](?=
 _ALT_ATTRIBUTE: Final = re.compile(r"\salt\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)", re.IGNORECASE)
 _BY_LABEL: Final = re.compile(r"(?P<words>\[[^\[\]]{0,1000}\])\[(?P<label>[^\[\]]{1,1000})\]")
 _NEVER_SHOWN: Final = (("<!--", "-->"), ("<?", ">"), ("<![CDATA[", ">"))
-_FOOTNOTE: Final = "^"
 _MOST_DEFINITIONS: Final = 1000
 """The most links named by a label; the addresses of further links are left out."""
 
@@ -55,7 +54,7 @@ def _without_definitions(text: str) -> str:
     for token in parser.parse(text):
         if token.map is None:
             continue
-        if token.type == "definition" and not token.meta["label"].startswith(_FOOTNOTE):
+        if token.type == "definition" and not token.meta["label"].startswith("^"):
             label = token.meta["label"]
             definitions.setdefault(_known_as(label), (label, token.meta["url"]))
             places.append((token.map[0], token.map[1]))

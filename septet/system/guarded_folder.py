@@ -148,7 +148,7 @@ class GuardedFolder:
 
     @contextmanager
     def open_folder(self, parts: tuple[str, ...], *, makes: bool = False) -> Iterator[int]:
-        """Yield a descriptor of a folder below this folder, without a link on the way; `makes` a missing folder."""
+        """Yield a descriptor of a folder below this folder, made if it `makes` one, without links on the way."""
         folder = os.open(self.root, _FOLDER)
         try:
             for part in (*PurePosixPath(self.below).parts, *parts):

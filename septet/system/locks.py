@@ -17,7 +17,6 @@ _SHORTEST_LOOK_SECONDS: Final = 0.001
 _LONGEST_LOOK_SECONDS: Final = 0.02
 _HOLDER_SECONDS: Final = 0.5
 """The time between two checks of the lock's holder."""
-_AGAIN_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,5 +174,5 @@ def _held_error(path: Path) -> LockHeldError:
     return LockHeldError(
         f"{path} is locked by {holder_of(path) or 'an unknown process'}.",
         remedy="If that process was stopped, let it continue (`kill -CONT`) or end it.",
-        retry_after_seconds=_AGAIN_SECONDS,
+        retry_after_seconds=30.0,
     )

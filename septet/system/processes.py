@@ -17,7 +17,6 @@ from typing import IO, Final
 from septet.errors import HaltedError
 
 _CHUNK_BYTES: Final = 64 * 1024
-_REST_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +186,7 @@ def _source(stdin: bytes, *, as_file: bool) -> Iterator[int | IO[bytes]]:
 def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     """Return the output of a process whose group was killed; other processes may keep its pipes open."""
     try:
-        return process.communicate(timeout=_REST_SECONDS)
+        return process.communicate(timeout=5.0)
     except subprocess.TimeoutExpired as error:
         for pipe in filter(None, (process.stdin, process.stdout, process.stderr)):
             pipe.close()

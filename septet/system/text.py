@@ -69,12 +69,9 @@ _STYLES: Final = frozenset("\ufe0e\ufe0f")
 _SKIN: Final = range(0x1F3FB, 0x1F400)
 _MORE_SIGNS: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u2934\u2935\u3030")
 """Signs with an emoji of their own that are not in Unicode's category of other symbols."""
-_ZWJ: Final = "\u200d"
 _DIRECTIONS: Final = frozenset("\u061c\u200e\u200f")
 _NEAR: Final = 16
 """The longest distance, in characters, from a mark of direction to a letter that it serves."""
-_RIGHT_TO_LEFT: Final = frozenset({"R", "AL"})
-_WORD_BREAK: Final = "\u200b"
 _WITHOUT_SPACES: Final = (("\u0e01", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17b3"), ("\u17b6", "\u17ff"))
 _BOM: Final = "\ufeff"
 _FLAG: Final = re.compile(
@@ -125,11 +122,11 @@ def _joint(match: re.Match[str]) -> str:
     if character in _DIRECTIONS:
         near = text[max(match.start() - _NEAR, 0) : match.end() + _NEAR]
         return character if before not in _DIRECTIONS and any(map(_runs_to_the_left, near)) else ""
-    if character == _WORD_BREAK:
+    if character == "\u200b":
         return character if _has_no_spaces(before) and _has_no_spaces(after) else ""
     if character not in _JOINERS or not before:
         return ""
-    joins_signs = character == _ZWJ and (_is_sign(before) or before in _STYLES) and _is_sign(after)
+    joins_signs = character == "\u200d" and (_is_sign(before) or before in _STYLES) and _is_sign(after)
     return character if joins_signs or _has_joints(before) else ""
 
 
@@ -149,4 +146,4 @@ def _has_no_spaces(character: str) -> bool:
 
 
 def _runs_to_the_left(character: str) -> bool:
-    return character not in _DIRECTIONS and unicodedata.bidirectional(character) in _RIGHT_TO_LEFT
+    return character not in _DIRECTIONS and unicodedata.bidirectional(character) in {"R", "AL"}

@@ -23,7 +23,6 @@ LOOKS: Final = None
 """The event loop's own threads, for quick work."""
 
 _LOOKS_PER_AGENT: Final = 2
-_END_SECONDS: Final = 10.0
 _SPARE: Final = 64
 """The number of threads for work of no agent: probes and ends of cancelled work orders, strays, the HTTP API."""
 
@@ -81,7 +80,7 @@ class Beside:
         """Halt the work, and wait for the end of each thread, for ten seconds at most."""
         self._halt.now()
         for thread in self._threads:
-            thread.join(_END_SECONDS)
+            thread.join(10.0)
 
 
 async def shielded_thread(pool: Executor | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -37,6 +37,10 @@ class Metric:
         return f"{self.name}_total" if self.kind is MetricKind.COUNTER else self.name
 
 
+def _histogram(name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]) -> Metric:
+    return Metric(name, text, labels, MetricKind.HISTOGRAM, buckets)
+
+
 STEPS: Final = Metric("septet_steps", "Attempts at steps that have a verdict", ("step", "agent", "outcome"))
 ANSWERS: Final = Metric("septet_answers", "Answers that were read", ("step", "agent", "parsed_by"))
 FINALIZER_RUNS: Final = Metric(
@@ -49,49 +53,28 @@ RECOVERIES: Final = Metric(
 )
 RESCUES: Final = Metric("septet_rescues", "Rescues: snapshots of work that was not accepted", ("step",))
 AGENT_STARTS: Final = Metric("septet_agent_starts", "Starts of agent processes", ("step", "agent"))
-AGENT_SECONDS: Final = Metric(
-    "septet_agent_seconds",
-    "How long agents worked on a step",
-    ("step", "agent", "model"),
-    MetricKind.HISTOGRAM,
-    _SECONDS,
+AGENT_SECONDS: Final = _histogram(
+    "septet_agent_seconds", "How long agents worked on a step", ("step", "agent", "model"), _SECONDS
 )
 TOKENS: Final = Metric("septet_tokens", "Tokens that agents used", ("agent", "model", "project", "type"))
-COST: Final = Metric(
+COST: Final = _histogram(
     "septet_cost_usd",
     "US dollars that a step cost, if its CLI reports it",
     ("agent", "model", "project"),
-    MetricKind.HISTOGRAM,
     _DOLLARS,
 )
-QUEUE_WAIT: Final = Metric(
-    "septet_queue_wait_seconds",
-    "How long an activity waited for a free slot of its host",
-    ("activity",),
-    MetricKind.HISTOGRAM,
-    _SECONDS,
+QUEUE_WAIT: Final = _histogram(
+    "septet_queue_wait_seconds", "How long an activity waited for a free slot of its host", ("activity",), _SECONDS
 )
-SEAT_WAIT: Final = Metric(
-    "septet_seat_wait_seconds",
-    "How long a triaged work order waited for its turn",
-    (),
-    MetricKind.HISTOGRAM,
-    _SECONDS,
+SEAT_WAIT: Final = _histogram(
+    "septet_seat_wait_seconds", "How long a triaged work order waited for its turn", (), _SECONDS
 )
 FORGE_REQUESTS: Final = Metric("septet_forge_requests", "Requests to forges", ("host", "outcome"))
-FORGE_SECONDS: Final = Metric(
-    "septet_forge_request_seconds",
-    "How long a forge took to begin its answer",
-    ("host",),
-    MetricKind.HISTOGRAM,
-    _REQUEST_SECONDS,
+FORGE_SECONDS: Final = _histogram(
+    "septet_forge_request_seconds", "How long a forge took to begin its answer", ("host",), _REQUEST_SECONDS
 )
-FORGE_PAUSES: Final = Metric(
-    "septet_forge_pause_seconds",
-    "How long a forge asked Septet to wait",
-    ("host",),
-    MetricKind.HISTOGRAM,
-    _SECONDS,
+FORGE_PAUSES: Final = _histogram(
+    "septet_forge_pause_seconds", "How long a forge asked Septet to wait", ("host",), _SECONDS
 )
 PROXY_REFUSALS: Final = Metric(
     "septet_proxy_refusals", "Hosts that the sandbox's proxy refused to an agent run", ("step", "agent")
@@ -127,8 +110,6 @@ Sink = Callable[[Metric, float, Mapping[str, str]], None]
 """A function that receives a value of a metric, with the labels of the value."""
 
 _MOST_VALUES: Final = 100
-_LONGEST_VALUE: Final = 80
-_UNKNOWN: Final = "unknown"
 OTHER: Final = "other"
 """The value that replaces any value of a label after the first hundred."""
 
@@ -171,7 +152,7 @@ class Recorder:
 
     def _limit(self, metric: Metric, label: str, text: str | None) -> str:
         """Return a label's value; a new value after the first hundred becomes `other`."""
-        value = (text or _UNKNOWN)[:_LONGEST_VALUE]
+        value = (text or "unknown")[:80]
         with self._lock:
             values = self._values.setdefault((metric.name, label), set())
             if value not in values and len(values) >= _MOST_VALUES:

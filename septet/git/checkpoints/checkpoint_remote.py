@@ -23,7 +23,6 @@ ORIGIN: Final = "origin"
 """The value of the setting that keeps the snapshots on the origin, in hidden refs."""
 
 _REFS: Final = "septet/checkpoints"
-_DIGEST_LENGTH: Final = 16
 _PUSH_SECONDS: Final = 600.0
 _CONFIG: Final = """\
 [receive]
@@ -127,5 +126,5 @@ def checkpoint_ref_at(remote: Remote, place: Place, first_run_id: str) -> Checkp
 
 def _ref(order_id: str, first_run_id: str) -> str:
     """Return the ref of a work order; a work order of the same id on another server has another ref."""
-    digest = hashlib.sha256(first_run_id.encode()).hexdigest()[:_DIGEST_LENGTH]
+    digest = hashlib.sha256(first_run_id.encode()).hexdigest()[:16]
     return f"refs/{_REFS}/{order_id.replace('.', '%2E')}/{digest}"

@@ -15,7 +15,6 @@ from septet.git.worktree.view import give_index, take_index, view_git
 from septet.system.masking import mask
 from septet.system.text import without_controls
 
-_MESSAGE_LIMIT: Final = 65_536
 _TRAILER: Final = re.compile(r"[A-Za-z0-9-]+: \S.*")
 
 
@@ -97,7 +96,7 @@ def write_commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *,
 
 def _clean_message(message: str) -> str:
     """Return the message in git's form: no control characters, no trailing blanks, one newline at the end."""
-    text = mask(without_controls(message)).encode(errors="replace").decode()[:_MESSAGE_LIMIT]
+    text = mask(without_controls(message)).encode(errors="replace").decode()[:65_536]
     cleaned = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
     if not cleaned:
         raise EvidenceError("Nothing can be committed: its message is blank.")

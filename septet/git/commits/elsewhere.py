@@ -22,7 +22,6 @@ from septet.git.worktree.view import hold_head, view_folder, view_git
 _MOST: Final = 5
 """The most worktrees, and the most branches, that are named."""
 _LIMIT_BYTES: Final = 1 << 22
-_STEPS_BACK: Final = 50
 _SHA: Final = re.compile(rb"[0-9a-f]{40}")
 _BRANCH: Final = b"ref: refs/heads/"
 
@@ -138,7 +137,7 @@ def _branches_beside(place: Place, head: Head, others: set[str | None]) -> tuple
 
 def _commit_on_no_branch(place: Place, head: Head) -> tuple[str, ...]:
     """Return the latest commit that HEAD was on and no branch holds: the commit of a former detached HEAD."""
-    steps = (line.split(b" ") for line in _read(place, "logs/HEAD").splitlines()[-_STEPS_BACK:])
+    steps = (line.split(b" ") for line in _read(place, "logs/HEAD").splitlines()[-50:])
     shas = {words[1].decode("ascii") for words in steps if len(words) > 1 and _SHA.fullmatch(words[1])}
     options = ("--ignore-missing", "--max-count=1", "--abbrev-commit", "--abbrev=12")
     if not shas:

@@ -25,7 +25,6 @@ _BASES: Final = "bases"
 """The record of the base's commits at the start or end of rounds: a merge may bring any of them into a branch."""
 _MARKER: Final = b"<<<<<<< "
 _SHOWN: Final = 12
-_SHOWN_PATHS: Final = 5
 _REMEDY: Final = (
     "Where that commit may be published again, push it to {branch} and run `septet retry ID`. Where it may not, "
     "start another work order: it begins on {branch} as it is now. `septet rescue list` names the snapshots of "
@@ -103,7 +102,7 @@ def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: s
         raise _lost_base(place, before, "and the worktree is not at the work's last commit")
     moved = _lay_over(place, before, tip, sign=sign)
     if moved.conflicts:
-        named = ", ".join(moved.conflicts[:_SHOWN_PATHS])
+        named = ", ".join(moved.conflicts[:5])
         why = f"and the work does not fit on {tip[:_SHOWN]}, where it is now: {named}"
         error = _lost_base(place, before, why)
         may_be_asked = len(read_files_at(view_git(place), tip, moved.conflicts)) == len(moved.conflicts)

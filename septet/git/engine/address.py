@@ -20,8 +20,6 @@ _HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]
 _USER: Final = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 _FOLDER: Final = re.compile(r"(?!-|\.\.?$)[A-Za-z0-9._~+@-]+")
 _SCP: Final = re.compile(rf"(?:{_USER}@)?(?P<host>[^@:/\[\]]+):(?P<path>.+)")
-_SLUG_LENGTH: Final = 40
-_SHOWN_LENGTH: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +149,14 @@ def _local(text: str, home: Path | None, cwd: Path | None) -> Address:
 
 
 def _key(project: str, identity: str) -> str:
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", project).strip("-.")[:_SLUG_LENGTH] or "repository"
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "-", project).strip("-.")[:40] or "repository"
     return f"{slug}-{hashlib.sha256(identity.encode(errors='surrogateescape')).hexdigest()[:8]}"
 
 
 def _refusal(text: str, why: str, remedy: str = _REMEDY) -> InvalidInputError:
     """Return the error, which shows no part of an address that can hold a password: before an `@`, after a `?`."""
     scheme, separator, rest = text.partition("://") if "://" in text else ("", "", text)
-    shown = re.split(r"[?#]", scheme + separator + rest.rpartition("@")[2], maxsplit=1)[0][:_SHOWN_LENGTH]
+    shown = re.split(r"[?#]", scheme + separator + rest.rpartition("@")[2], maxsplit=1)[0][:200]
     return InvalidInputError(f"repository: {shown!r} {why}.", remedy=remedy)
 
 

@@ -15,7 +15,6 @@ from septet.system.text import without_controls
 _PATCH: Final = ("--patch", "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-prefix")
 _MIB: Final = 1024 * 1024
 _MOST_BYTES: Final = 64 * _MIB
-_SHORT: Final = 12
 _LINE_BYTES: Final = 64
 """The most bytes that `cat-file` prints around each object: its name, its kind and its size."""
 _LINKS: Final = (b"tree ", b"parent ")
@@ -69,7 +68,7 @@ def refuse_controls(lines: Iterable[AddedLine]) -> None:
         if line.path in {HEAD, MESSAGE} and without_controls(text) != text:
             part = "message" if line.path == MESSAGE else "head"
             raise EvidenceError(
-                f"The {part} of commit {line.commit[:_SHORT]} has control characters in line {line.number}, or "
+                f"The {part} of commit {line.commit[:12]} has control characters in line {line.number}, or "
                 "some that change the direction of text.",
                 remedy="Recreate the branch's commits with messages and names that have none.",
             )

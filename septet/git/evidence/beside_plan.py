@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -37,7 +37,7 @@ _INDEX_THERE: Final = frozenset({b"state", b"state/index", b"index"})
 _USABLE: Final = stat.S_IRUSR | stat.S_IXUSR
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BeforeAgents:
     """The state of a workspace before its first agent."""
 
@@ -47,11 +47,16 @@ class BeforeAgents:
     shares_files: bool = False
     """Whether set-up may have linked files of a shared cache: each new link changes a file's change time."""
 
-    @property
-    def since_ns(self) -> int:
+    @cached_property
+    def _since_ns(self) -> int:
         """The earliest time at which the first agent may have started, in nanoseconds since the epoch."""
         last = self.setup[1] if self.setup is not None else self.first
         return int(datetime.fromisoformat(last.taken_at).timestamp() * 1e9)
+
+    def is_newer(self, facts: os.stat_result) -> bool:
+        """Return whether a file may have been touched since the first agent started."""
+        is_shared = self.shares_files and stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
+        return facts.st_ctime_ns > self._since_ns and not is_shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +188,6 @@ def _is_within(path: bytes, tops: Collection[bytes]) -> bool:
 def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> set[bytes]:
     """Return the paths below `tops` that were made or changed after `before`."""
     touched: set[bytes] = set()
-    is_newer = partial(_is_newer, before.since_ns, shares_files=before.shares_files)
     with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
         for top in tops:
             try:
@@ -192,23 +196,21 @@ def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> 
                 continue
             try:
                 with close_after(holder) as folder, suppress(FileNotFoundError):
-                    touched |= set(_touched(folder, top, is_newer, 0)[0])
+                    touched |= set(_touched(folder, top, before, 0)[0])
             except OSError as error:
                 remedy = "Nothing was removed. Make it readable, then run `septet retry`."
                 raise SnapshotError(f"{place.worktree} cannot be checked: {error}.", remedy=remedy) from error
     return touched
 
 
-def _touched(
-    folder: int, path: bytes, is_newer: Callable[[os.stat_result], bool], depth: int
-) -> tuple[list[bytes], bool]:
+def _touched(folder: int, path: bytes, before: BeforeAgents, depth: int) -> tuple[list[bytes], bool]:
     """Return the touched paths of a file or a folder, and whether a part of the folder was not touched.
 
     A touched folder without an untouched part counts as one path.
     """
     name = path.rpartition(b"/")[2]
     facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    is_touched = is_newer(facts)
+    is_touched = before.is_newer(facts)
     if not stat.S_ISDIR(facts.st_mode):
         return ([path], False) if is_touched else ([], True)
     if depth > MAX_DEPTH or (facts.st_mode & _USABLE != _USABLE and os.geteuid()):
@@ -218,14 +220,9 @@ def _touched(
         with os.scandir(inner) as entries:
             children = [os.fsencode(entry.name) for entry in entries]
         for child in children:
-            below, untouched = _touched(inner, join(path, child), is_newer, depth + 1)
+            below, untouched = _touched(inner, join(path, child), before, depth + 1)
             found += below
             has_untouched = has_untouched or untouched
     if is_touched and not has_untouched:
         return [path], False
     return found, has_untouched or not is_touched
-
-
-def _is_newer(since_ns: int, facts: os.stat_result, *, shares_files: bool) -> bool:
-    is_shared = shares_files and stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
-    return facts.st_ctime_ns > since_ns and not is_shared

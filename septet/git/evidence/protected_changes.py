@@ -22,7 +22,6 @@ _NO_FOLDERS: Final = (_LINK, b"160000")
 """Modes of entries that can replace a folder and lead to another folder."""
 _LINK_ENTRY: Final = re.compile(rb"(?:\A|\0)120000 blob ([0-9a-f]+)\t([^\0]*)")
 _MOST_HOPS: Final = 40
-_ID_LENGTH: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ def _change(path: str, entry: _Entry, through: str) -> ProtectedChange:
     return ProtectedChange(
         path=visible(path),
         what=", ".join(filter(None, (what, through))),
-        id=hashlib.sha256(identity).hexdigest()[:_ID_LENGTH],
+        id=hashlib.sha256(identity).hexdigest()[:12],
     )
 
 

@@ -20,7 +20,6 @@ from septet.system.text import cut, name_some, one_line
 _MIB: Final = 1024 * 1024
 _MOST_BYTES: Final = 256 * _MIB
 """The most bytes of trees and commits in one work order: a hundred thousand files need a tenth of this."""
-_SHOWN: Final = 200
 _FAULT: Final = re.compile(rb"object ([0-9a-f]{40}): (\w+)")
 """An object's fault as git's check prints it, such as `fullPathname` or `hasDotgit`."""
 
@@ -92,7 +91,7 @@ def _too_many(sha: str) -> EvidenceError:
 def _too_large(place: Place, name: str, size: int, where: str) -> EvidenceError:
     limit = place.file_limit_bytes // _MIB
     return EvidenceError(
-        f"{cut(one_line(name), _SHOWN)}{where} has {size // _MIB} MiB, and {limit} MiB are allowed for one: leave "
+        f"{cut(one_line(name), 200)}{where} has {size // _MIB} MiB, and {limit} MiB are allowed for one: leave "
         "it out, or name it in .gitignore.",
         remedy="`septet retry ID --from implement_plan` does the work again. Where the file belongs there, raise "
         "SEPTET_FILE_LIMIT_MIB, restart the worker, then run `septet retry ID`.",

@@ -19,7 +19,6 @@ from septet.system.text import name_some
 
 _MOST_EXCLUDED: Final = 1000
 """git compares every file with each line of `info/exclude`."""
-_SHOWN_PATHS: Final = 5
 _SPECIAL: Final = re.compile(rb"[\\*?\[ ]")
 OF_SETUP: Final = "Of the repository's set-up, and no agent's work"
 
@@ -112,4 +111,4 @@ def exclude_files(place: Place, paths: tuple[bytes, ...], reason: str) -> None:
 
 
 def _names(paths: tuple[bytes, ...]) -> str:
-    return name_some([shown_path(path) for path in paths], _SHOWN_PATHS)
+    return name_some([shown_path(path) for path in paths], 5)

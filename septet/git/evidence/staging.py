@@ -3,7 +3,6 @@
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
@@ -12,8 +11,6 @@ from septet.git.vault.survey import Survey
 from septet.git.worktree.changes import StatusEntry, read_status, shown_path
 from septet.git.worktree.dot_git import Head, unfinished_operation
 from septet.git.worktree.view import hold_head, touched_index, view_folder, view_git
-
-_SHOWN_PATHS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +107,7 @@ def _unfinished_work(place: Place, conflicts: tuple[bytes, ...]) -> str:
     if what := unfinished_operation(place.worktree / ".git"):
         return f"a {what} is still in progress"
     if conflicts:
-        return f"the conflicts in {', '.join(map(shown_path, conflicts[:_SHOWN_PATHS]))} are not resolved"
+        return f"the conflicts in {', '.join(map(shown_path, conflicts[:5]))} are not resolved"
     return ""
 
 

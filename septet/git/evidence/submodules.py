@@ -27,7 +27,6 @@ from septet.git.worktree.view import view_git
 _GITLINK: Final = b"160000"
 _NOT_THERE: Final = b"not our ref"
 """A server's message about a commit that it does not have."""
-_FATAL: Final = 128
 _POINTER: Final = b"gitdir: "
 _DEEPEST: Final = 5
 
@@ -93,7 +92,7 @@ def has_commit(place: Place, remote: Remote, sha: str) -> bool:
         folder = Path(name)
         Git(folder, env=place.env).init("--bare")
         argv = (*fetch, "--no-write-fetch-head", "--", remote.url, sha)
-        answer = remote.run(folder, *argv, ok=(0, 1, _FATAL), timeout_seconds=120.0)
+        answer = remote.run(folder, *argv, ok=(0, 1, 128), timeout_seconds=120.0)
     if answer.exit_code != 0 and _NOT_THERE not in answer.stderr:
         raise failure_of("fetch", remote.url, answer.stderr)
     return answer.exit_code == 0

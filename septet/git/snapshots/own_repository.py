@@ -44,7 +44,6 @@ _SAMPLE: Final = b".sample"
 _MODULES: Final = b".git/modules/"
 _LINK_WORD: Final = b"gitdir:"
 _LIMIT_BYTES: Final = 1 << 20
-_PRIVATE: Final = 0o644
 
 
 def own_items(
@@ -93,7 +92,7 @@ def own_items(
             want.pop(path, None)
         elif content != content_now or path not in items or items[path].mode != FILE:
             sha = vault.run("hash-object", "-w", "--stdin", stdin=content).decode("ascii").strip()
-            want[path] = Item(FILE, sha, _PRIVATE, len(content), in_tree=False)
+            want[path] = Item(FILE, sha, 0o644, len(content), in_tree=False)
     # Without its link, a linked worktree's files would become part of the work: only the snapshot keeps them.
     return _with_parents({path: item for path, item in want.items() if not _is_below(path, linked)})
 

@@ -26,7 +26,6 @@ from septet.git.vault.survey import OPEN_FOLDER, above
 from septet.git.vault.vault import vault_at
 from septet.system.durable import close_after, fsync
 
-_SUBMODULE: Final = b"160000"
 _OPEN: Final = Item(FOLDER, "", 0o700, 0)
 _DIFF: Final = ("diff-index", "--cached", "--binary", "--find-renames", "--no-ext-diff", "--no-textconv")
 
@@ -83,7 +82,7 @@ class _Patch:
         trees = (f"{self.place.base_sha}^{{tree}}", self.snapshot.tree)
         fields = vault.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", *trees).split(b"\0")
         rows = [(facts.split(), path) for facts, path in zip(fields[::2], fields[1::2], strict=False)]
-        modules = {path for (old, new, *_), path in rows if old == b":" + _SUBMODULE and new == b"000000"}
+        modules = {path for (old, new, *_), path in rows if old == b":160000" and new == b"000000"}
         usable = [
             (status, path)
             for (*_, status), path in rows

@@ -24,7 +24,6 @@ from septet.system.durable import close_after
 _ALTERNATES: Final = Path("info") / "alternates"
 _PACKED: Final = ("pack-*.pack", "pack-*.rev", "pack-*.idx")
 """The files of a pack, in the order of their creation: git looks for the index and then expects the rest."""
-_NEW_ROOT: Final = Item(FOLDER, "", 0o700, 0)
 
 
 def restore(vault: Git, snapshot: Snapshot, to: Path, *, borrows: bool = False) -> None:
@@ -45,7 +44,7 @@ def restore(vault: Git, snapshot: Snapshot, to: Path, *, borrows: bool = False) 
         with close_after(os.open(to, OPEN_FOLDER)) as root:
             if any(to.iterdir()):
                 raise SnapshotError(f"{to} is not empty.", remedy="Name a new folder.")
-            lay(root, {b"": _NEW_ROOT}, want, partial(read_blobs, vault))
+            lay(root, {b"": Item(FOLDER, "", 0o700, 0)}, want, partial(read_blobs, vault))
         if not borrows:
             _own_objects(vault, to / ".git" / "objects")
     except (OSError, GitError) as error:

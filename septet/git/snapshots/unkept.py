@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from posixpath import basename
-from typing import Final
 
 from septet.errors import SnapshotError
 from septet.git.engine.place import Place
@@ -16,8 +15,6 @@ from septet.git.vault.survey import OPEN_FOLDER, OVER_LIMIT, above, open_below, 
 from septet.git.worktree.changes import shown_path
 from septet.system.durable import close_after
 from septet.system.text import name_some
-
-_SHOWN_PATHS: Final = 5
 
 
 def moved_out(place: Place) -> Path:
@@ -82,5 +79,5 @@ def refuse_unkept(place: Place, left_out: Iterable[bytes], remedy: str) -> None:
     paths = [shown_path(path) for path in left_out]
     if not paths:
         return
-    message = f"{place.worktree} holds what no snapshot does: {name_some(paths, _SHOWN_PATHS)}."
+    message = f"{place.worktree} holds what no snapshot does: {name_some(paths, 5)}."
     raise SnapshotError(message, remedy=remedy)

@@ -36,14 +36,12 @@ _SECOND_NS: Final = 1_000_000_000
 _SMALL_BYTES: Final = 1 << 20
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """The flags to open a file without following a link, or waiting at a FIFO, that has just replaced the file."""
-_TRIES: Final = 3
 _UNREADABLE_KINDS: Final[Mapping[int, str]] = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-_CHANGING: Final = "changed while it was read"
 
 
 @dataclass(slots=True)
@@ -187,13 +185,13 @@ class _Reading:
             if stat.S_ISLNK(row.mode):
                 target = os.readlink(name, dir_fd=self._folder)
                 return self._builder.pack.add("blob", target), "", 0
-            for _ in range(_TRIES):
+            for _ in range(3):
                 sha = _read_file(self._folder, name, self._builder.pack)
                 if sha is not None:
                     return sha, "", 0
         except OSError as error:
             return b"", unreadable(error), row.size
-        return b"", _CHANGING, row.size
+        return b"", "changed while it was read", row.size
 
 
 def _read_file(folder: int, name: bytes, pack: Pack) -> bytes | None:

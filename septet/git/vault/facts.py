@@ -13,7 +13,6 @@ SnapshotKind = Literal["base", "checkpoint", "rescue"]
 
 REFS: Final = "refs/septet/"
 _SHOWN_LINES: Final = 200
-_SUBJECT_LENGTH: Final = 100
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -64,7 +63,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def message(self) -> bytes:
         """Return the commit's message: a line for people, and all facts as a line of JSON."""
         where = f" at {self.step}" if self.step else ""
-        subject = " ".join(f"{self.kind}{where}: {self.reason}".split())[:_SUBJECT_LENGTH]
+        subject = " ".join(f"{self.kind}{where}: {self.reason}".split())[:100]
         return subject.encode() + b"\n\n" + msgspec.json.encode(self) + b"\n"
 
 

@@ -20,12 +20,10 @@ from septet.git.vault.ledger import EntryKind, LedgerEntry, Record
 from septet.git.vault.pack import Pack
 from septet.git.vault.survey import GIT_FOLDER, join
 
-_VERSION: Final = 1
 _MISSING: Final = b"BAD"
 """The size that `git ls-tree -l` prints for a missing blob."""
 _TREE, _STATE, _INDEX, _EXTRA, _MANIFEST = b"tree", b"state", b"index", b"extra", b"manifest.json"
 _ROOT: Final = b""
-_LINK_BITS: Final = 0o777
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int
     state = outside.pop(GIT_FOLDER, None)
     extra = sorted(outside)
     manifest = _Manifest(
-        version=_VERSION,
+        version=1,
         usual={f"{mode:o}": f"{bits:o}" for mode, bits in sorted(usual.items())},
         extra=[_text(path) for path in extra],
         modes={_text(path): f"{bits:o}" for path, bits in sorted(modes.items())},
@@ -122,7 +120,7 @@ def read(vault: Git, commit: str) -> dict[bytes, Item]:
             if size == _MISSING:
                 raise SnapshotError(f"Object {sha.decode()} is missing from {vault.git_dir}.")
             number = int(mode, 8)
-            bits = modes.get(path, usual.get(number, _LINK_BITS))
+            bits = modes.get(path, usual.get(number, 0o777))
             items[path] = Item(
                 number, sha.decode(), bits, 0 if number == FOLDER else int(size), path_there.startswith(_TREE)
             )

@@ -175,17 +175,14 @@ class _Walk:
             self.survey.closed[below] = unreadable(error)
             return
         try:
-            self._go_on(child, below, depth + 1)
+            if depth >= MAX_DEPTH:
+                self.survey.closed[below] = f"more than {MAX_DEPTH} folders deep"
+            elif below in self.heavy and _usage(child, self.limit_bytes) > self.limit_bytes:
+                self.survey.closed[below] = OVER_LIMIT
+            else:
+                self.enter(child, below, depth + 1)
         finally:
             os.close(child)
-
-    def _go_on(self, folder: int, path: bytes, depth: int) -> None:
-        if depth > MAX_DEPTH:
-            self.survey.closed[path] = f"more than {MAX_DEPTH} folders deep"
-        elif path in self.heavy and _usage(folder, self.limit_bytes) > self.limit_bytes:
-            self.survey.closed[path] = OVER_LIMIT
-        else:
-            self.enter(folder, path, depth)
 
 
 def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int], list[str]]:

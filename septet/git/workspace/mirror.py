@@ -90,7 +90,6 @@ _CONFIG: Final = """\
 [maintenance]
 \tauto = false
 """
-_ATTRIBUTES: Final = "* -filter\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +202,7 @@ def _make(folder: Path, env: Mapping[str, str]) -> None:
     with (folder / "config").open("a", encoding="utf-8") as config:
         config.write(_CONFIG)
     (folder / "info").mkdir(exist_ok=True)
-    (folder / "info" / "attributes").write_text(_ATTRIBUTES, encoding="utf-8")
+    (folder / "info" / "attributes").write_text("* -filter\n", encoding="utf-8")
 
 
 def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:

@@ -178,7 +178,6 @@ def _read(path: Path) -> WorkspaceRecord:
 
 
 _CHECKOUT_SECONDS: Final = 3600.0
-_REFS: Final = ("refs/remotes/origin/", "refs/tags/")
 
 
 def open_workspace(
@@ -272,7 +271,9 @@ def _write_config(dot_git: Path, place: Place) -> None:
 
 def _write_refs(dot_git: Path, place: Place, default_branch: str) -> None:
     """Write the clone's base branch, and the origin's present branches and tags."""
-    listing = Git(place.mirror, env=place.env).run("for-each-ref", "--format=%(objectname) %(refname)", *_REFS)
+    listing = Git(place.mirror, env=place.env).run(
+        "for-each-ref", "--format=%(objectname) %(refname)", "refs/remotes/origin/", "refs/tags/"
+    )
     base = f"{place.base_sha} refs/heads/{place.base_branch}\n".encode()
     (dot_git / "packed-refs").write_bytes(base + listing)
     alternates = dot_git / "objects" / "info" / "alternates"

@@ -18,7 +18,6 @@ from septet.git.engine.stale_locks import clear_stale_locks
 
 _SHA: Final = re.compile(rb"[0-9a-f]{40}")
 _REF: Final = re.compile(rb"refs/(?!.*(?:/\.|\.\.|//|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]+")
-_SYMREF_DEPTH: Final = 5
 _HEAD_LIMIT_BYTES: Final = 4096
 _FILE_LIMIT_BYTES: Final = 512 * 1024 * 1024
 _UNFINISHED: Final = {
@@ -33,7 +32,6 @@ REMEDY: Final = (
     "write it to a new folder: `septet rescue restore SNAPSHOT --to DIR`."
 )
 """The remedy for a broken `.git`, which sends no person into a worktree: git obeys an agent's settings there."""
-_ALTERNATES_BYTES: Final = 4096
 _MOST_ENTRIES: Final = 1_000_000
 _MOST_KNOWN: Final = 4_000
 _plain_folders: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
@@ -60,7 +58,7 @@ def read_head(git_dir: Path) -> Head:
     """
     refuse_links(git_dir)
     content, name = read_file(git_dir / "HEAD", _HEAD_LIMIT_BYTES), b""
-    for _ in range(_SYMREF_DEPTH):
+    for _ in range(5):
         value = (content or b"").strip()
         if _SHA.fullmatch(value):
             branch = os.fsdecode(name).removeprefix("refs/heads/") if name else None
@@ -188,7 +186,7 @@ def refuse_foreign(git_dir: Path, lender: bytes) -> None:
             if seen > _MOST_ENTRIES:
                 raise WorkspaceError(f"{git_dir / name} holds over {_MOST_ENTRIES} entries.", remedy=REMEDY)
     if os.path.lexists(alternates := git_dir / "objects" / "info" / "alternates"):
-        content = read_file(alternates, len(lender) + _ALTERNATES_BYTES)
+        content = read_file(alternates, len(lender) + 4096)
         if content is None or set(content.splitlines()) - {lender, b""}:
             raise WorkspaceError(f"{alternates} names objects outside the worktree.", remedy=REMEDY)
 

@@ -41,7 +41,6 @@ _CONFIG: Final = """\
 # pointer, and a file that an agent adds is committed as it is, since nothing would upload it to LFS. The content
 # decides whether a file is text: an agent could use an attribute to hide a file from the search for keys.
 _ATTRIBUTES: Final = b"* -filter !diff\n"
-_LINKS: Final = ("objects", "refs", "packed-refs")
 _CHECKSUM_BYTES: Final = 20
 _MOST_ENTRIES: Final = 1_000_000
 """The most entries of a commit's tree: twice as many as the largest public repositories have."""
@@ -74,7 +73,7 @@ def make_view(place: Place, config: str) -> None:
     (folder / "config").write_text(config + _CONFIG, encoding="utf-8")
     _write_attributes(place)
     (folder / "info" / "exclude").symlink_to(dot_git / "info" / "exclude")
-    for name in _LINKS:
+    for name in ("objects", "refs", "packed-refs"):
         (folder / name).symlink_to(dot_git / name)
     _note_held(place, place.base_sha)
 
