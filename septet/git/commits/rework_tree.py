@@ -77,9 +77,7 @@ def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -
     If other people have rewritten the branch over this work order's pushes, the rewritten branch counts: commits
     that they removed stay removed.
 
-    Args:
-        head: The branch's commit on the forge.
-        options: The reason and the limits of a rescue; `equal_to` holds the present worktree.
+    `options.equal_to` holds the present worktree.
 
     Returns:
         `head` if the worktree has unpushed commits and the forge has other commits; else the empty string.

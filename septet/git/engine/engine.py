@@ -11,6 +11,7 @@ from septet.errors import GitError
 from septet.git.engine.git_words import shown_words
 from septet.git.engine.stale_locks import share_guard
 from septet.system import processes
+from septet.system.durable import close_after
 
 SAFE_CONFIG: Final[Mapping[str, str]] = {
     "core.hooksPath": "/dev/null",
@@ -183,15 +184,13 @@ def open_secret_config(settings: Mapping[str, str]) -> Iterator[SecretConfig]:
         yield SecretConfig(env=variables)
         return
     descriptor = os.memfd_create("git-settings", os.MFD_CLOEXEC)
-    try:
+    with close_after(descriptor):
         os.fchmod(descriptor, 0o400)
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             for name, value in settings.items():
                 file.write(as_config_line(*name.rpartition(".")[::2], value))
         # Each process opens the file again, and so reads it from its beginning.
         yield SecretConfig(f"/proc/self/fd/{descriptor}", (descriptor,))
-    finally:
-        os.close(descriptor)
 
 
 def as_config_line(section: str, variable: str, value: str | None) -> bytes:

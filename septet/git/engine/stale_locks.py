@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitBusyError
+from septet.system.durable import close_after
 from septet.system.locks import share_lock, take_lock
 
 _AT_THE_TOP: Final = (
@@ -46,23 +47,17 @@ def clear_unguarded_locks(git_dir: Path) -> None:
         GitBusyError: A living process without the guard holds a lock file.
     """
     descriptor = take_lock(guard_of(git_dir))
-    if descriptor is None:
-        return
-    try:
-        clear_stale_locks(git_dir)
-    finally:
-        os.close(descriptor)
+    if descriptor is not None:
+        with close_after(descriptor):
+            clear_stale_locks(git_dir)
 
 
 def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
     """Remove the lock files of a repository whose git was killed; links are not followed.
 
-    The caller ensures that the engine makes no lock files in the repository meanwhile. git writes no owner into
-    its locks: a living owner is a process named `git…` that works in the repository or names it, or any process
-    that has the lock open.
-
-    Args:
-        git_dir: The repository; its folders must be plain folders, since lock files in them are removed.
+    The caller ensures that the engine makes no lock files in the repository meanwhile, and that the repository has
+    plain folders, since lock files in them are removed. git writes no owner into its locks: a living owner is a
+    process named `git…` that works in the repository or names it, or any process that has the lock open.
 
     Raises:
         GitBusyError: A living process holds a lock file.

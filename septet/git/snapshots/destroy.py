@@ -52,7 +52,6 @@ def return_to(
     the rescue had to leave out stay in place, and an ignored folder over the limit stays as a whole.
 
     Args:
-        options: The reason and the limits of the rescue.
         adding: More files of the vault for the workspace, by path; folders before their content.
         passes_on: Whether the snapshot may be of another work order, whose settings in `.git` are dropped.
 
@@ -146,7 +145,6 @@ def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOpti
         git: The engine's view, with an index that holds `was`.
         was: The commit that is checked out.
         to: A commit or a tree.
-        options: The reason and the limits of the rescue.
 
     Raises:
         SnapshotError: The workspace could not be secured first; nothing was changed.

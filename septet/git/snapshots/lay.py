@@ -97,11 +97,9 @@ def _set_bits(root: int, path: bytes, item: Item) -> None:
     parent, _, name = path.rpartition(b"/")
     with close_after(open_below(root, parent)) as folder:
         descriptor = os.open(name or b".", _OLD, dir_fd=folder)
-    try:
+    with close_after(descriptor):
         if stat.S_IMODE(os.fstat(descriptor).st_mode) != item.bits:
             os.fchmod(descriptor, item.bits)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

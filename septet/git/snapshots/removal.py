@@ -22,14 +22,11 @@ def remove_folder(folder: Path) -> None:
         OSError: A file cannot be removed; the rest may be gone.
     """
     folder.chmod(_OWNER_ALL)
-    root = os.open(folder, OPEN_FOLDER)
     new_names = (f"{secrets.token_hex(8)}-{number}" for number in itertools.count())
-    try:
+    with close_after(os.open(folder, OPEN_FOLDER)) as root:
         while names := _names(root):
             for name in names:
                 _remove_entry(root, name, new_names)
-    finally:
-        os.close(root)
     folder.rmdir()
 
 

@@ -22,6 +22,7 @@ from septet.git.vault.survey import (
     parent,
     unreadable,
 )
+from septet.system.durable import close_after
 
 FILE: Final = 0o100644
 PROGRAM: Final = 0o100755
@@ -196,8 +197,7 @@ class _Reading:
 
 def _read_file(folder: int, name: bytes, pack: Pack) -> bytes | None:
     """Store a file and return its object's id; `None` if the file changed meanwhile."""
-    descriptor = os.open(name, _READ, dir_fd=folder)
-    try:
+    with close_after(os.open(name, _READ, dir_fd=folder)) as descriptor:
         before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
             return None
@@ -209,8 +209,6 @@ def _read_file(folder: int, name: bytes, pack: Pack) -> bytes | None:
         after = os.fstat(descriptor)
         same = (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
         return sha if same else None
-    finally:
-        os.close(descriptor)
 
 
 def tree_content(entries: Mapping[bytes, LedgerEntry]) -> bytes:

@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from septet.system.durable import close_after
+
 GIT_FOLDER: Final = b".git"
 OVER_LIMIT: Final = "ignored, and over the limit"
 OVER_FILE_LIMIT: Final = "over the limit for one file"
@@ -228,10 +230,6 @@ def _usage(folder: int, limit_bytes: int, depth: int = 0) -> int:
     for name in folders:
         if used_bytes > limit_bytes or depth == MAX_DEPTH:
             break
-        with suppress(OSError):
-            child = os.open(name, OPEN_FOLDER, dir_fd=folder)
-            try:
-                used_bytes += _usage(child, limit_bytes - used_bytes, depth + 1)
-            finally:
-                os.close(child)
+        with suppress(OSError), close_after(os.open(name, OPEN_FOLDER, dir_fd=folder)) as child:
+            used_bytes += _usage(child, limit_bytes - used_bytes, depth + 1)
     return used_bytes

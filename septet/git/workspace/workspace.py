@@ -1,4 +1,4 @@
-"""Open a workspace: a clone for one work order that borrows its objects from the mirror."""
+"""Open a workspace, a clone for one work order that borrows its objects from the mirror, and record it."""
 
 import shutil
 from collections.abc import Mapping
@@ -65,7 +65,6 @@ class OrderStart:
 
     order_id: str
     first_run_id: str
-    """The first Temporal run of this work order."""
     base: str | None = None
     """The branch to start from; `None` for the default branch."""
     fork: str = ""

@@ -15,6 +15,7 @@ from typing import Final
 
 from septet.errors import WorkspaceError
 from septet.git.engine.stale_locks import clear_stale_locks
+from septet.system.durable import close_after
 
 _SHA: Final = re.compile(rb"[0-9a-f]{40}")
 _REF: Final = re.compile(rb"refs/(?!.*(?:/\.|\.\.|//|\.lock(?:/|$)))[^\x00-\x20\x7f~^:?*\[\\]+")
@@ -140,14 +141,12 @@ def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
-    try:
+    with close_after(descriptor):
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > limit_bytes:
             return None
         with open(descriptor, "rb", closefd=False) as file:
             return file.read()
-    finally:
-        os.close(descriptor)
 
 
 def read_ref(git_dir: Path, ref: bytes) -> bytes | None:
@@ -155,9 +154,8 @@ def read_ref(git_dir: Path, ref: bytes) -> bytes | None:
     loose = read_file(git_dir / os.fsdecode(ref), _HEAD_LIMIT_BYTES)
     if loose is not None:
         return loose
-    packed = re.search(
-        rb"^([0-9a-f]{40}) " + re.escape(ref) + rb"$", read_file(git_dir / "packed-refs") or b"", re.MULTILINE
-    )
+    line = rb"^([0-9a-f]{40}) " + re.escape(ref) + rb"$"
+    packed = re.search(line, read_file(git_dir / "packed-refs") or b"", re.MULTILINE)
     return packed[1] if packed else None
 
 
@@ -168,7 +166,6 @@ def refuse_foreign(git_dir: Path, lender: bytes) -> None:
     folders that changed since this process last listed them.
 
     Args:
-        git_dir: The worktree's `.git`.
         lender: The only folder of objects that `git_dir` may borrow, in the form of its `alternates`.
 
     Raises:
