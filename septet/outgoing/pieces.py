@@ -23,6 +23,7 @@ _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*")
 _ATTRIBUTE: Final = re.compile(r"\s+[A-Za-z_:][\w:.-]*(?:\s*=\s*(?:(?P<quote>[\"'])|[^\s\"'=<>`]+))?")
 _TAG_END: Final = re.compile(r"\s*/?>")
 _AUTOLINK: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]{0,2000}>")
+_CELL_END: Final = re.compile(r"(?<=(?<!\\)\|)")
 _FOOTNOTE: Final = "[^"
 """The beginning of a footnote, which CommonMark does not know: in a footnote, four blanks begin no code."""
 
@@ -45,15 +46,14 @@ def pieces_of(text: str) -> list[Piece]:
 
 def _regions(text: str) -> Iterator[tuple[str, str]]:
     """Split a text into blocks of code, words that may contain code, and the rest."""
-    lines = text.split("\n")
-    lines = [f"{line}\n" for line in lines[:-1]] + lines[-1:]
+    lines = re.split(r"(?<=\n)", text)
     kinds = _kinds(text)
     number = 0
     while number < len(lines):
         kind, after = kinds.get(number, ("rest", number + 1))
         part = "".join(lines[number:after])
         if kind == "row":
-            yield from (("words", cell) for cell in _cells(part))
+            yield from (("words", cell) for cell in _CELL_END.split(part))
         else:
             yield kind, part
         number = after
@@ -77,14 +77,6 @@ def _kinds(text: str) -> dict[int, tuple[str, int]]:
         elif token.type == "inline" and first >= table_end and after > first:
             kinds[first] = ("words", after)
     return kinds
-
-
-def _cells(row: str) -> Iterator[str]:
-    begin = 0
-    for match in re.finditer(r"(?<!\\)\|", row):
-        yield row[begin : match.end()]
-        begin = match.end()
-    yield row[begin:]
 
 
 def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -39,11 +39,15 @@ def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
     if isinstance(error, (MachineFailedError, RemoteFullError)):
         return error
     message = error.message if isinstance(error, SeptetError) else _message_of(error)
-    if _is_full(error, root):
+    numbers = {cause.errno for cause in _causes(error)}
+    if numbers & _FULL or _seems_full(error, root):
         return DiskFullError(f"{_full(root)} {message}")
-    if _is_read_only(error, root):
+    if errno.EROFS in numbers or _seems_read_only(error, root):
         return DiskReadOnlyError(f"The disk of {root} is read-only. {message}")
-    if _is_busy(error):
+    is_git = isinstance(error, (GitError, SnapshotError, WorkspaceError))
+    is_busy = numbers & _BUSY or (is_git and any(words in str(error) for words in _SAID_BUSY))
+    # A retryable error keeps its own message.
+    if is_busy and not (isinstance(error, SeptetError) and error.retryable):
         return MachineBusyError(f"The machine gives no more open files or processes: {message}")
     return error if isinstance(error, SeptetError) else MachineFailedError(message)
 
@@ -68,33 +72,21 @@ def _message_of(error: OSError) -> str:
     return f"{error.filename}: {reason}." if error.filename else f"{reason}."
 
 
-def _is_full(error: SeptetError | OSError, root: Path) -> bool:
-    """Return whether a full disk is the cause. This also checks the disk if a guest's output is the only sign."""
-    if _is_caused_by(error, _FULL):
-        return True
+def _seems_full(error: SeptetError | OSError, root: Path) -> bool:
+    """Return whether git says that the disk is full; for a guest's error, this checks the disk itself."""
     if isinstance(error, (AgentError, SetupError)):
         is_from_api = isinstance(error, (AgentApiError, AgentApiUnavailableError))
         return not is_from_api and _has_no_room(root)
     return any(words in str(error) for words in _SAID_FULL)
 
 
-def _is_read_only(error: SeptetError | OSError, root: Path) -> bool:
-    """Return whether a read-only disk is the cause; for an agent's error, this checks the disk itself."""
-    if _is_caused_by(error, {errno.EROFS}):
-        return True
-    return _takes_no_write(root) if isinstance(error, AgentError) else _SAID_READ_ONLY in str(error)
-
-
-def _is_busy(error: SeptetError | OSError) -> bool:
-    """Return whether too many files or processes are the cause; a retryable error keeps its own message."""
-    if isinstance(error, SeptetError) and error.retryable:
-        return False
-    is_git = isinstance(error, (GitError, SnapshotError, WorkspaceError))
-    return (is_git and any(words in str(error) for words in _SAID_BUSY)) or _is_caused_by(error, _BUSY)
-
-
-def _is_caused_by(error: SeptetError | OSError, numbers: Container[int | None]) -> bool:
-    return any(cause.errno in numbers for cause in _causes(error))
+def _seems_read_only(error: SeptetError | OSError, root: Path) -> bool:
+    """Return whether git says that the disk is read-only; for an agent's error, this checks the disk itself."""
+    if not isinstance(error, AgentError):
+        return _SAID_READ_ONLY in str(error)
+    with suppress(OSError):
+        return bool(os.statvfs(root).f_flag & os.ST_RDONLY)
+    return False
 
 
 def _causes(error: BaseException | None) -> Iterator[OSError]:
@@ -114,10 +106,3 @@ def _has_no_room(root: Path) -> bool:
         return False
     no_inodes = facts.f_files > 0 and facts.f_favail == 0
     return no_inodes or facts.f_bavail * facts.f_frsize < _NEARLY_NOTHING_BYTES
-
-
-def _takes_no_write(root: Path) -> bool:
-    try:
-        return bool(os.statvfs(root).f_flag & os.ST_RDONLY)
-    except OSError:
-        return False

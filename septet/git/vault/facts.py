@@ -76,7 +76,6 @@ class SnapshotOptions:
     ignored_limit_bytes: int
     """The bytes on disk that all ignored files together may take; beyond it, the largest files are left out."""
     step: str | None = None
-    """The current step."""
     equal_to: Snapshot | None = None
     """A snapshot that may already hold the current workspace; if it does, no other snapshot is taken."""
 
