@@ -13,8 +13,7 @@ SweptKind = Literal["workspace", "runs", "snapshot", "mirror"]
 _LANE: Final = re.compile(r"(.+)-(?:planner|executor-[1-9][0-9]*)")
 _CLOCKS_APART: Final = timedelta(hours=1)
 _LONGEST_PAUSE: Final = timedelta(days=2)
-"""The longest pause between two passes; a longer pause means that the host was off, or that its clock has
-jumped."""
+"""The longest pause between two passes; after a longer pause, the host was off, or its clock has jumped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +29,7 @@ class Terms:
     forgotten_days: float = 2.0
     """The days until the vault drops unneeded objects, because an unfinished snapshot may need new objects."""
     drop_ignored: bool = False
-    """Whether a person allows the removal of a workspace with ignored files over the limit, which are then
-    lost."""
+    """Whether a person allows the loss of ignored files over the limit with their workspace."""
 
 
 @dataclass(frozen=True, slots=True)

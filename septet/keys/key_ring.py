@@ -227,8 +227,7 @@ def _parse_line(line: str, number: int) -> SealKey:
 
 _SALT_BYTES: Final = 16
 _MEMORY_KIB: Final = 64 * 1024
-"""The memory of one stretch, by libsodium's interactive parameters: a guess costs a tenth of a second and 64
-MiB."""
+"""The memory of one stretch, by libsodium's interactive parameters: a guess costs a tenth of a second."""
 
 
 class SealError(SeptetError):

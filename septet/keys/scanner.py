@@ -80,8 +80,7 @@ _OPTIONS: Final = (
     "--no-validate", "--no-update-check", "--no-ignore", "--no-dedup", "--no-extract-archives", "--quiet",
     "--format", "jsonl", "--confidence", "medium", "--jobs", "1",
 )  # fmt: skip
-"""The program's options: no finding is validated at its provider, and no comment next to a key excludes the
-key."""
+"""The program's options: no finding is validated at its provider, and no comment next to a key excludes it."""
 _WORDS: Final = re.compile(
     rb"PRIVATE KEY|://[^\s/@:]{1,200}:[^\s/@]{1,200}@"
     rb"|(?i:passw|pwd|secret|token|credential|api.?key|auth)\w{0,40}[\"']?\s{0,8}[:=]"

@@ -12,8 +12,7 @@ from typing import Final
 from urllib.parse import unquote
 
 _DESCRIPTOR: Final = "SEPTET_KEYS_DESCRIPTOR"
-"""The variable with the descriptor of the keys' file; only a process that starts itself again sets the
-variable."""
+"""The variable with the descriptor of the keys' file, set only by a process that starts itself again."""
 _KNOWN: Final = frozenset({
     "ANTHROPIC_CUSTOM_HEADERS", "AWS_BEARER_TOKEN_BEDROCK", "MYSQL_PWD", "OPENCODE_CONFIG_CONTENT",
     "TEMPORAL_TLS_CLIENT_KEY_DATA",

@@ -29,8 +29,7 @@ _BROKEN_LINES: Final = (
 """The patterns find line ends first, and then check the text before: the reverse takes a hundred times as long."""
 _BROKEN_LINES_IN_BYTES: Final = tuple(re.compile(each.pattern.encode()) for each in _BROKEN_LINES)
 _CHANGES_KEPT: Final = 4
-"""The number of kept versions of a source's values: an agent keeps the login of its start, valid for some
-hours."""
+"""The number of kept versions of a source's values: an agent keeps the login of its start for some hours."""
 
 
 class _Hidden:

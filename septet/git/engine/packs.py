@@ -47,9 +47,8 @@ def join_packs(repository: Git, objects: Path | None = None) -> None:
 def join_precious_packs(mirror: Git, scratch: Path) -> None:
     """Join packs in a repository whose objects are precious: git refuses to remove a pack of such a repository.
 
-    git runs in an empty repository over the same objects, without refs and without that setting.
-
-    The caller holds the lock of the mirror's writers.
+    git runs in an empty repository over the same objects, without refs and without that setting. The caller holds
+    the lock of the mirror's writers.
 
     Raises:
         GitError: git failed; every object is still in place.
@@ -64,7 +63,7 @@ def join_precious_packs(mirror: Git, scratch: Path) -> None:
 
 
 def clear_unfinished_packs(git_dir: Path, older_than: timedelta) -> None:
-    """Remove unfinished packs and objects, `older_than` an age, that a killed git left among the packs."""
+    """Remove unfinished packs and objects that a killed git left; younger ones may still be in use."""
     _clear(git_dir / "objects", "tmp_*", older_than)  # git's names for a pack or an object that it is writing
     _clear(git_dir / "objects", _REPACKED, timedelta(seconds=PACKING_SECONDS))
 
