@@ -13,8 +13,7 @@ from operator import itemgetter
 from posixpath import basename, dirname, join, normpath
 from typing import Final
 
-from septet.git.engine.configuration import as_config_line
-from septet.git.engine.engine import Git
+from septet.git.engine.engine import Git, as_config_line
 
 Setting = tuple[str, str | None]
 """A name as git lists it, and its value; `None` for a setting without a value, which means true."""
