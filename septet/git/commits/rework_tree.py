@@ -149,8 +149,8 @@ def lay_merge(place: Place, merge: MergedTree, options: SnapshotOptions) -> None
 
 def unresolved(place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the files of `paths` that still hold a conflict's marker at the beginning of a line."""
-    contents = {path: read_inside(place.worktree, path, _MARKER_LIMIT_BYTES) for path in paths}
-    return tuple(path for path, content in contents.items() if _MARKER in b"\n" + (content or b""))
+    contents = ((path, read_inside(place.worktree, path, _MARKER_LIMIT_BYTES)) for path in paths)
+    return tuple(path for path, content in contents if _MARKER in b"\n" + (content or b""))
 
 
 def with_copied_index(place: Place) -> Git:
