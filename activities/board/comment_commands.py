@@ -23,7 +23,8 @@ from septet.forges.issue_history import Writers
 from septet.git.engine.address import parse_address
 from septet.system.masking import mask
 from septet.system.text import cut, without_controls
-from septet.telemetry.metrics import COMMENT_COMMANDS, RECORDER
+from septet.telemetry.metrics import COMMENT_COMMANDS
+from septet.telemetry.recorder import RECORDER
 
 Decide = Callable[[Client, str, CommentCommand, str], Awaitable[Task]]
 """Runs a command about a work order: the server, the order's id, the command, and the person who decides."""

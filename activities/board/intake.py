@@ -43,7 +43,8 @@ from septet.git.commits.issue_claims import IssueClaims
 from septet.git.engine.address import Address, parse_address
 from septet.git.engine.remote import Remote
 from septet.system.text import cut
-from septet.telemetry.metrics import INTAKE_ISSUES, RECORDER
+from septet.telemetry.metrics import INTAKE_ISSUES
+from septet.telemetry.recorder import RECORDER
 from septet.trackers.choose import agent_of, repository_of, tracker_for
 from septet.trackers.tracker import IssueMark
 

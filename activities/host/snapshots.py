@@ -22,7 +22,8 @@ from septet.git.vault.vault import find, first_and_last, names_of_kind, vault_at
 from septet.system.durable import close_after
 from septet.system.preview import preview
 from septet.system.text import name_some
-from septet.telemetry.metrics import RECORDER, RESCUES
+from septet.telemetry.metrics import RESCUES
+from septet.telemetry.recorder import RECORDER
 
 _LEFT: Final = "an agent or a check changed what git runs or follows; it was restored to what set-up left"
 """The text of the rescue and of the step's warning."""

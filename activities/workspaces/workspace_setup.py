@@ -28,7 +28,8 @@ from septet.git.vault.vault import find, vault_at
 from septet.git.workspace.workspace import find_record
 from septet.repository_settings import RepositorySettings
 from septet.system.durable import read_model, write_durably
-from septet.telemetry.metrics import PROXY_REFUSALS, RECORDER
+from septet.telemetry.metrics import PROXY_REFUSALS
+from septet.telemetry.recorder import RECORDER
 
 _FILE: Final = "setup.json"
 _STEP: Final = "setup"

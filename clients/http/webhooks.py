@@ -14,7 +14,8 @@ from septet.contracts.intake import WebhookReply
 from septet.errors import NotFoundError
 from septet.forges.events.webhooks import Delivery
 from septet.forges.kinds import WEBHOOK_KINDS
-from septet.telemetry.metrics import DELIVERIES, RECORDER
+from septet.telemetry.metrics import DELIVERIES
+from septet.telemetry.recorder import RECORDER
 from septet.trackers.linear.webhook import is_signed, read_event
 
 PREFIX: Final = "/webhooks"

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from septet.telemetry.metrics import RECORDER, Metric
+from septet.telemetry.metrics import Metric
+from septet.telemetry.recorder import RECORDER
 
 
 @contextmanager

@@ -61,8 +61,8 @@ MAY_DESTROY = {
     # Removes the engine's own folders: an unfinished mirror, a mirror for a repair, and a view.
     "septet/git/workspace/mirror.py": (
         "shutil.rmtree(fresh, ignore_errors=True)",
-        "shutil.rmtree(unfinished, ignore_errors=True)",
         "shutil.rmtree(fresh, ignore_errors=True)",
+        "shutil.rmtree(unfinished, ignore_errors=True)",
     ),
     "septet/git/worktree/view.py": ("shutil.rmtree(folder, ignore_errors=True)",),
     # Moves a person's clean checkout with a merge and back: git refuses to lose a file.

@@ -44,7 +44,8 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import NOTIFIES, Task
 from septet.errors import NotFoundError
 from septet.state import StateDir
-from septet.telemetry.metrics import UNSERVED, Metric, Recorder
+from septet.telemetry.metrics import UNSERVED, Metric
+from septet.telemetry.recorder import Recorder
 from workers.connection.plugin import SeptetPlugin
 from workers.server.server import temporal_program
 from workers.watching.accounts import AccountNotReachedError, FleetAccounts

@@ -33,7 +33,8 @@ from septet.contracts.seal import key_id_of
 from septet.contracts.task import Task
 from septet.git.engine.address import parse_address
 from septet.keys.key_ring import new_key_line
-from septet.telemetry.metrics import PAUSED_LOGINS, Recorder
+from septet.telemetry.metrics import PAUSED_LOGINS
+from septet.telemetry.recorder import Recorder
 from workers.watching.accounts import FleetAccounts
 from workers.watching.amount_metrics import AmountMetrics
 from workers.watching.pull_request_list import list_watched

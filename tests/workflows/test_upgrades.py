@@ -28,7 +28,8 @@ from septet.contracts.names import Status
 from septet.contracts.task import Task
 from septet.errors import NotFoundError, RefusedTransitionError, UsageError
 from septet.settings import Settings
-from septet.telemetry.metrics import UNSERVED, Metric, Recorder
+from septet.telemetry.metrics import UNSERVED, Metric
+from septet.telemetry.recorder import Recorder
 from workers.builds.build_id import build_id, own_patches
 from workers.builds.deployment import Deployment, ListedWorker, Routing
 from workers.builds.promotion import SILENT, PromotionCall, any_opens, opens_workspaces, promote

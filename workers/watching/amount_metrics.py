@@ -22,15 +22,8 @@ from septet.contracts.budget import DAY, MEMO, PROJECT, AccountView, QuotaPause,
 from septet.settings import Settings
 from septet.state import StateDir
 from septet.system.locks import take_lock
-from septet.telemetry.metrics import (
-    BUDGET_LIMIT,
-    BUDGET_USED,
-    BUDGET_WAITING,
-    PAUSED_LOGINS,
-    RECORDER,
-    UNSERVED,
-    Recorder,
-)
+from septet.telemetry.metrics import BUDGET_LIMIT, BUDGET_USED, BUDGET_WAITING, PAUSED_LOGINS, UNSERVED
+from septet.telemetry.recorder import RECORDER, Recorder
 from workers.beside import beside, repeat
 from workers.builds.deployment import Deployment
 from workers.builds.promotion import builds_with_workers, opens_workspaces

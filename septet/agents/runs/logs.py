@@ -15,7 +15,8 @@ import msgspec
 from septet.agents.proxy.model_port import OPENS
 from septet.agents.proxy.network_log import MOST_BYTES, NETWORK_LOG
 from septet.agents.runs.folders import Run
-from septet.telemetry.metrics import PROXY_REFUSALS, RECORDER
+from septet.telemetry.metrics import PROXY_REFUSALS
+from septet.telemetry.recorder import RECORDER
 
 if TYPE_CHECKING:
     from septet.contracts.steps import StepCall

@@ -17,7 +17,8 @@ from septet.forges.http.answer_bounds import TIMEOUT_SECONDS, AnswerBounds, TooM
 from septet.forges.http.api import ApiRefusal, HttpApi, describe_answer
 from septet.forges.http.pauses import PAUSES, ForgePatience
 from septet.forges.renames import NAMES, moved_error
-from septet.telemetry.metrics import FORGE_REQUESTS, FORGE_SECONDS, RECORDER
+from septet.telemetry.metrics import FORGE_REQUESTS, FORGE_SECONDS
+from septet.telemetry.recorder import RECORDER
 
 _INSTALLATION: Final = "/installation"
 """The path by which an App reads its installation; the App's key may request nothing else of the repository."""

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from septet.errors import ForgeUnavailableError
 from septet.system.durable import write_atomically
-from septet.telemetry.metrics import FORGE_PAUSES, RECORDER
+from septet.telemetry.metrics import FORGE_PAUSES
+from septet.telemetry.recorder import RECORDER
 
 _LONGEST_SECONDS: Final = 3600.0
 """The longest pause in seconds, even if a forge names a longer pause: forges count limits by the hour."""

@@ -13,7 +13,7 @@ from septet.errors import ForgeUnavailableError, NotFoundError
 from septet.forges.github.forge import GitHubForge, github_api
 from septet.forges.http.api import HttpApi
 from septet.forges.http.pauses import ForgePauses
-from septet.telemetry.metrics import RECORDER
+from septet.telemetry.recorder import RECORDER
 
 
 @pytest.fixture

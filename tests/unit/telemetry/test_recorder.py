@@ -2,7 +2,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from septet.telemetry.metrics import METRICS, OTHER, SEAT_WAIT, STEPS, Metric, Recorder
+from septet.telemetry.metrics import METRICS, SEAT_WAIT, STEPS, Metric
+from septet.telemetry.recorder import OTHER, Recorder
 
 
 def test_nothing_is_recorded_until_somebody_takes_it() -> None:

@@ -1,4 +1,9 @@
-"""Record the values of a step's result."""
+"""The recorder of metric values, which drops all values until a worker sets a sink, and the values of steps."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
@@ -10,12 +15,69 @@ from septet.telemetry.metrics import (
     ANSWERS,
     COST,
     FINALIZER_RUNS,
-    RECORDER,
     RECOVERIES,
     STEPS,
     TOKENS,
-    Recorder,
+    Metric,
 )
+
+Sink = Callable[[Metric, float, Mapping[str, str]], None]
+"""A function that receives a value of a metric, with the labels of the value."""
+
+_MOST_VALUES: Final = 100
+OTHER: Final = "other"
+"""The value that replaces any value of a label after the first hundred."""
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Sends values to a sink, with bounded label values; safe for all threads."""
+
+    _sink: Sink | None = None
+    _values: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """The values up to now, by metric and label."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether a sink is set; without a sink, the caller need not compute a value."""
+        return self._sink is not None
+
+    def send_to(self, sink: Sink | None) -> None:
+        """Send values to this sink from now on; `None` drops them."""
+        self._sink = sink
+
+    def record(self, metric: Metric, value: float = 1, **labels: str | None) -> None:
+        """Count `value`, add it to a histogram, or set a gauge to it; do nothing without a sink.
+
+        Args:
+            metric: A metric of `METRICS`.
+            value: For a counter a whole number, for a histogram a value in the unit at the end of its name.
+            labels: A value for each label of the metric; `None` and empty values become `unknown`.
+
+        Raises:
+            ValueError: The labels are not the labels of the metric.
+        """
+        sink = self._sink
+        if sink is None:
+            return
+        if set(labels) != set(metric.labels):
+            raise ValueError(f"{metric.name} has the labels {metric.labels}, and not {tuple(labels)}")
+        sink(metric, value, {label: self._limit(metric, label, text) for label, text in labels.items()})
+
+    def _limit(self, metric: Metric, label: str, text: str | None) -> str:
+        """Return a label's value; a new value after the first hundred becomes `other`."""
+        value = (text or "unknown")[:80]
+        with self._lock:
+            values = self._values.setdefault((metric.name, label), set())
+            if value not in values and len(values) >= _MOST_VALUES:
+                return OTHER
+            values.add(value)
+        return value
+
+
+RECORDER: Final = Recorder()
+"""The recorder of this process."""
 
 
 def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
