@@ -13,7 +13,6 @@ from septet.errors import LockHeldError
 from septet.system.durable import close_after
 from septet.system.processes import check_halt
 
-_SHORTEST_LOOK_SECONDS: Final = 0.001
 _LONGEST_LOOK_SECONDS: Final = 0.02
 _HOLDER_SECONDS: Final = 0.5
 """The time between two checks of the lock's holder."""
@@ -115,7 +114,7 @@ def await_lock(path: Path, descriptor: int, patience: Patience = _USUAL, kind: i
         HaltedError: The work that waits was halted.
         LockHeldError: The holder was stopped, or keeps the lock too long.
     """
-    pause, began_at = _SHORTEST_LOOK_SECONDS, time.monotonic()
+    pause, began_at = 0.001, time.monotonic()
     ran_at, look_at = began_at, began_at + _HOLDER_SECONDS
     while not try_lock(descriptor, kind):
         check_halt()

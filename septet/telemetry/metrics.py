@@ -101,4 +101,3 @@ UNSERVED: Final = Metric(
 )
 
 METRICS: Final = tuple(each for each in globals().values() if isinstance(each, Metric))
-"""All metrics."""

@@ -21,7 +21,6 @@ from septet.git.worktree.view import hold_head, view_folder, view_git
 
 _MOST: Final = 5
 """The most worktrees, and the most branches, that are named."""
-_LIMIT_BYTES: Final = 1 << 22
 _SHA: Final = re.compile(rb"[0-9a-f]{40}")
 _BRANCH: Final = b"ref: refs/heads/"
 
@@ -148,4 +147,4 @@ def _commit_on_no_branch(place: Place, head: Head) -> tuple[str, ...]:
 
 def _read(place: Place, path: str) -> bytes:
     """Return a file of `.git`; empty for a missing file or a link."""
-    return read_inside(place.worktree, f".git/{path}", _LIMIT_BYTES) or b""
+    return read_inside(place.worktree, f".git/{path}", limit_bytes=1 << 22) or b""

@@ -17,7 +17,6 @@ _MIB: Final = 1024 * 1024
 _MOST_BYTES: Final = 64 * _MIB
 _LINE_BYTES: Final = 64
 """The most bytes that `cat-file` prints around each object: its name, its kind and its size."""
-_LINKS: Final = (b"tree ", b"parent ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ def _stored_commits(git: Git, names: list[bytes]) -> Iterator[tuple[str, bytes, 
         begin = stored.index(b"\n", at) + 1
         at = begin + int(stored[at:begin].split()[2]) + 1
         head, _, message = stored[begin : at - 1].partition(b"\n\n")
-        own = (line for line in head.split(b"\n") if not line.startswith(_LINKS))
+        own = (line for line in head.split(b"\n") if not line.startswith((b"tree ", b"parent ")))
         yield name.decode("ascii"), b"\n".join(own), message
 
 
