@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
+from clients.executions.messages import server_refusal
 from septet.contracts.replies import ErrorReply
 from septet.contracts.task import TaskError
 from septet.errors import SeptetError
@@ -19,8 +20,6 @@ def error_reply(error: "SeptetError | OSError | RPCError") -> ErrorReply:
         message = f"{where}{error.strerror or error}."
         return ErrorReply(error=TaskError(type="MachineFailed", message=message, remedy=_MACHINE))
     if not isinstance(error, SeptetError):
-        from clients.executions.messages import server_refusal  # it takes long to import, and most errors are ours
-
         error = server_refusal(error)
     kind = type(error).__name__.removesuffix("Error")
     return ErrorReply(error=TaskError(type=kind, message=error.message, remedy=error.remedy))

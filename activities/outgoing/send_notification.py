@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
+import httpx
 from pydantic_core import to_json
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -32,8 +33,6 @@ class SendNotification:
         Raises:
             ApplicationError: The receiver is away or refused; Temporal retries after a growing pause.
         """
-        import httpx
-
         settings = self.host.settings
         if settings.notify_url is None or settings.notify_secret is None:
             return

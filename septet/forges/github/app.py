@@ -1,10 +1,8 @@
 """A GitHub App instead of a person's token: an installation's tokens last an hour."""
 
-import json
 import re
 import threading
 import time
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,36 +90,19 @@ def _ask(app: GitHubApp, api_url: str, project: str) -> str:
 
 def _jwt(app: GitHubApp) -> str:
     """Return the JWT that authenticates the App: signed by the App's key, valid for some minutes."""
-    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    import jwt
 
-    remedy = (
-        "Make it a PEM file with the App's private key that the worker's user may read; or start the worker "
-        "(`septet up`) again with another SEPTET_GITHUB_APP_KEY_FILE. Then run `septet retry ID`."
-    )
-    try:
-        key = load_pem_private_key(app.key_file.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError) as error:
-        message = f"The key of GitHub App {app.id} at {app.key_file} cannot be read: {type(error).__name__}."
-        raise ForgeError(message, remedy=remedy) from error
-    if not isinstance(key, RSAPrivateKey):
-        raise ForgeError(f"The key of GitHub App {app.id} at {app.key_file} is not an RSA key.", remedy=remedy)
     now = int(time.time())
     # The clocks may differ by a minute.
     claims = {"iat": now - 60, "exp": now + _JWT_SECONDS, "iss": app.id}
-    text = f"{_part_of({'alg': 'RS256', 'typ': 'JWT'})}.{_part_of(claims)}"
-    signature = key.sign(text.encode("ascii"), PKCS1v15(), SHA256())
-    return f"{text}.{_base64(signature)}"
-
-
-def _part_of(value: Mapping[str, object]) -> str:
-    return _base64(json.dumps(value, separators=(",", ":")).encode())
-
-
-def _base64(content: bytes) -> str:
-    return urlsafe_b64encode(content).rstrip(b"=").decode("ascii")
+    try:
+        return jwt.encode(claims, app.key_file.read_bytes(), algorithm="RS256")
+    except (OSError, ValueError, TypeError, jwt.InvalidKeyError) as error:
+        raise ForgeError(
+            f"The RSA key of GitHub App {app.id} at {app.key_file} cannot be read: {type(error).__name__}.",
+            remedy="Make it a PEM file with the App's private key that the worker's user may read; or start the "
+            "worker (`septet up`) again with another SEPTET_GITHUB_APP_KEY_FILE. Then run `septet retry ID`.",
+        ) from error
 
 
 INSTALLATIONS: Final = InstallationTokens()
