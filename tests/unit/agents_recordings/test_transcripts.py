@@ -140,7 +140,7 @@ def test_opencode_error_keeps_headers_and_body_to_itself() -> None:
 
 
 _TYPES: Final = ("assistant", "user", "item.completed", "message", "tool_use", "tool_result", "error", "result")
-_ODD: Final[list[dict[str, Any]]] = [
+_ODD: Final[list[object]] = [
     {"type": name, "message": 1, "item": [], "part": "x", "content": {}, "data": 0} for name in _TYPES
 ]
 
@@ -149,7 +149,7 @@ _ODD: Final[list[dict[str, Any]]] = [
 def test_no_json_breaks_a_transcript(agent: str) -> None:
     """The reader accepts any JSON with any fields."""
     transcript = adapter_for(agent).transcript()
-    events: list[Any] = [42, None, [], {"type": 1}, {"type": "result"}, {"message": {"content": [1]}}, *_ODD]
+    events: list[object] = [42, None, [], {"type": 1}, {"type": "result"}, {"message": {"content": [1]}}, *_ODD]
     for event in events:
         transcript.feed(lines([event]))
     assert isinstance(transcript.finish(), list)
