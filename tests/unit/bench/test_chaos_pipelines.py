@@ -1,7 +1,6 @@
 """The chaos program's checks of a pipeline: its documents during the trial, and turns that were paid twice."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,9 @@ import pytest
 from bench.chaos.journal import Life
 from bench.chaos.kills import Kill
 from bench.chaos.payments import paid_twice
-from bench.chaos.pipelines.laws import missing
 from bench.chaos.pipelines.watch import Watch
 from bench.chaos.plan import Kind, Plan
-from bench.chaos.results import has_result
 from bench.chaos.trial import Seen
-from bench.repository import make_repository
-from septet.system import processes
 
 NAME = "execution-results.json"
 
@@ -110,81 +105,3 @@ def test_a_turn_that_is_taken_again_was_killed_before_or_is_paid_twice(
     first, again = turn("one", 2.0, 5.0, ended=ended), turn("two", 10.0, 12.0, run="c")
     blow = Kill(kind, at, frozenset({target}), target)
     assert len(list(paid_twice(seen([blow], earlier, other, first, again)))) == count
-
-
-@pytest.mark.parametrize(("cut_short", "count"), [(True, 0), (False, 1)])
-def test_a_blow_takes_a_turn_whose_result_was_not_on_disk_however_late_it_is(cut_short: bool, count: int) -> None:
-    """A late kill is an excuse if the supervisor had not yet written the agent's output."""
-    blow = Kill("supervisor", 8.0, frozenset({"one"}), "one", cut_short)
-    assert len(list(paid_twice(seen([blow], turn("one", 2.0, 5.0), turn("two", 10.0, 12.0, run="c"))))) == count
-
-
-@pytest.mark.parametrize(
-    ("printed", "has"),
-    [
-        ('{"type": "result", "result": "done"}\n', True),
-        ('{"type":"assistant"}\nno JSON\n[1]\n{"type":"result"}\n', True),
-        ('{"type":"assistant","text":"result"}\n{"type":"res', False),
-        (None, False),
-    ],
-)
-def test_a_turn_has_its_result_when_that_is_in_its_own_run(tmp_path: Path, printed: str | None, has: bool) -> None:
-    """A turn's result is in its own run, not in the run before or after it."""
-    life = Life("pl-1-i000", "one", "implement_plan", tree="pl-1-lane", began=20.0)
-    result = '{"type":"result"}\n'
-    for name, ordered, output in (("1", 10.0, result), ("2", 19.0, printed), ("3", 30.0, result)):
-        run = tmp_path / "pl-1-lane" / name
-        run.mkdir(parents=True)
-        (run / "run.json").touch()
-        os.utime(run / "run.json", (ordered, ordered))
-        if output is not None:
-            (run / "stdout.jsonl").write_text(output, encoding="utf-8")
-    assert has_result(tmp_path, life) is has
-
-
-@pytest.fixture
-def over(tmp_path: Path) -> Path:
-    """Return the folder of a completed pipeline of one issue, beside the origin with its branch."""
-    origin = make_repository(tmp_path / "origin.git", 1, 7, os.environ)
-    git = ["git", "--git-dir", str(origin)]
-    processes.run([*git, "branch", "septet/chore-pl-1-i000-chaos", "main"], env=os.environ)
-    commit = processes.run([*git, "rev-parse", "main"], env=os.environ).stdout.decode().strip()
-    said = {
-        "planning-results.json": {"results": [entry("i000", solution={"tasks": [{"id": "T1"}]})]},
-        NAME: {"results": [entry("i000", commit_hash=commit, files_modified=["part.txt"])]},
-        "report.json": {
-            "counts": {"completed": 1},
-            "pipeline": {
-                "status": "completed",
-                "issues": [{"issue_id": "i000", "commit_hash": commit, "pr_url": "pull/1"}],
-            },
-        },
-    }
-    for name, content in said.items():
-        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
-    (tmp_path / "report.md").write_text("# Pipeline\n\n## i000: Work\n", encoding="utf-8")
-    return tmp_path
-
-
-def test_documents_and_a_report_that_say_what_the_origin_has_are_complete(over: Path) -> None:
-    """Plan, files, commit, pull request and text of each issue are present."""
-    assert list(missing(over, over / "origin.git", os.environ, ["pl-1-i000"])) == []
-
-
-@pytest.mark.parametrize(
-    ("document", "old", "new"),
-    [
-        ("planning-results.json", '"T1"', ""),
-        ("planning-results.json", '[{"id": "T1"}]', "[]"),
-        (NAME, '"part.txt"', ""),
-        (NAME, '"commit_hash": "', '"commit_hash": "0'),
-        ("report.json", "pull/1", ""),
-        ("report.json", '"completed": 1', '"completed": 0'),
-        ("report.md", "## i000:", "##"),
-    ],
-)
-def test_what_they_leave_out_or_say_otherwise_is_told(over: Path, document: str, old: str, new: str) -> None:
-    """Each fact that a document leaves out or states wrongly is one finding."""
-    text = (over / document).read_text(encoding="utf-8")
-    (over / document).write_text(text.replace(old, new), encoding="utf-8")
-    assert len(list(missing(over, over / "origin.git", os.environ, ["pl-1-i000"]))) == 1

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from bench.chaos import slow_disk
-from bench.chaos.__main__ import without_impossible
-from bench.chaos.plan import Plan
 from bench.chaos.processes import Pid
 
 SYNCS = """\
@@ -51,19 +49,3 @@ async def test_each_sync_of_a_process_takes_longer_for_a_while(tmp_path: Path) -
         sync()
         process.stdin.close()
         assert process.wait(30) == 0
-
-
-@needs_strace
-async def test_a_slow_disk_ends_with_its_process() -> None:
-    """The slow disk ends when its process is killed."""
-    with subprocess.Popen(["sleep", "60"]) as process:
-        slow = asyncio.create_task(slow_disk.slow_disk_of(Pid.of(process.pid), 60))
-        await asyncio.sleep(0.2)
-        process.kill()
-        await asyncio.wait_for(slow, 30)
-
-
-def test_without_strace_the_other_kinds_are_struck() -> None:
-    """Without strace the trial leaves the slow disk out."""
-    left = without_impossible(Plan(kinds=("worker", "slow-disk"))).kinds
-    assert left == (("worker", "slow-disk") if slow_disk.can_slow_disk() else ("worker",))

@@ -2,8 +2,6 @@
 
 import os
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -11,14 +9,6 @@ from pathlib import Path
 from bench.chaos.processes import Pid
 from bench.soak.samples import Sampler
 
-WORK = """
-import os, shutil, sys
-while True:
-    for number in range(20):
-        os.makedirs(f"{sys.argv[1]}/wo-{number}/src/deep")
-    for number in range(20):
-        shutil.rmtree(f"{sys.argv[1]}/wo-{number}")
-"""
 """A program that makes and removes folders, as agents and the janitor do."""
 
 
@@ -28,19 +18,6 @@ def _make_database(folder: Path) -> Path:
         for table in ("nodes", "task_queues", "timer_tasks"):
             writer.execute(f"CREATE TABLE {table} (data BLOB)")
     return path
-
-
-def test_files_that_go_meanwhile_cost_no_sample(tmp_path: Path) -> None:
-    """A sample is complete even if folders disappear during the count."""
-    state, own = tmp_path / "state", Pid.of(os.getpid())
-    state.mkdir()
-    sampler = Sampler(own, own, state, _make_database(tmp_path), time.monotonic())
-    with subprocess.Popen([sys.executable, "-I", "-c", WORK, str(state)]) as working:
-        try:
-            samples = [sampler.sample(0.0) for _ in range(2000)]
-        finally:
-            working.kill()
-    assert len(samples) == 2000
 
 
 def test_a_sample_has_memory_files_disk_and_database(tmp_path: Path) -> None:

@@ -132,14 +132,6 @@ def test_what_passes_alone_is_flaky_and_the_run_is_green(run: Run) -> None:
     assert "it lost the race" in ended.text
 
 
-def test_the_second_run_has_the_seed_of_the_first(run: Run) -> None:
-    """The second run uses the same seed, so a failure that depends on the seed repeats."""
-    test = "\ndef test_unlucky(): assert random.random() < 0, f'drew {random.random()}'\n"
-    ended = run(test)
-    drawn = re.findall(r"E +AssertionError: (drew [0-9.]+)", ended.text)
-    assert (len(drawn), len(set(drawn))) == (2, 1)
-
-
 def test_what_fails_again_is_a_fault(run: Run) -> None:
     """Both failures are shown, with one closing line."""
     ended = run(_FAULT)
@@ -149,29 +141,11 @@ def test_what_fails_again_is_a_fault(run: Run) -> None:
 
 
 @_both_ways
-@pytest.mark.parametrize("when", ["yield", "pass\n    yield"], ids=["teardown", "set-up"])
-def test_an_error_around_a_test_is_a_failure_of_it(run: Run, when: str) -> None:
-    """A failure in set-up or teardown can be flaky too, and the test is counted once."""
-    check = "\n    assert not begins('around')\n"
-    body = f"    yield{check}" if when == "yield" else f"{check}    yield\n"
-    ended = run(f"\n@pytest.fixture\ndef around():\n{body}\ndef test_within(around): pass\n")
-    assert (ended.code, ended.counts) == (0, "1 passed, 1 flaky")
-
-
-@_both_ways
 def test_what_cannot_be_collected_is_never_run_again(run: Run) -> None:
     """If a file cannot be collected, its tests are missing, so no test runs again."""
     ended = run(_FLAKY, begin=_BEGIN + "if begins('import'): raise ImportError\n")
     assert ended.code != 0
     assert "flaky" not in ended.text
-
-
-def test_missing_coverage_fails_a_run_whose_tests_are_flaky(run: Run, tmp_path: Path) -> None:
-    """The run fails below the bound of the coverage, even if all failures are flaky."""
-    (tmp_path / "unread.py").write_text("if len('a') > 1:\n" + "    print()\n" * 20)
-    args = ("--second-run", "--cov=unread", "--cov-fail-under=90")
-    ended = run("\nimport unread\n", _FLAKY, args=args)
-    assert (ended.code, ended.counts) == (1, "1 passed, 1 flaky")
 
 
 @pytest.mark.parametrize("run", [_WITH_XDIST], ids=["xdist"], indirect=True)
