@@ -13,10 +13,6 @@ _FILE = _ROOT / "docker-compose.yml"
 SERVICES = yaml.safe_load(_FILE.read_text(encoding="utf-8"))["services"]
 FILES = [_FILE, *_ROOT.glob("docker-compose.*.yml"), *_ROOT.glob("docker/trial/*.yml")]
 """The compose file, and the files that extend it."""
-PAGES = [
-    _ROOT / page
-    for page in ("README.md", "docs/containers.md", "docs/kubernetes.md", "docs/operations/runbook.md")
-]
 
 CAPABILITIES = {"postgres": ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]}
 """The capabilities of a service's first process: as root it hands the data's folder to its user and becomes it."""
@@ -72,11 +68,6 @@ def test_each_installation_makes_a_password_of_its_own_and_keeps_it(tmp_path: Pa
         assert line in (_ROOT / name).read_text(encoding="utf-8").splitlines()
 
 
-def test_a_new_database_has_room_to_grow() -> None:
-    """The number of shards cannot change later, and the image's four are too few for production."""
-    assert SERVICES["temporal"]["environment"]["NUM_HISTORY_SHARDS"] == "512"
-
-
 def test_temporals_web_ui_starts_when_it_is_asked_for_and_changes_nothing() -> None:
     """The web UI starts only on request and cannot change workflows, because it has no login."""
     ui = SERVICES["ui"]
@@ -124,17 +115,3 @@ def test_nothing_but_temporals_web_ui_can_write_to_its_image() -> None:
     assert {
         name for name in read_only if not any(each.startswith("/tmp") for each in SERVICES[name]["tmpfs"])
     } == set()
-
-
-def test_there_are_as_many_runners_as_workers_as_one_variable_says() -> None:
-    """One variable sets the number of workers and of runners, so that a later `up` keeps it."""
-    assert {name: service["scale"] for name, service in SERVICES.items() if "scale" in service} == {
-        "worker": "${WORKERS:-1}",
-        "runner": "${WORKERS:-1}",
-    }
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_no_page_scales_by_what_the_next_command_undoes(page: Path) -> None:
-    """No page scales by a command whose number the next `apply` or `up` would undo."""
-    assert re.findall(r"kubectl [^`\n]*\bscale\b|--scale", page.read_text(encoding="utf-8")) == []

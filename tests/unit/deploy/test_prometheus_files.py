@@ -109,19 +109,6 @@ def test_prometheus_can_read_what_the_dashboard_asks(tmp_path: Path) -> None:
     promtool("check", "rules", rules_file)
 
 
-def test_nothing_asks_for_several_metrics_by_one_pattern() -> None:
-    """No expression selects metrics by a pattern, which could fail with duplicate labels and silence an alert."""
-    assert [text for text in expressions() if "__name__" in text] == []
-
-
-def test_each_panel_has_a_place_of_its_own() -> None:
-    """Each panel has an id and a place of its own."""
-    board = json.loads(DASHBOARD.read_text(encoding="utf-8"))
-    ids = [panel["id"] for panel in board["panels"]]
-    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in board["panels"]]
-    assert (len(set(ids)), len(set(places))) == (len(ids), len(places))
-
-
 def test_each_alert_and_each_metric_stands_in_the_documents() -> None:
     """The page has a section for each alert, in the rules' order, and a row for each metric."""
     page = PAGE.read_text(encoding="utf-8")

@@ -164,11 +164,3 @@ def test_a_command_in_a_running_container_has_the_keys_too(machine: Machine) -> 
     (machine.root / "secrets" / "A_KEY").write_text("sk-1\n", encoding="utf-8")
     said = told(machine.second_process("run", "--wait"))
     assert (said["argv"], said["key"]) == (["run", "--wait"], "sk-1")
-
-
-def test_the_image_finds_its_own_septet_first() -> None:
-    """The Dockerfile puts the image's own `septet` on PATH before the package's."""
-    dockerfile = (DOCKER.parent / "Dockerfile").read_text(encoding="utf-8")
-    assert "COPY docker/bin/septet /opt/septet/docker/bin/\n" in dockerfile
-    assert "ENV PATH=/opt/septet/docker/bin:/opt/septet/bin:" in dockerfile
-    assert os.access(DOCKER / "bin" / "septet", os.X_OK)

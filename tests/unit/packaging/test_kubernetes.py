@@ -184,23 +184,10 @@ def test_where_keda_scales_workers_serve_what_it_counts() -> None:
     assert settings_map["data"] == {"SEPTET_METRICS": f"0.0.0.0:{port['containerPort']}"}
 
 
-def test_an_outage_of_the_server_holds_up_no_drain() -> None:
-    """Unready pods may leave their node during an outage of the server."""
-    (budget,) = (each for each in documents(BASE) if each["kind"] == "PodDisruptionBudget")
-    assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
-
-
 def rules(direction: str) -> list[dict[str, Any]]:
     """Return the network policy's rules for one direction."""
     policy = next(each for each in documents(BASE) if each["kind"] == "NetworkPolicy")
     return list(policy["spec"][direction])
-
-
-def test_workers_reach_temporal_cloud_and_a_server_beside_them() -> None:
-    """Port 7233 is open to public addresses and to the namespace of a server."""
-    open_to = [rule["to"] for rule in rules("egress") if 7233 in {port["port"] for port in rule["ports"]}]
-    peers = [next(iter(peer)) for rule in open_to for peer in rule]
-    assert sorted(peers) == ["ipBlock", "ipBlock", "namespaceSelector"]
 
 
 def test_pods_ask_for_names_where_nodes_keep_a_cache_of_them_and_reach_nothing_else_of_a_node() -> None:

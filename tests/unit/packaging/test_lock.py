@@ -93,8 +93,3 @@ def test_the_lock_is_complete_and_is_what_these_tests_run_with() -> None:
             if each.marker is None or each.marker.evaluate({"extra": ""}):
                 assert canonicalize_name(each.name) in pinned, f"{package} needs {each}"
                 assert each.specifier.contains(version_of(pinned[canonicalize_name(each.name)][0]))
-
-
-def test_there_is_no_lock_with_addresses() -> None:
-    """The project has no `uv.lock`, since that file would name a registry."""
-    assert not (ROOT / "uv.lock").exists()

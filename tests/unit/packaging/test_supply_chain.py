@@ -89,12 +89,6 @@ def test_a_statement_tells_whether_the_checkout_was_as_its_commit(tmp_path: Path
     assert is_changed() is True
 
 
-def test_a_statement_without_a_wheel_is_refused(tmp_path: Path) -> None:
-    """A folder without a wheel is refused, and the message names `make dist`."""
-    done = run_script("write_statement.py", tmp_path)
-    assert (done.returncode, done.stderr) == (1, f"{tmp_path} holds no wheel: run `make dist` first.\n")
-
-
 @pytest.mark.parametrize(
     ("report", "told", "code"),
     [
@@ -176,17 +170,6 @@ def test_a_bill_that_would_say_nothing_is_not_written(digest: str, listed: objec
     assert told in done.stderr
 
 
-def test_the_packages_of_a_machine_are_listed() -> None:
-    """The list has each Python package and version of this environment once."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "docker/list_packages.py")], capture_output=True, text=True, check=True
-    )
-    listed = json.loads(done.stdout)
-    found = {(each["package"], each["version"]) for each in listed["python"]}
-    assert ("temporalio", metadata.version("temporalio")) in found
-    assert len(found) == len(listed["python"])
-
-
 NPM = """\
 #!/bin/sh
 mkdir -p node_modules/@anthropic-ai/claude-code-linux-x64
@@ -249,9 +232,3 @@ def test_the_notes_of_a_release_tell_its_own_patches_alone(version: str, patches
     assert re.findall(r"^- `(\w+)`", text, re.MULTILINE) == new
     assert ("brings no patch" in text) is (new == [])
     assert "Work orders that 0.9.0 and 0.10.0 began" in text
-
-
-def test_updates_of_dependencies_are_asked_for() -> None:
-    """Renovate is configured for packages, agents' CLIs, images and compose files."""
-    renovate = json.loads((ROOT / "renovate.json").read_text(encoding="utf-8"))
-    assert {"pip_requirements", "npm", "dockerfile", "docker-compose"} <= set(renovate["enabledManagers"])
