@@ -22,7 +22,6 @@ from septet.errors import (
     NotFoundError,
 )
 from septet.forges.forge import CommentedForge, FollowedForge, Forge
-from septet.forges.http.pauses import PAUSES
 from septet.forges.values import NewPullRequest, marker_of, pull_request_number
 
 SHA = "b" * 40
@@ -280,16 +279,6 @@ def test_a_branch_whose_pull_request_the_forge_hides_is_waited_for(fake: ForgeFa
     assert [forge.open_pull_request(NEW).number] == list(fake.pulls)
 
 
-def test_a_forge_that_is_busy_says_when_to_come_back(fake: ForgeFake, forge: Forge) -> None:
-    """A forge that limits requests causes an error with the seconds until the next request."""
-    fake.add_issue("Title")
-    fake.faults.append(Fault(status=429, headers={"Retry-After": "70"}, text="slow down"))
-
-    with pytest.raises(ForgeUnavailableError) as busy:
-        forge.issue(1)
-    assert busy.value.retry_after_seconds == 70
-
-
 @pytest.mark.parametrize("named", ["1", "0", ""])
 def test_a_read_that_is_refused_for_a_moment_is_asked_again(fake: ForgeFake, forge: Forge, named: str) -> None:
     """The client repeats a refused read after a short pause; without a time GitHub requires a minute."""
@@ -315,15 +304,6 @@ def test_a_write_that_is_refused_for_a_moment_is_told(fake: ForgeFake, forge: Fo
         forge.open_pull_request(NEW)
     assert busy.value.retry_after_seconds == 1
     assert fake.pulls == {}
-
-
-def test_a_short_pause_that_another_has_met_is_waited_for(fake: ForgeFake, forge: Forge) -> None:
-    """A request waits for the end of a short pause that another request has met."""
-    fake.add_issue("Title")
-    PAUSES.note(fake.url + fake.api_path, fake.token, 1.0)
-    began = time.monotonic()
-    assert forge.issue(1).title == "Title"
-    assert time.monotonic() - began > 0.9
 
 
 def test_a_limit_that_is_spent_stops_all_who_ask_with_its_key(

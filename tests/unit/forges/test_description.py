@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import pytest
 from fakes.forges.description import DATA, ForgeDescription, description_of
-from fakes.forges.errata import ERRATA, Erratum
 
 PUBLISHED = ("github", "gitea", "gitlab")
 
@@ -76,43 +75,3 @@ def test_what_is_published_may_be_passed_on(name: str, licence: str) -> None:
     """Each description and the README beside it name the licence."""
     assert licence in str(description_of(name).about["license"])
     assert licence in (DATA / "README.md").read_text(encoding="utf-8")
-
-
-def test_gitlab_is_asked_for_lists_in_brackets_and_for_single_values_without() -> None:
-    """GitLab takes `user_ids[]` as the list `user_ids`, and takes no list of pages."""
-    members, description = "/projects/o%2Fr/members/all", description_of("gitlab")
-
-    def asked(name: str) -> str:
-        return deviations(description, "GET", members, query={name: ["100"]}, answer=[])
-
-    assert (asked("user_ids"), asked("user_ids[]")) == ("", "")
-    assert "there is no parameter page[]" in asked("page[]")
-
-
-@pytest.mark.parametrize(
-    ("path", "entry"),
-    [
-        ("/projects/o%2Fr/issues", {"iid": "one"}),
-        ("/projects/o%2Fr/issues/1/notes", {"id": "one"}),
-        ("/projects/o%2Fr/merge_requests/1/notes", {"id": "one"}),
-        ("/projects/o%2Fr/merge_requests/1/discussions", {"id": "d1", "notes": [{"id": "one"}]}),
-        ("/projects/o%2Fr/events", {"id": "one"}),
-        ("/projects/o%2Fr/members/all", {"access_level": "one"}),
-    ],
-)
-def test_where_a_description_is_corrected_each_entry_is_still_checked(path: str, entry: dict[str, object]) -> None:
-    """The check finds a word in place of a number in each entry of a list that GitLab describes as one entry."""
-    told = deviations(description_of("gitlab"), "GET", path, answer=[entry])
-    assert "'one' is not of type 'integer'" in told
-
-
-def test_a_description_that_is_mended_is_not_corrected_any_more() -> None:
-    """A correction refuses a description without the error, so that a developer reads the new version."""
-    erratum = Erratum(("known", "Member", "level"), {"type": "string"}, {"type": "integer"}, "It is a number.")
-    old, new = ({"known": {"Member": {"level": {"type": kind}}}} for kind in ("string", "integer"))
-
-    erratum.correct(old)
-    assert old == new
-    with pytest.raises(ValueError, match="look whether it is still wrong"):
-        erratum.correct(new)
-    assert {name: len(errata) for name, errata in ERRATA.items()} == {"gitlab": 12}

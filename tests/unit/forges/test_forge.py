@@ -11,7 +11,7 @@ from septet.forges.forge import Forge
 from septet.forges.gitea.forge import GiteaForge, gitea_api
 from septet.forges.github.forge import GitHubForge, github_api
 from septet.forges.gitlab.forge import GitLabForge, gitlab_api
-from septet.forges.issue_text import ISSUE_LIMIT_BYTES, bounded_issue, issue_for_agents
+from septet.forges.issue_text import ISSUE_LIMIT_BYTES, bounded_issue
 from septet.forges.local.forge import LocalForge
 from septet.forges.values import (
     BODY_LIMIT,
@@ -19,7 +19,6 @@ from septet.forges.values import (
     Comment,
     Issue,
     NewPullRequest,
-    label_names,
     pull_request_number,
 )
 from septet.git.engine.address import parse_address
@@ -32,13 +31,6 @@ URL = "https://github.com/o/r/issues/1"
 def size(issue: Issue) -> int:
     """Return the bytes of an issue's body and comments."""
     return len((issue.body + "".join(comment.body for comment in issue.comments)).encode())
-
-
-def test_a_small_issue_stays_as_it_is() -> None:
-    """An issue within the limits stays whole."""
-    issue = Issue(1, "Title", "Body ä", URL, labels=("bug",), comments=(Comment("ada", "first"),))
-
-    assert issue == bounded_issue(issue)
 
 
 def test_a_large_body_is_cut_with_a_note() -> None:
@@ -67,22 +59,6 @@ def test_a_title_is_one_line_within_bounds() -> None:
     """A title becomes one line of limited length."""
     assert bounded_issue(Issue(1, " a\n b ", "", URL)).title == "a b"
     assert len(bounded_issue(Issue(1, "x" * 1000, "", URL)).title) == TITLE_LIMIT
-
-
-def test_an_issue_is_json_for_the_agent() -> None:
-    """An agent gets the whole issue as one JSON object if only people of this machine write issues."""
-    issue = Issue(7, "Größe", "body", URL, labels=("bug",), comments=(Comment("ada", "first", "2026-01-01"),))
-
-    assert issue_for_agents(issue, None) == {
-        "number": 7,
-        "title": "Größe",
-        "author": "",
-        "body": "body",
-        "url": URL,
-        "state": "open",
-        "labels": ["bug"],
-        "comments": [{"author": "ada", "body": "first", "created_at": "2026-01-01", "standing": ""}],
-    }
 
 
 def test_a_new_pull_request_is_bounded_and_marked() -> None:
@@ -117,11 +93,6 @@ def test_a_body_takes_in_another_work_order_once_and_no_more_than_fits() -> None
         second.added_to("x" * 64_990)
 
 
-def test_labels_are_named_once() -> None:
-    """Blank and doubled labels are dropped."""
-    assert label_names(["bug", " ", "ui ", "bug"]) == ("bug", "ui")
-
-
 def settings(tmp_path: Path, **values: object) -> Settings:
     """Return settings from the given values and a small environment."""
     return Settings(state_dir=tmp_path, environ={"PATH": "/usr/bin"}, **values)  # type: ignore[arg-type]
@@ -131,8 +102,6 @@ def settings(tmp_path: Path, **values: object) -> Settings:
     ("repository", "forge"),
     [
         ("https://github.com/o/foo.js", GitHubForge("o/foo.js", github_api("https://api.github.com", "secret"))),
-        ("git@github.com:o/foo.js.git", GitHubForge("o/foo.js", github_api("https://api.github.com", "secret"))),
-        ("https://ghe.example/o/r", GitHubForge("o/r", github_api("https://ghe.example/api/v3", "secret"))),
         ("ssh://git@ghe.example:2222/o/r", GitHubForge("o/r", github_api("https://ghe.example/api/v3", "secret"))),
         ("https://gitlab.com/group/sub/r", GitLabForge("group/sub/r", gitlab_api("https://gitlab.com/api/v4"))),
         ("git@git.example:group/r.git", GitLabForge("group/r", gitlab_api("https://git.example/api/v4"))),
@@ -176,15 +145,6 @@ def test_a_key_goes_to_its_own_forge_alone(tmp_path: Path) -> None:
     assert "key-2" not in repr(forge_for(parse_address("https://gitlab.com/o/r"), known))
 
 
-def test_the_api_may_be_elsewhere(tmp_path: Path) -> None:
-    """A setting can name an API address that does not follow from the host."""
-    known = settings(tmp_path, github_api_url="http://127.0.0.1:1/api")
-
-    assert GitHubForge("o/r", github_api("http://127.0.0.1:1/api")) == forge_for(
-        parse_address("git@github.com:o/r"), known
-    )
-
-
 def test_a_host_without_a_forge_is_refused(tmp_path: Path) -> None:
     """A host that no setting names is refused, and the remedy names the setting."""
     with pytest.raises(InvalidInputError, match=r"git\.example") as refused:
@@ -214,10 +174,3 @@ def test_a_page_of_github_is_no_repository(tmp_path: Path, repository: str) -> N
 def test_an_address_of_a_pull_request_ends_with_its_number(url: str) -> None:
     """The number of a pull request is the end of its address."""
     assert pull_request_number(url) == 17
-
-
-@pytest.mark.parametrize("url", ["https://github.com/o/r/pulls", "https://github.com/o/r/pull/x", ""])
-def test_an_address_without_a_number_is_refused(url: str) -> None:
-    """An address that is not a pull request's address is refused."""
-    with pytest.raises(InvalidInputError, match="not the address of a pull request"):
-        pull_request_number(url)

@@ -128,10 +128,3 @@ def test_a_login_that_is_named_serves(tmp_path: Path, program: str, hosts: str, 
     with pytest.raises(ForgeError, match="no login for other.example") as refused:
         token_for(parse_address("https://other.example/o/r"), settings)
     assert f"{program} auth login" in refused.value.remedy
-
-
-def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """The login of a program that is not installed causes an error."""
-    settings = settings_of(tmp_path, forge_logins="gh", environ={"PATH": str(tmp_path)})
-    with pytest.raises(ForgeError, match="could not be started"):
-        token_for(parse_address("https://github.com/o/absent"), settings)

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin, git, git_env, make_origin
 
-from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, RefusedTransitionError
-from septet.forges.issue_text import ISSUE_LIMIT_BYTES
+from septet.errors import ForgeError, NotFoundError, RefusedTransitionError
 from septet.forges.local.forge import LocalForge
-from septet.forges.local.merge import holds, merge_branch
 from septet.forges.local.records import RefStore
 from septet.forges.values import NewPullRequest, PullRequest
 from septet.git.engine.engine import Git
@@ -45,12 +43,6 @@ def test_an_issue_is_added_and_read(forge: LocalForge, origin: Origin) -> None:
     assert " " not in first.url
 
 
-def test_an_issue_needs_a_title(forge: LocalForge) -> None:
-    """A blank title is refused."""
-    with pytest.raises(ForgeError, match="title"):
-        forge.add_issue(" \n")
-
-
 def test_an_unknown_issue_is_not_found(forge: LocalForge) -> None:
     """An unknown number is not found, and the remedy names the command that adds an issue."""
     forge.add_issue("First")
@@ -59,13 +51,6 @@ def test_an_unknown_issue_is_not_found(forge: LocalForge) -> None:
         forge.issue(2)
 
     assert "septet issue add" in missing.value.remedy
-
-
-def test_a_large_issue_is_bounded(forge: LocalForge) -> None:
-    """An issue with a body of a megabyte is read with a body of limited length."""
-    forge.add_issue("Large", "x" * 1_000_000)
-
-    assert len(forge.issue(1).body) == ISSUE_LIMIT_BYTES
 
 
 @pytest.mark.law
@@ -92,28 +77,6 @@ def test_a_pull_request_takes_in_another_work_order(forge: LocalForge, origin: O
     assert forge.find_pull_request("feat-1") == opened
     with pytest.raises(NotFoundError):
         forge.add_to_pull_request(7, more)
-
-
-def test_it_follows_its_branch(forge: LocalForge, origin: Origin) -> None:
-    """The pull request's commit is the newest commit of its branch."""
-    forge.open_pull_request(NEW)
-    sha = origin.push({"c": "1"}, branch="feat-1")
-
-    found = forge.find_pull_request("feat-1")
-
-    assert found is not None
-    assert sha == found.head_sha
-
-
-def test_what_was_opened_can_be_read_with_git(forge: LocalForge, origin: Origin) -> None:
-    """The pull request is JSON with its mark under a ref, and no branch contains the ref."""
-    forge.open_pull_request(NEW)
-
-    shown = git(origin.bare, "show", "refs/septet/forge:pull-1.json")
-
-    assert "<!-- septet: wo-1 -->" in shown
-    assert '"labels": [' in shown
-    assert git(origin.bare, "branch", "--list", "*septet*") == ""
 
 
 @pytest.mark.parametrize("new", [replace(NEW, head="none"), replace(NEW, base="none")])
@@ -154,19 +117,6 @@ def test_a_change_that_was_not_seen_is_not_overwritten(forge: LocalForge, origin
     assert store.read().files["note"] == b"\xff\n\0"
 
 
-def test_endless_writers_are_given_up(forge: LocalForge, origin: Origin, tmp_path: Path) -> None:
-    """A ref that stays locked causes an error after a limit of attempts, and a retry may help."""
-    lock = origin.bare / "refs" / "septet" / "forge.lock"
-    lock.parent.mkdir(parents=True)
-    lock.touch()
-    slow = replace(forge, tries=3)
-
-    with pytest.raises(ForgeUnavailableError) as busy:
-        slow.add_issue("First")
-
-    assert busy.value.retryable
-
-
 def test_what_is_no_record_is_an_error(forge: LocalForge, origin: Origin) -> None:
     """A foreign record under the ref causes an error, and its remedy is a command that shows the record."""
     blob = git(origin.bare, "hash-object", "-w", "--stdin", stdin=b'{"number": "one"}')
@@ -194,12 +144,6 @@ def test_the_repository_is_found_as_git_finds_it(origin: Origin, tmp_path: Path,
 
     assert f"{path.as_uri()}/issue/1" == forge.add_issue("First").url
     assert forge.issue(1).title == "First"
-
-
-def test_a_folder_without_a_repository_is_not_found(tmp_path: Path) -> None:
-    """A path without a repository causes an error that says so."""
-    with pytest.raises(NotFoundError, match="not a git repository"):
-        LocalForge(tmp_path, git_env(tmp_path / "home")).issue(1)
 
 
 def test_a_pull_request_is_merged_when_its_base_holds_it(forge: LocalForge, origin: Origin) -> None:
@@ -268,19 +212,6 @@ def commit_here(checkout: Path, name: str, text: str) -> None:
     (checkout / name).write_text(text, encoding="utf-8")
     git(checkout, "add", name)
     git(checkout, "commit", "-qm", f"change {name}")
-
-
-def test_a_clean_checkout_of_the_base_goes_along(here: LocalForge) -> None:
-    """A merge updates a clean checkout of the base, and leaves untracked files alone."""
-    commit_here(here.path, "c", "1")
-    (here.path / "mine").write_text("x", encoding="utf-8")
-
-    assert here.find_obstacle(1) is None
-    assert here.merge_pull_request(1).state == "merged"
-
-    assert (here.path / "b").read_text(encoding="utf-8") == "1"
-    assert git(here.path, "status", "--porcelain") == "?? mine"
-    assert len(git(here.path, "rev-list", "--parents", "-1", "main").split()) == 3
 
 
 def test_a_linked_worktree_of_the_base_goes_along(here: LocalForge, tmp_path: Path) -> None:
@@ -365,11 +296,3 @@ def test_a_closed_pull_request_is_not_merged(forge: LocalForge) -> None:
         forge.merge_pull_request(opened.number)
     with pytest.raises(NotFoundError, match="no pull request 7"):
         forge.pull_request(7)
-
-
-def test_a_branch_that_is_gone_is_not_merged(origin: Origin, tmp_path: Path) -> None:
-    """The error for a merge of a deleted branch names the branch."""
-    repository = Git(origin.bare, env=git_env(tmp_path / "home"))
-    with pytest.raises(RefusedTransitionError, match="feat-2 no longer exists"):
-        merge_branch(repository, "main", "feat-2", "merge")
-    assert holds(repository, "main", "") is False
