@@ -1,16 +1,11 @@
 """The answers about costs and budgets whose request is wrong, before any call to the server."""
 
-import json
 from pathlib import Path
 
 import httpx
-import pytest
 from fakes.unreached import unreached
 
 from clients.http.app import api_of
-from clients.http.problems import problem_of
-from clients.mcp.tools import TOOLS
-from septet.errors import InvalidInputError, RefusedTransitionError
 
 WEEKS = ["2026-W99", "2026-W00", "2025-W53", "yesterday"]
 
@@ -26,14 +21,6 @@ async def test_http_refuses_a_week_that_there_is_not(tmp_path: Path) -> None:
             assert problem["remedy"] == "Write it as 2026-W40, 4w or 30d."
 
 
-async def test_the_tool_of_agents_refuses_a_week_that_there_is_not(tmp_path: Path) -> None:
-    """The tool refuses the same weeks as the other clients."""
-    operations = await unreached(tmp_path)
-    for week in WEEKS:
-        with pytest.raises(InvalidInputError, match="is not a week"):
-            await TOOLS["costs"].answer(operations, TOOLS["costs"].read({"since": week}))
-
-
 async def test_http_says_what_the_name_of_a_budget_is(tmp_path: Path) -> None:
     """The refusal of a budget's name lists the valid forms, for a query and for a body."""
     transport = httpx.ASGITransport(app=api_of(await unreached(tmp_path), None))
@@ -43,16 +30,3 @@ async def test_http_says_what_the_name_of_a_budget_is(tmp_path: Path) -> None:
     name = "must be `day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order."
     assert (shown.status_code, shown.json()["detail"]) == (422, f"query parameter budget {name}")
     assert (raised.status_code, raised.json()["detail"]) == (422, f"budget {name}")
-
-
-def test_the_title_of_a_refusal_fits_budgets_too() -> None:
-    """The problem's title does not name work orders, because budgets are refused with the same error."""
-    answer = problem_of(RefusedTransitionError("The budget of day is not in tokens."))
-    assert json.loads(bytes(answer.body))["title"] == "It cannot be changed that way."
-
-
-async def test_the_description_of_costs_names_every_key(tmp_path: Path) -> None:
-    """The description of the path names each value of `by`."""
-    described = api_of(await unreached(tmp_path), None).openapi()["paths"]["/costs"]["get"]
-    keys = next(each for each in described["parameters"] if each["name"] == "by")["schema"]["enum"]
-    assert [key for key in keys if key not in described["summary"] + described["description"]] == []

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 from fakes.unreached import unreached
 
-from clients.cli.decide.budgets import show_budget, show_budgets
+from clients.cli.decide.budgets import show_budget
 from clients.temporal.budgets import whole_scope
 from septet.contracts.budget import AccountView, LimitCall
-from septet.contracts.replies import BudgetsReply
 from septet.errors import InvalidInputError
 
 
@@ -48,23 +47,6 @@ async def test_a_step_that_there_is_not_is_refused(tmp_path: Path) -> None:
         assert "rework" in refused.value.remedy
 
 
-def test_the_limit_of_a_step_is_shown_before_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
-    """A step's limit is shown before the step has used anything."""
-    show_budget(AccountView(scope="day", step_limits={"build_plan": "2usd"}))
-    assert "build_plan            0.00 USD, 0 tokens, 0 s, 0 agent runs, limit 2usd" in capsys.readouterr().out
-
-
-def test_a_list_says_that_only_steps_are_limited(capsys: pytest.CaptureFixture[str]) -> None:
-    """A list names limits of steps, so that it explains why work orders wait."""
-    of_step = AccountView(
-        scope="order/wo-1", step_limits={"build_plan": "2usd"}, waiting=("wo-1",), waiting_count=1
-    )
-    show_budgets(BudgetsReply(budgets=(of_step, AccountView(scope="order/wo-2"))))
-    first, second, _ = capsys.readouterr().out.splitlines()[1:]
-    assert first.split("  ")[1].strip() == "limits of steps"
-    assert "no limit" in second
-
-
 def test_who_is_called_needs_no_other_raise(capsys: pytest.CaptureFixture[str]) -> None:
     """After a raise the called work orders are shown as continuing, without a further command."""
     view = AccountView(scope="order/wo-1", limit="0.53usd", waiting=("wo-1",), waiting_count=1)
@@ -76,9 +58,3 @@ def test_who_is_called_needs_no_other_raise(capsys: pytest.CaptureFixture[str]) 
     show_budget(view.model_copy(update={"remedy": "`septet budget raise order/wo-1 5usd`"}))
     lines = capsys.readouterr().out.splitlines()
     assert lines[-2:] == ["waiting       wo-1", "To continue, run `septet budget raise order/wo-1 5usd`."]
-
-
-def test_a_list_says_where_it_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    """A list with more entries names the option for the next page."""
-    show_budgets(BudgetsReply(budgets=(AccountView(scope="day"),), next="there"))
-    assert capsys.readouterr().out.splitlines()[-1] == "and more: --after there"

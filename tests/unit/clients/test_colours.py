@@ -40,14 +40,6 @@ def patch_of(path: str, *lines: str) -> str:
     return f"diff --git a/{path} b/{path}\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n{added}"
 
 
-def test_a_file_with_a_long_line_has_no_colours() -> None:
-    """Only the file with the long line has no colours, and the patch's other files have them."""
-    patch = patch_of("a.py", "def f():", "x" * 1001) + patch_of("b.py", "def f():")
-    first, second = review_of(patch, None)
-    assert first.lines[1].code == "+def f():"
-    assert second.lines[1].code == '+<b class="k">def</b> <b class="f">f</b>():'
-
-
 def test_a_language_that_nobody_has_named_has_none() -> None:
     """A file with an unknown ending has no colours, and its text is escaped."""
     assert language_of("a.unknown") is None

@@ -1,5 +1,4 @@
 import ast
-import io
 import json
 import re
 import subprocess
@@ -9,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
-
-from clients.cli.terminal.documents import Document
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("septet", "activities", "workflows", "workers", "clients")
@@ -60,18 +56,6 @@ def test_every_page_that_a_message_names_is_listed(pages: list[dict[str, Any]]) 
     assert [text for text in strings() if re.search(r"\bdocs/[a-z/_-]+\.md\b", text)] == []
 
 
-def test_a_list_has_all_pages_but_decisions_with_their_titles(pages: list[dict[str, Any]]) -> None:
-    """A page's name has no ending, and includes its folder."""
-    docs = ROOT / "docs"
-    names = {page.relative_to(docs).with_suffix("").as_posix() for page in docs.rglob("*.md")}
-    assert {page["name"] for page in pages} == {name for name in names if not name.startswith("adr/")}
-    titles = {page["name"]: page["title"] for page in pages}
-    assert (titles["cloud"], titles["operations/runbook"]) == ("Temporal Cloud and shared clusters", "Runbook")
-    shown = septet("docs").stdout.splitlines()
-    assert len(shown) == len(pages)
-    assert "operations/runbook" in shown[-1]
-
-
 def test_a_page_is_printed_as_it_is_written() -> None:
     """A pipe gets the page's Markdown, and `--json` its name, title and text."""
     text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
@@ -90,14 +74,3 @@ def test_a_page_that_there_is_not_is_refused(name: str) -> None:
     assert refused.returncode == 3
     error = json.loads(refused.stdout)["error"]
     assert (error["message"], error["remedy"]) == (f"There is no page {name}.", "`septet docs` lists the pages.")
-
-
-def test_a_page_is_as_wide_as_the_terminal_and_its_code_as_it_is_written() -> None:
-    """Paragraphs are filled to the terminal's width, and a line of code stays whole."""
-    out = Console(width=24, file=io.StringIO())
-    command = "septet run --repo ~/src/shop --wait"
-    page = f"# Title\n\nOne line that is\nwritten in two.\n\n```sh\n{command}\n```\n"
-    out.print(Document(page), crop=False)
-    assert isinstance(out.file, io.StringIO)
-    lines = [line.strip() for line in out.file.getvalue().splitlines() if line.strip()]
-    assert lines == ["Title", "One line that is written", "in two.", command]

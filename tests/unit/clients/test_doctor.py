@@ -13,8 +13,6 @@ import pytest
 from clients.cli.doctor.machine_checks import (
     Check,
     MissingAgent,
-    filter_checks,
-    group_check,
     machine_checks,
     without_missing_agents,
 )
@@ -80,13 +78,6 @@ def test_a_scenario_that_there_is_not_is_told_before_anything_starts(tmp_path: P
     assert (code, answer["error"]["message"]) == (2, "SEPTET_SCRIPTED_SCENARIO: there is no scenario slwo.")
     assert "slow" in answer["error"]["remedy"]
     assert not (tmp_path / "state").exists()
-
-
-def test_a_server_that_can_be_started_is_a_warning(fit: tuple[int, dict[str, Any]]) -> None:
-    """The remedy for a server that does not answer is `septet up`."""
-    server = _named(fit[1])["server"]
-    assert server["status"] == "warning"
-    assert "septet up" in server["remedy"]
 
 
 def test_a_worker_whose_runner_is_missing_is_unfit(tmp_path: Path) -> None:
@@ -156,25 +147,6 @@ def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Pat
     assert "the-key-of" not in json.dumps(answer)
 
 
-def test_what_a_pipe_reads_is_not_wrapped(tmp_path: Path) -> None:
-    """Each finding and each remedy is one line, so that a pipe can search it."""
-    done = _run(tmp_path, *UNREACHED, environ={"PATH": str(tmp_path)})
-    starts = ("ok ", "warning ", "failed ", " " * 8)
-    *findings, summary = done.stdout.splitlines()
-    assert [line for line in findings if not line.startswith(starts)] == []
-    assert summary == "Septet cannot work here yet: git."
-
-
-def test_what_an_agent_says_in_place_of_a_version_is_told(tmp_path: Path) -> None:
-    """The finding quotes the output of a program that prints no version."""
-    broken = tmp_path / "codex"
-    broken.write_text("#!/bin/sh\necho 'Error: a part is not installed.' >&2\nexit 1\n", encoding="utf-8")
-    broken.chmod(0o755)
-    check = _named(_doctor(tmp_path, PATH=str(tmp_path), SEPTET_CODEX_PATH=str(broken))[1])["agent codex"]
-    assert check["status"] == "warning"
-    assert "it reports no version, but 'Error: a part is not installed.'" in check["message"]
-
-
 @pytest.mark.needs("bubblewrap")
 def test_each_path_that_guests_see_is_told_with_what_it_opens(tmp_path: Path) -> None:
     """In a sandbox each path of the settings is a warning; an invalid path fails the check."""
@@ -198,13 +170,6 @@ def test_the_identity_of_this_folder_is_not_the_workers(tmp_path: Path) -> None:
     assert _named(json.loads(done.stdout))["git identity"]["status"] == "warning"
 
 
-def test_the_machine_itself_is_looked_at(fit: tuple[int, dict[str, Any]]) -> None:
-    """User, git's identity, the forge's key and the disk are checked, and a missing key has a remedy."""
-    checks = _named(fit[1])
-    assert {"user", "git identity", "forge", "disk"} <= set(checks)
-    assert "GITHUB_TOKEN" in checks["forge"]["remedy"]
-
-
 @pytest.mark.parametrize(
     ("source", "hosts"),
     [
@@ -221,12 +186,6 @@ def test_any_source_of_a_forges_key_is_seen(tmp_path: Path, source: dict[str, st
     settings = Settings(state_dir=tmp_path, environ={"PATH": os.environ["PATH"]}, **source)  # type: ignore[arg-type]
     check = next(check for check in machine_checks(settings, confines=True) if check.name == "forge")
     assert (check.status, hosts in check.message) == ("ok" if hosts else "warning", True)
-
-
-def test_the_findings_are_summed_up(tmp_path: Path) -> None:
-    """The last line says whether work can begin, or which agent CLI to install."""
-    done = _run(tmp_path, *UNREACHED, environ={"PATH": GIT})
-    assert done.stdout.splitlines()[-1].startswith(("No agent CLI is ready yet: install", "Ready with "))
 
 
 @pytest.mark.needs("bubblewrap")
@@ -273,16 +232,6 @@ def test_a_network_that_cannot_be_entered_is_told(tmp_path: Path) -> None:
     assert "cannot be entered" in told["message"]
     assert "setns" in told["remedy"]
     assert list((tmp_path / "state").glob("trial-*")) == []
-
-
-def test_a_machine_without_a_filter_of_system_calls_is_told() -> None:
-    """A machine without a filter is a warning, and a machine with a filter gives no finding."""
-    (check,) = filter_checks("riscv64")
-    assert (check.status, check.message) == (
-        "warning",
-        "On riscv64, the kernel refuses no system calls to agents and checks.",
-    )
-    assert list(filter_checks("aarch64")) == []
 
 
 def test_missing_agents_are_told_in_one_line() -> None:
@@ -354,11 +303,3 @@ def _program(path: Path, body: str) -> str:
     path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
     path.chmod(0o755)
     return str(path)
-
-
-def test_doctor_says_whether_guests_get_control_groups() -> None:
-    """Missing control groups are reported with the reason, but not as a warning."""
-    there, missing = group_check("/sys/fs/cgroup/own", ""), group_check("", "no control groups are mounted")
-    assert (there.status, missing.status) == ("ok", "ok")
-    assert there.message.endswith("in /sys/fs/cgroup/own.")
-    assert "no control groups are mounted. Every two seconds" in missing.message

@@ -19,7 +19,6 @@ name = "a"
 source = { registry = "https://index.example/simple" }
 sdist = { url = "https://files.example/packages/a-1.0.0.tar.gz", hash = "sha256:0" }
 """
-_HELP = "  -i, --index-url <url>  Base URL of the index (default\n                         https://default.example/simple). More words.\n"
 
 
 class Project:
@@ -94,19 +93,6 @@ def test_a_python_project_gets_an_environment_of_its_own(project: Project) -> No
     assert project.look().hosts == ("index.example:443",)
 
 
-def test_pip_is_asked_for_its_default_where_its_settings_name_no_index(project: Project) -> None:
-    """Without an index in pip's settings, the default in pip's help counts."""
-    project.write(
-        {
-            "pyproject.toml": '[project]\ndependencies = ["flask"]\n[project.optional-dependencies]\ndev = ["pytest"]\n'
-        }
-    )
-    project.tool("python3", **{"-m pip config list": "", "-m pip install --help": _HELP})
-    found = project.look()
-    assert found.hosts == ("default.example:443",)
-    assert found.setup[-1][-2:] == ("-e", ".[dev]")
-
-
 def test_uv_has_all_hosts_in_its_lock_file(project: Project) -> None:
     """The lock file of uv names the index and the host of the files."""
     project.write({"pyproject.toml": "[dependency-groups]\ndev = ['pytest']\n", "uv.lock": _UV_LOCK})
@@ -114,14 +100,6 @@ def test_uv_has_all_hosts_in_its_lock_file(project: Project) -> None:
     assert found.setup == (("uv", "sync", "--locked"),)
     assert found.checks == (("uv", "run", "--no-sync", "python", "-m", "pytest"),)
     assert found.hosts == ("files.example:443", "index.example:443")
-
-
-def test_tests_of_the_standard_library_need_no_set_up(project: Project) -> None:
-    """A project whose tests use unittest needs no set-up, and no hosts."""
-    project.write({"setup.py": "", "tests/test_a.py": ""})
-    found = project.look()
-    assert (found.setup, found.hosts) == ((), ())
-    assert found.checks == (("python3", "-m", "unittest", "discover", "-s", "tests"),)
 
 
 @pytest.mark.parametrize(
@@ -158,12 +136,6 @@ def test_other_repositories_have_the_checks_of_their_makefile(project: Project) 
     """The targets lint, check and test of the Makefile are the checks, and a variable is no target."""
     project.write({"Makefile": "test := x\nlint:\n\tcheck it\ncheck: lint\n"})
     assert project.look().checks == (("make", "lint"), ("make", "check"))
-
-
-def test_a_makefile_without_such_a_target_is_told(project: Project) -> None:
-    """The note names the targets that the Makefile lacks."""
-    project.write({"Makefile": "build:\n\tgo build\n"})
-    assert project.look().notes == ("Makefile has no target lint, check or test.",)
 
 
 def test_a_repository_of_which_nothing_is_known_gets_a_file_to_fill(project: Project) -> None:

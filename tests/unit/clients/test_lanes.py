@@ -37,15 +37,6 @@ def test_a_work_order_has_its_own_runs_of_the_lanes(state: StateDir) -> None:
     assert runs_everywhere(state, "pl-1-c") == []
 
 
-def test_what_begins_is_seen_at_the_next_look(state: StateDir) -> None:
-    """A run without a readable record is skipped until it has one."""
-    (state.runs / "pl-1-planner/2-build_plan-1").mkdir()
-    assert len(runs_everywhere(state, "pl-1-b")) == 1
-    (state.runs / "pl-1-planner/2-build_plan-1").rmdir()
-    ran(state, "pl-1-planner", "pl-1-b", 3, 50, "build_plan")
-    assert len(runs_everywhere(state, "pl-1-b")) == 2
-
-
 def test_a_work_order_is_in_the_lane_where_it_was_last(state: StateDir) -> None:
     """A work order belongs to its last lane until another one runs there, or to its own workspace."""
     assert place_of(state, "pl-1-a") == place_of(state, "pl-1-a", now=True) == "pl-1-executor-1"

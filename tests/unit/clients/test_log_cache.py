@@ -48,13 +48,3 @@ def test_runs_that_are_removed_are_told_no_more(state: StateDir, run: Run) -> No
     assert told(books, state) == ["one"]
     shutil.rmtree(run.folder)
     assert told(books, state) == []
-
-
-def test_few_work_orders_are_kept(state: StateDir, run: Run) -> None:
-    """After eight other work orders, a work order's log is read again."""
-    books = LogCache()
-    assert told(books, state) == ["one"]
-    run.stdout.write_bytes(said("new"))
-    for number in range(8):
-        assert books.entries(state, f"wo-other-{number}")[1] == []
-    assert told(books, state) == ["new"]

@@ -62,14 +62,6 @@ def test_an_agent_that_says_nothing_else_is_shown_with_its_answer(tmp_path: Path
     assert lines[1:] == ["          plan_path: specs/a.md", "          sure: true"]
 
 
-def test_last_words_are_told_once(tmp_path: Path) -> None:
-    """Text that the result repeats is shown once."""
-    log = LogText(StateDir(tmp_path), "wo-1")
-    said = [entry("text", "Done.\n"), entry("tool_call", "{}", tool="StructuredOutput"), entry("result", "Done.")]
-    assert [line for each in said for line in log.lines(each)][1:] == ["          Done."]
-    assert list(log.lines(entry("result", "Done.", run="3-find_plan_file-1")))[1:] == ["          Done."]
-
-
 def test_each_run_has_a_heading(tmp_path: Path) -> None:
     """Each run begins with a heading, and control characters are removed."""
     log = LogText(StateDir(tmp_path), "wo-1")

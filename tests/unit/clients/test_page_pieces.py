@@ -1,7 +1,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import ClassVar
 
 import pytest
 from markupsafe import escape
@@ -89,14 +88,6 @@ def test_hosts_that_a_run_was_refused_stand_at_the_run() -> None:
     assert "and 2 more" in html
 
 
-def test_hosts_that_set_up_was_refused_stand_above_the_runs() -> None:
-    """Hosts that were refused to the set-up are shown, although the set-up has no run."""
-    detail = DetailReply(task=TASK, refused_in_setup=("npm.example:443",))
-    html = text_of("_record.html", look=WatchReply(task=TASK), detail=detail, ui=None)
-    assert "setup" in html
-    assert "Refused on the network: <code>npm.example:443</code>" in html
-
-
 def test_a_browser_notifies_of_each_question_by_its_own_key() -> None:
     """A plan, a used-up budget and a review notify once each; a wait for other agents' budget does not."""
     gate = TASK.model_copy(
@@ -133,28 +124,6 @@ def test_rounds_on_a_pull_request_stand_below_the_steps() -> None:
     html = pieces.changed_pieces(look.model_copy(update={"task": followed}), DETAIL)["steps"]
     for shown in ("round 1", "checks failed: &lt;tests&gt;", "c0ffeec0ffee", "done", "round 2", "working"):
         assert shown in html, shown
-
-
-class CountedPlan(PlanView):
-    """A plan that counts the reads of its text."""
-
-    reads: ClassVar[list[str]] = []
-
-    def __getattribute__(self, name: str) -> object:
-        """Count each read of the text."""
-        if name == "text":
-            CountedPlan.reads.append(name)
-        return super().__getattribute__(name)
-
-
-def test_a_plan_that_is_the_same_is_not_rendered_again() -> None:
-    """A plan is rendered once, however often its work order is polled."""
-    CountedPlan.reads.clear()
-    plan, pieces = CountedPlan(path="specs/plan.md", text="# Long"), Pieces(None)
-    look = WatchReply(task=TASK, plan=plan)
-    for tokens in range(5):
-        pieces.changed_pieces(look.model_copy(update={"tokens": tokens}), DETAIL)
-    assert len(CountedPlan.reads) == 1
 
 
 def test_a_wide_table_stays_as_small_as_its_text() -> None:

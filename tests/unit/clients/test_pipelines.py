@@ -1,4 +1,3 @@
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from rich.console import Console
 
 from clients.cli.render.pipeline import PipelineLines, next_commands, picture, show_pipeline
 from clients.cli.start.pipeline_options import PipelineOptions
-from clients.cli.start.pipelines import failure_of, pipeline_input
+from clients.cli.start.pipelines import pipeline_input
 from clients.executions.pipeline_rows import counts_of, view_of_input
 from septet.contracts.facts import FileChange
 from septet.contracts.lanes import Lane
@@ -131,15 +130,6 @@ def test_a_wrong_option_is_named(given: dict[str, Any], error: type[SeptetError]
         pipeline_input(options(**given))
 
 
-def test_a_pipeline_is_a_success_only_if_every_issue_is() -> None:
-    """A completed pipeline with a failed or skipped issue is a failure that names the issue."""
-    assert failure_of(view(DONE, status=PipelineStatus.COMPLETED)) is None
-    failed = failure_of(view(DONE, BROKEN, SKIPPED, status=PipelineStatus.COMPLETED))
-    assert failed is not None
-    assert "3 (failed), 4 (skipped)" in failed.message
-    assert failure_of(view(DONE, status=PipelineStatus.CANCELLED)) is not None
-
-
 def test_at_its_end_a_pipeline_says_what_to_type_next() -> None:
     """The next commands are the report and one merge of all local pull requests."""
     issues = [
@@ -170,22 +160,3 @@ def test_a_picture_of_a_thousand_issues_fits_the_terminal() -> None:
     assert "Title 600" in text
     assert "984 more" in text
     assert counts_of(view(*done, *rest)) == {IssueStatus.WAITING: 400, IssueStatus.COMPLETED: 600}
-
-
-def test_a_picture_keeps_its_columns_as_issues_get_on() -> None:
-    """The columns stay in place while the issues progress."""
-    many = [issue(str(number), IssueStatus.WAITING) for number in range(60)]
-    begun = view(*many).model_copy(update={"repository": f"https://github.com/o/{'r' * 90}"})
-    facts = {"planning_seconds": 123.4, "execution_seconds": 432.1, "commit_hash": "c0ffee" * 6}
-    done = [one.model_copy(update={**facts, "status": IssueStatus.COMPLETED}) for one in many]
-    heads = []
-    for each in (begun, begun.model_copy(update={"issues": (*done[:30], *many[30:])})):
-        out = Console(width=80, height=24, force_terminal=True, color_system=None, record=True, file=io.StringIO())
-        with out.capture() as printed:
-            out.print(picture(each, 24))
-        lines = printed.get().splitlines()
-        assert len(lines) < 24
-        assert max(map(len, lines)) <= 80
-        heads.append(lines[1])
-    assert heads[0].startswith("issue")
-    assert heads[0] == heads[1]

@@ -60,22 +60,6 @@ def test_an_error_has_its_exit_code(error: SeptetError, code: int, capsys: pytes
     assert told == {"ok": False, "error": {"type": kind, "message": "x", "remedy": error.remedy}}
 
 
-def test_a_success_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
-    """With --json, stdout is exactly one object that begins with `ok`."""
-    answer = CommandReply({"task": {"id": "wo-1", "title": "Ü"}}, lambda: print("for people"))  # noqa: T201 -- it shows something
-    assert _end(answer, as_json=True) == 0
-    assert capsys.readouterr().out == '{"ok": true, "task": {"id": "wo-1", "title": "Ü"}}\n'
-
-
-def test_people_read_a_text(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without --json, the text is on stdout, and an error with its remedy on stderr."""
-    assert _end(CommandReply({"a": 1}, lambda: print("for people")), as_json=False) == 0  # noqa: T201 -- it shows something
-    assert _end(NotFoundError("There is none.", remedy="Make one."), as_json=False) == ExitCode.NOT_FOUND
-    out, err = capsys.readouterr()
-    assert out == "for people\n"
-    assert err == "Error: There is none.\nMake one.\n"
-
-
 def test_an_error_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
     """Control characters in an error or its remedy do not reach the terminal."""
     _end(SeptetError("It \x1b]0;evil\x07 failed.", remedy="Do \x1b[2J this."), as_json=False)

@@ -23,15 +23,6 @@ def origin(tmp_path: Path) -> Origin:
     return make_origin(tmp_path / "origins")
 
 
-def test_a_repository_without_wishes_is_fine(settings: Settings, origin: Origin) -> None:
-    """A repository without commands and settings passes the check, and no file remains."""
-    origin.push({"README.md": "# app\n"})
-    ((status, message, _),) = repository_findings(str(origin.bare), settings)
-    assert status == "ok"
-    assert "Prompts: Septet's own. Checks: none." in message
-    assert not settings.state_dir.exists()
-
-
 def test_settings_that_are_not_at_the_base_are_named(settings: Settings, origin: Origin, tmp_path: Path) -> None:
     """Only the settings at the base count: an uncommitted or different file is a warning."""
     origin.push({"README.md": "# app\n"})
@@ -101,13 +92,6 @@ def test_what_would_stop_a_work_order_is_found(
     found = list(repository_findings(str(origin.bare), settings))
     assert found[-1][0] == "failed"
     assert named in found[-1][1]
-
-
-def test_a_repository_that_is_not_there_is_a_finding(settings: Settings, tmp_path: Path) -> None:
-    """A missing repository is a failed finding, not a traceback."""
-    ((status, message, _),) = repository_findings(str(tmp_path / "nowhere"), settings)
-    assert status == "failed"
-    assert "nowhere" in message
 
 
 def test_a_forge_whose_api_fails_is_told(settings: Settings, origin: Origin, tmp_path: Path) -> None:

@@ -34,11 +34,6 @@ def test_the_runs_of_a_work_order_are_told_in_order(state: StateDir) -> None:
     assert (first.cause, second.cause) == ("lost", None)
 
 
-def test_another_hosts_work_order_has_no_runs_here(state: StateDir) -> None:
-    """A work order of another host has no runs."""
-    assert runs_of(state, "wo-2") == ()
-
-
 def test_a_run_that_cannot_be_read_is_passed_over(state: StateDir) -> None:
     """A run with a damaged record is skipped, and the other runs are shown."""
     (state.runs / "wo-1/5-implement_plan-1/run.json").write_text("{")

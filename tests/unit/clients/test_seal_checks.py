@@ -9,12 +9,6 @@ from clients.executions.seals import SCHEDULE, SealUse
 OLD, NEW = frozenset({"old"}), frozenset({"new"})
 
 
-def test_a_key_that_nothing_open_needs_is_not_named() -> None:
-    """If all open work began with the sealing key, older keys are not named."""
-    check = keys_check([SealUse("wo-1", "WorkOrder", NEW), SealUse("septet-intake-a", SCHEDULE, NEW)], "new")
-    assert (check.status, check.message) == ("ok", "new seals. All open work began with new.")
-
-
 def test_what_keeps_an_older_key_in_use_is_named() -> None:
     """An older key in use is named with some of its workflows and schedules, without a warning."""
     budgets = [SealUse(f"septet-budget/{each}", "Account", OLD | NEW) for each in range(7)]
@@ -71,18 +65,6 @@ def test_schedules_that_began_unsealed_have_remedies_of_their_own() -> None:
     intake = unsealed_check([SealUse("septet-intake-a", SCHEDULE, frozenset(), began_unsealed=True)])
     assert "SEPTET_SEAL_REQUIRED" in intake.remedy
     assert "temporal schedule delete" not in intake.remedy
-
-
-def test_workflows_that_began_unsealed_are_counted_in_words() -> None:
-    """The text counts one or more workflows, and names work orders and pipelines first."""
-    order, pipeline, board = (
-        SealUse(name, kind, frozenset(), began_unsealed=True)
-        for name, kind in (("wo-1", "WorkOrder"), ("pl-1", "Pipeline"), ("septet-board", "Board"))
-    )
-    told = unsealed_check([board]).message
-    assert told == "Workers refuse unsealed input. 1 workflow began unsealed and stands still: septet-board."
-    told = unsealed_check([board, order, pipeline]).message
-    assert told.endswith(" 3 workflows began unsealed and stand still: pl-1, wo-1, septet-board.")
 
 
 def test_what_began_unsealed_is_counted() -> None:

@@ -3,7 +3,6 @@
 import pytest
 from rich.console import Console
 
-from clients.cli.render import board as board_tables
 from clients.cli.render import work_order
 from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.page.rendering import text_of
@@ -29,12 +28,6 @@ def test_a_stuck_work_order_is_shown_with_its_cause(capsys: pytest.CaptureFixtur
     heading, line = capsys.readouterr().out.strip().splitlines()
     assert heading.split() == ["wo-1", "stuck"]
     assert line == f"stuck         {CAUSE}"
-
-
-def test_the_board_says_stuck(capsys: pytest.CaptureFixture[str]) -> None:
-    """The board prints `stuck` as the status."""
-    board_tables.show_board(BOARD)
-    assert "wo-1  stuck" in capsys.readouterr().out
 
 
 def test_a_watch_says_stuck_once() -> None:

@@ -70,14 +70,6 @@ def test_what_an_agent_wrote_moves_no_cursor() -> None:
     assert "\x1b" not in "".join(WatchLines().new_lines(LOOK))
 
 
-def test_a_picture_gives_the_changes_the_room_that_is_left() -> None:
-    """In a low terminal the patch is left out before the steps."""
-    shown = painted(LOOK, height=20)
-    assert "build_plan" in shown
-    assert "1 file changed" in shown
-    assert "+new" not in shown
-
-
 def test_what_a_work_order_waits_for_is_said() -> None:
     """The reason for a wait stands in place of the tool call."""
     look = LOOK.model_copy(update={"waiting_for": "implement_plan: the disk is full"})
@@ -106,9 +98,3 @@ def test_the_time_of_a_work_order_does_not_run_backwards() -> None:
     late = {"timestamp": "2025-01-01T00:00:30.000Z", "ended_at": "2025-01-01T00:00:46.000Z"}
     done = {"status": Status.COMPLETED, "steps": (STEP.model_copy(update=late),)}
     assert elapsed_seconds(TASK.model_copy(update=done)) == 46.0
-
-
-def test_the_time_of_a_failed_work_order_ends_as_it_is_closed() -> None:
-    """A work order that failed before its first step has taken time too."""
-    failed = {"status": Status.FAILED, "updated_at": "2025-01-01T00:00:05.000Z"}
-    assert elapsed_seconds(TASK.model_copy(update=failed)) == 5.0

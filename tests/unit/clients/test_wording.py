@@ -1,9 +1,8 @@
 import json
 
 import pytest
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
-from septet.contracts.budget import BudgetName
 from septet.contracts.decisions import PlanDecision, RetryCall
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.wording import describe_mistakes
@@ -54,15 +53,6 @@ def test_a_name_of_another_face_is_understood(name: str, meant: str) -> None:
         WorkOrderInput.model_validate({**ORDER, name: "x"}, extra="forbid")
     told = describe_mistakes(caught.value, WorkOrderInput.model_fields)
     assert told == f"{name} is not a known field (did you mean {meant}?)"
-
-
-def test_the_name_of_a_budget_is_told_by_examples() -> None:
-    """The message lists the forms of a budget's name."""
-    with pytest.raises(ValidationError) as caught:
-        TypeAdapter(BudgetName).validate_python("nope/1")
-    assert describe_mistakes(caught.value) == (
-        "the input must be `day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order"
-    )
 
 
 def test_a_sentence_of_ours_stays_whole() -> None:

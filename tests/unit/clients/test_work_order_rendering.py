@@ -113,14 +113,6 @@ def test_an_agents_text_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None
     assert "specs/[bold]" in capsys.readouterr().out
 
 
-def test_the_step_that_runs_is_the_last_row() -> None:
-    """The running step is the last row."""
-    out = Console(width=120)
-    with out.capture() as shown:
-        out.print(work_order.task_view(TASK, running="create_commit"))
-    assert shown.get().splitlines()[-1].split() == ["…", "create_commit", "running"]
-
-
 def test_what_is_seen_of_the_step_under_way_is_in_its_row() -> None:
     """The running step's row shows its state, the tool call and the tokens so far."""
     call = LogEntry(
@@ -146,15 +138,6 @@ def painted(board: BoardReply, width: int) -> list[str]:
     with out.capture() as shown:
         out.print(board_tables.board_view(board))
     return shown.get().splitlines()
-
-
-def test_the_board_counts_its_stages(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each stage is shown with its count, also an empty stage."""
-    board_tables.show_board(board(TASK))
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "collected (0)"
-    assert lines[3].startswith("  wo-1  o/r #7  Totals  failed")
-    assert lines[-1] == "blocked (0)"
 
 
 def test_a_piped_board_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,14 +187,6 @@ def test_a_stage_says_how_many_are_not_shown() -> None:
     assert "  and 1,199 more" in lines
 
 
-def test_the_result_gives_way_in_a_narrow_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """In 80 columns the result is cut, and mark and step stay."""
-    console().print(work_order.steps_table(TASK.steps))
-    done, broken = capsys.readouterr().out.splitlines()[1:]
-    assert done.split()[:2] == ["✓", "build_plan"]
-    assert broken.split()[:2] == ["✗", "implement_plan"]
-
-
 def test_a_note_stands_below_its_row_where_there_is_no_room_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
     """In a narrow terminal a row's note stands below the row."""
     noted = STEPS[0].model_copy(update={"recovered_by": "a word of a later release"})
@@ -223,29 +198,6 @@ def test_a_note_stands_below_its_row_where_there_is_no_room_beside_it(capsys: py
     )  # fmt: skip
 
 
-def test_all_seven_steps_fit(capsys: pytest.CaptureFixture[str]) -> None:
-    """The longest step's name and note fit 80 columns."""
-    long = STEPS[0].model_copy(
-        update={"step": "create_pull_request", "parsed_by": "structured", "output": "x" * 99}
-    )
-    console().print(work_order.steps_table((long,)))
-    row = capsys.readouterr().out.splitlines()[1]
-    assert row.startswith("✓  create_pull_request  xxx")
-    assert row.rstrip().endswith("asked again")
-
-
-def test_a_long_title_does_not_hide_the_status(capsys: pytest.CaptureFixture[str]) -> None:
-    """A long title is cut, and the first line ends with the status."""
-    work_order.show_task(TASK.model_copy(update={"title": "Totals " * 40}))
-    assert capsys.readouterr().out.splitlines()[0].endswith("…  failed")
-
-
-def test_what_is_not_known_yet_leaves_no_gap(capsys: pytest.CaptureFixture[str]) -> None:
-    """A new work order is one line with id and status."""
-    work_order.show_task(Task(id="wo-2", status=Status.RUNNING))
-    assert capsys.readouterr().out == "wo-2  running\n"
-
-
 def test_what_holds_a_work_order_up_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
     """Control characters in a wait's reason or a rescue's reason do not reach the terminal."""
     rescue = Rescue(snapshot="wo-1/0003-rescue", reason="\x1b]0;evil\x07 check")
@@ -254,13 +206,6 @@ def test_what_holds_a_work_order_up_moves_no_cursor(capsys: pytest.CaptureFixtur
     assert "\x1b" not in printed
     assert "\x07" not in printed
     assert "slot" in printed
-
-
-def test_a_rescue_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Only the first line of a rescue's reason is shown."""
-    rescue = Rescue(snapshot="wo-1/0003-rescue", reason="The check ended with 1:\nFAIL: test_it")
-    work_order.show_task(TASK.model_copy(update={"rescues": (rescue,)}))
-    assert "rescue        wo-1/0003-rescue: The check ended with 1\n" in capsys.readouterr().out
 
 
 def test_refused_hosts_are_one_line_with_the_command_that_shows_all(capsys: pytest.CaptureFixture[str]) -> None:

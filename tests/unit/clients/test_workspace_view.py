@@ -83,19 +83,3 @@ def test_plan_and_changes_are_read_from_the_worktree(view: WorkspaceView, worktr
         ("specs/plan.md", 2, 0),
     ]
     assert KEY not in diff.patch
-
-
-def test_what_was_seen_stands_for_a_moment(view: WorkspaceView, worktree: Path) -> None:
-    """The changes are compared again only after a while, or on request."""
-    seen = view.diff()
-    (worktree / "app.py").write_text("print('bye')\n")
-    assert view.diff() is seen
-    assert view.diff(now=True) != seen
-
-
-def test_another_host_sees_neither(view: WorkspaceView) -> None:
-    """Without a workspace on this host, plan and changes are empty, without an error."""
-    assert view.plan("specs/plan.md") is None
-    assert view.plan(None) is None
-    assert view.diff(now=True) is None
-    assert view.new_entries() == ()
