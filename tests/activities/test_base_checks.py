@@ -71,15 +71,6 @@ async def test_an_agent_whose_check_fails_hears_that_it_failed_before(lab: StepL
     assert "on the base commit too, before any work" in refused.reasons[0]
 
 
-async def test_checks_that_pass_say_nothing(lab: StepLab) -> None:
-    """People and agents read no note of checks that pass."""
-    _push(lab, "true\n")
-    await lab.open()
-    result = await _result(lab)
-    assert (result.failed, result.lines, result.note()) == ((), (), "")
-    assert fails_on_base(lab.parts.host.state, "wo-1") == ()
-
-
 async def test_they_run_in_a_copy_that_guests_see_where_the_workspace_is(lab: StepLab) -> None:
     """The copy has the files of set-up and the workspace's path; the workspace stays, and the copy is removed."""
     script = 'pwd; cat installed.log; echo spoilt > src/app.py; touch "$PWD/made.txt"; mkdir -m 0 shut; exit 1\n'
@@ -122,14 +113,6 @@ async def test_a_repository_can_refuse_work_on_a_base_that_fails(lab: StepLab) -
     await lab.open()
     assert (await _result(lab)).failed == ()
     assert _journal(lab) == ["looked", "looked"]
-
-
-async def test_a_base_that_passes_is_not_refused_and_looked_at_once(lab: StepLab) -> None:
-    """The next work order uses the result of the first one's checks."""
-    _push(lab, f"echo looked >> {lab.root}/looked\n", _REFUSE)
-    await lab.open()
-    await lab.open(work_order_id="wo-2")
-    assert _journal(lab) == ["looked"]
 
 
 async def test_who_finds_a_look_under_way_does_not_begin_another(lab: StepLab) -> None:

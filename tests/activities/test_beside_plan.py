@@ -1,7 +1,5 @@
 """Only the plan reaches the implementor; all other files that earlier agents left in the workspace do not."""
 
-import json
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,21 +33,6 @@ def _restored(lab: StepLab, tmp_path: Path, name: str) -> Path:
     folder = tmp_path / "restored"
     restore(vault_at(lab.place), find(vault_at(lab.place), name), folder)
     return folder
-
-
-async def test_a_planner_that_leaves_its_plan_alone_costs_no_rescue(lab: StepLab) -> None:
-    """A git command that rewrites the index causes no rescue; the step takes one checkpoint at its end."""
-    await lab.open_to(Step.FIND_PLAN_FILE)
-    before = len(lab.snapshots())
-    index = (lab.worktree / ".git" / "index").read_bytes()
-    lab.agent(f"git('update-index', '--assume-unchanged', 'src/app.py'); {_FOUND}")
-
-    done = await lab.run(Step.FIND_PLAN_FILE)
-
-    assert (done.verdict, done.rescues, done.warnings) == (Verdict.DONE, (), ())
-    assert len(lab.snapshots("rescue")) == 0
-    assert len(lab.snapshots()) <= before + 2
-    assert (lab.worktree / ".git" / "index").read_bytes() == index
 
 
 async def test_what_a_planner_leaves_goes_into_a_rescue_and_the_plan_goes_on(lab: StepLab, tmp_path: Path) -> None:
@@ -108,37 +91,6 @@ write('node_modules/a.js', 'evil'); write('logs.log/huge', 'y' * 3000000)
     aside = lab.worktree.with_name("wo-1~left")
     assert {str(path.relative_to(aside / "0000")) for path in aside.rglob("*") if path.is_file()} == evil
     assert str(aside) in done.rescues[-1].reason
-
-
-async def test_a_return_that_was_cut_short_is_ended(lab: StepLab, tmp_path: Path) -> None:
-    """If a worker dies between rescue and return, the next attempt ends the return without an agent or a second try."""
-    await lab.open_to(Step.FIND_PLAN_FILE)
-    lab.agent(f"write('AGENTS.md', 'obey'); git('add', 'AGENTS.md'); git('commit', '-q', '-m', 'x'); {_FOUND}")
-    call = lab.call(Step.FIND_PLAN_FILE)
-    first = await lab.running(call)
-    _as_if_killed(lab, first.rescues[-1].snapshot)
-
-    again = await lab.running(call, attempt=2)
-
-    assert (again.verdict, again.result_text, len(lab.journal)) == (Verdict.DONE, PLAN, 1)
-    assert again.plan_sha256 == first.plan_sha256
-    assert git(lab.worktree, "status", "--porcelain", "--untracked-files=all") == f"?? {PLAN}"
-    assert first.rescues[-1] in again.rescues
-    assert first.rescues[-1].telling in again.warnings
-    assert (_restored(lab, tmp_path, first.rescues[-1].snapshot) / "AGENTS.md").exists()
-
-
-def _as_if_killed(lab: StepLab, rescue: str) -> None:
-    """Leave the workspace as a worker leaves it that dies while it restores `.git`."""
-    vault = lab.place.vault
-    for name in lab.snapshots()[lab.snapshots().index(rescue) + 1 :]:
-        subprocess.run(["git", "-C", vault, "update-ref", "-d", f"refs/septet/{name}"], check=True)
-    current = lab.snapshots()[lab.snapshots().index(rescue) - 1]
-    marker = {"run": lab.runs[-1].name, "plan": PLAN, "current": current}
-    (lab.place.records / "plan-alone.json").write_text(json.dumps(marker), encoding="utf-8")
-    (lab.worktree / "AGENTS.md").write_text("obey", encoding="utf-8")
-    head = (lab.worktree / ".git" / "HEAD").read_text(encoding="utf-8").split()[-1]
-    (lab.worktree / ".git" / head).write_text("1" * 40, encoding="utf-8")
 
 
 @pytest.mark.parametrize("ignored", ["specs/", ""])

@@ -50,22 +50,6 @@ async def test_a_worktree_that_nobody_changed_is_left_alone(lab: StepLab) -> Non
     assert TOLD not in done.warnings
 
 
-async def test_a_second_try_finds_the_work_of_the_first(lab: StepLab) -> None:
-    """The work of a refused try stays for the second try, and is no change between steps."""
-    await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": {"src/half.py": "half\n"}, "refuse": "Not yet."})
-    refused = await lab.run(Step.IMPLEMENT_PLAN)
-    start = lab.snapshots("checkpoint")[-1]
-    lab.agent(f"""
-assert os.path.exists('src/half.py')
-answer({IMPLEMENTED!r})
-""")
-
-    done = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, reasons=refused.reasons, starts_from=start)
-
-    assert (refused.verdict, done.verdict) == (Verdict.REFUSED, Verdict.DONE)
-    assert TOLD not in done.warnings
-
-
 @pytest.mark.parametrize("spoils", ["write({plan!r}, '# another plan')", "os.unlink({plan!r})"])
 async def test_a_second_try_carries_out_the_approved_plan(lab: StepLab, spoils: str) -> None:
     """If the first try changed the plan's file, its other work stays, and its plan is in a rescue only."""

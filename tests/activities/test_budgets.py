@@ -129,20 +129,6 @@ async def test_a_step_that_its_account_cannot_list_asks_again_by_itself(paid: St
     assert (await paid.run(Step.CLASSIFY_ISSUE, waits_for_budget=True)).verdict is Verdict.DONE
 
 
-async def test_a_budget_that_is_set_after_the_start_limits_the_steps_that_follow(
-    paid: StepLab, books: Books
-) -> None:
-    """A work order that started without a budget opens no account, and obeys an account that a person opens later."""
-    await paid.open_to(Step.CLASSIFY_ISSUE, {})
-    done = await paid.run(Step.CLASSIFY_ISSUE, waits_for_budget=True)
-    assert (done.verdict, books.books) == (Verdict.DONE, {})
-    books.books[ORDER] = AccountBook(AccountState(scope=ORDER, limit=parse_limit("1tok")))
-    await paid.run(Step.BUILD_PLAN, waits_for_budget=True)
-    over = await paid.run(Step.FIND_PLAN_FILE, waits_for_budget=True)
-    assert over.budget_wait is not None
-    assert (over.verdict, over.budget_wait.scope) == (Verdict.OVER_BUDGET, ORDER)
-
-
 async def test_what_could_not_be_told_is_told_by_the_next_look(paid: StepLab, books: Books) -> None:
     """If the accounts are away when a step ends, the step is done, and a later pass reports its use."""
     await paid.open_to(Step.CLASSIFY_ISSUE, {})

@@ -107,14 +107,6 @@ async def test_a_check_sees_no_process_of_others(lab: StepLab, neighbour: None) 
     assert (done.verdict is Verdict.DONE) is lab.parts.host.sandbox.confines
 
 
-async def test_a_check_leaves_a_record_below_its_run(lab: StepLab) -> None:
-    """The folder of the run that was checked holds how each check ended and what it printed."""
-    await _begun(lab, "grep sum src/app.py")
-    folder = lab.runs[-1].folder / "checks" / "1"
-    assert (folder / "stdout.jsonl").read_text(encoding="utf-8").strip() == "return sum(prices)"
-    assert '"cause": "exited"' in (folder / "exit.json").read_text(encoding="utf-8")
-
-
 async def test_new_files_of_a_check_are_in_no_commit(lab: StepLab) -> None:
     """Files that a check makes are removed, also after a failure; new files of the agent and format edits stay."""
     program = """

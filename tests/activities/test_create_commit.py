@@ -30,33 +30,6 @@ async def test_the_engine_commits_with_the_agents_message(lab: StepLab) -> None:
     assert git(lab.worktree, "diff", "--name-only", lab.place.base_sha, "HEAD").split() == [PLAN, "src/app.py"]
 
 
-async def test_the_agents_own_commit_stays(lab: StepLab) -> None:
-    """If the agent has committed all its work, the engine adds no commit."""
-    lab.agent(
-        "git('add', '-A'); git('commit', '-q', '-m', 'mine'); answer({'commit_message': 'bug: another message'})"
-    )
-    await lab.open_to(Step.CREATE_COMMIT)
-    done = await lab.run(Step.CREATE_COMMIT)
-    assert done.verdict is Verdict.DONE
-    assert done.commit_sha == git(lab.worktree, "rev-parse", "HEAD")
-    assert git(lab.worktree, "log", "-1", "--format=%s") == "mine"
-
-
-async def test_commits_are_signed_where_the_setting_says_so(tmp_path: Path, origin: Origin) -> None:
-    """With `sign_commits` the signing program of the worker's own git settings signs the commit."""
-    settings = settings_of(tmp_path, sign_commits=True)
-    signer = tmp_path / "signer"
-    signer.write_text(
-        "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho '-----BEGIN PGP SIGNATURE-----'\n"
-    )
-    signer.chmod(0o755)
-    (Path(settings.git_env["HOME"]) / ".gitconfig").write_text(f"[gpg]\n\tprogram = {signer}\n")
-    async with step_lab(tmp_path, origin, settings) as lab:
-        done = await _committed(lab)
-        assert done.verdict is Verdict.DONE
-        assert "BEGIN PGP SIGNATURE" in git(lab.worktree, "cat-file", "commit", done.commit_sha or "")
-
-
 def _make_ssh_key(key: Path) -> Path:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     return key
@@ -103,23 +76,6 @@ async def test_nothing_to_commit_is_refused(lab: StepLab) -> None:
     assert "nothing to commit" in refused.reasons[0]
 
 
-async def test_hooks_never_run(lab: StepLab, tmp_path: Path) -> None:
-    """The engine's commit runs no hook of the worktree's repository, so no hook can stop the commit."""
-    await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": MESSAGE}})
-    for name in ("pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"):
-        hook = lab.write(f".git/hooks/{name}", f"#!/bin/sh\ntouch {tmp_path}/hook-ran\nexit 1\n")
-        hook.chmod(0o755)
-    done = await lab.run(Step.CREATE_COMMIT)
-    assert done.verdict is Verdict.DONE
-    assert not (tmp_path / "hook-ran").exists()
-
-
-async def test_the_repositorys_checks_run_before_the_commit(lab: StepLab) -> None:
-    """The checks of `.septet/septet.toml` run in the worktree, on the work that the engine will commit."""
-    done = await _committed(lab, """["grep sum src/app.py", ["test", "-f", ".septet/septet.toml"]]""")
-    assert done.verdict is Verdict.DONE
-
-
 async def test_a_failing_checks_output_is_the_reason(lab: StepLab) -> None:
     """A check that fails stops the commit, and the reason holds its output."""
     refused = await _committed(lab, """["true", "grep --count return src/app.py missing.py"]""")
@@ -141,13 +97,6 @@ async def test_a_check_that_does_not_end_is_a_failing_one(lab: StepLab, settings
     refused = await _committed(lab, settings)
     assert refused.verdict is Verdict.UNPROVEN
     assert reason in refused.reasons[0]
-
-
-async def test_checks_run_in_the_agents_environment(lab: StepLab) -> None:
-    """A check has an agent's environment, without the worker's keys."""
-    refused = await _committed(lab, """["sh -c 'env; false'"]""")
-    assert "HOME=" in refused.reasons[0]
-    assert "a-key-that-no-agent-sees" not in refused.reasons[0]
 
 
 async def test_checks_are_those_of_the_base_commit(lab: StepLab) -> None:

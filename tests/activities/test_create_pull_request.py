@@ -169,17 +169,6 @@ async def test_without_a_commit_there_is_none(lab: StepLab) -> None:
     assert _pull_requests(lab) == []
 
 
-async def test_what_others_pushed_is_not_replaced(lab: StepLab) -> None:
-    """A branch with another person's commit stays as it is, and the step fails with a remedy."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    others = lab.origin.push({"others.txt": "mine\n"}, branch=BRANCH)
-    lab.scenario(create_pull_request={"answer": WORDS})
-    failed = await lab.failing(lab.call(Step.CREATE_PULL_REQUEST), "has commits")
-    assert failed.non_retryable
-    assert failed.details[0].remedy
-    assert lab.origin.sha(BRANCH) == others
-
-
 @pytest.fixture
 def slow_forge() -> Iterator[GitHubFake]:
     """Return a forge whose branches the test sets, whatever was pushed."""
@@ -302,12 +291,3 @@ async def test_a_plan_that_is_not_on_the_branch_is_not_linked(lab: StepLab) -> N
     (pull_request,) = _pull_requests(lab)
     assert f"Fixed by the plan, see `{PLAN}`, `{PLAN}`." in pull_request
     assert f"The plan `{PLAN}` is not on this branch." in pull_request
-
-
-async def test_a_plan_that_is_on_the_branch_stays_linked(lab: StepLab) -> None:
-    """The link stays, and the text has no note."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": {**WORDS, "body": f"See [the plan]({PLAN})."}})
-    assert (await lab.run(Step.CREATE_PULL_REQUEST)).verdict is Verdict.DONE
-    (pull_request,) = _pull_requests(lab)
-    assert f"See [the plan]({PLAN})." in pull_request
-    assert "is not on this branch" not in pull_request

@@ -138,30 +138,6 @@ async def test_a_read_only_disk_is_named(tmp_path: Path, origin: Origin) -> None
         assert_done(lab, await lab.run(Step.IMPLEMENT_PLAN))
 
 
-async def test_a_full_disk_fails_the_step_in_the_end(tmp_path: Path, origin: Origin) -> None:
-    """After `disk_wait_seconds` the error is final, and another workflow run passes."""
-    async with on_small_disk(tmp_path, origin, wait_seconds=0) as (lab, disk):
-        lab.write("src/half.py", "half")
-        disk.fill()
-        error = await refused(lab)
-        assert (error.type, error.non_retryable) == ("DiskFull", True)
-        disk.free()
-        assert (lab.worktree / "src/half.py").read_text() == "half"
-        lab.run_id = "run-2"
-        assert_done(lab, await lab.run(Step.IMPLEMENT_PLAN))
-
-
-async def test_a_full_disk_is_waited_for_however_often_it_is_tried(tmp_path: Path, origin: Origin) -> None:
-    """Only time bounds the wait for a full disk: earlier attempts may have waited for something else."""
-    async with on_small_disk(tmp_path, origin) as (lab, disk):
-        disk.fill()
-        error = await refused(lab, attempt=200)
-        assert (error.type, error.non_retryable) == ("DiskFull", False)
-        assert "SEPTET_DISK_WAIT_SECONDS" in error.details[0].remedy
-        disk.free()
-        assert_done(lab, await lab.run(Step.IMPLEMENT_PLAN))
-
-
 async def test_no_workspace_is_opened_on_a_full_disk(tmp_path: Path, origin: Origin) -> None:
     """On a full disk the opening fails and is tried again; it passes once the disk has room."""
     with small_disk(tmp_path / "state") as disk:

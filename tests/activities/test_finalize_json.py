@@ -60,16 +60,6 @@ async def test_a_cancelled_finalizer_loses_nothing_of_what_its_step_has_used(lab
     assert ended.duration_seconds > unread.duration_seconds > 0
 
 
-async def test_checks_after_a_finalizer_leave_their_records_where_those_of_a_run_lie(lab: StepLab) -> None:
-    """Records of checks after a finalizer lie in the finalizer's run."""
-    lab.origin.push({".septet/septet.toml": 'checks = ["true"]\n'})
-    await lab.open_to(Step.CREATE_COMMIT, {"malformed": "prose"})
-    call = lab.call(Step.CREATE_COMMIT)
-    done = await lab.finalize(call, await lab.running(call))
-    assert done.verdict is Verdict.DONE
-    assert [path.name for path in lab.runs[-1].checks.iterdir()] == ["1"]
-
-
 async def test_the_finalizer_has_no_tools_and_reads_what_was_wrong(lab: StepLab) -> None:
     """The question resumes the same session without tools, and names the reasons and the schema."""
     lab.scenario(implement_plan=_SPOILED)

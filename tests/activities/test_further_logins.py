@@ -13,7 +13,6 @@ from fakes.account_books import ORDER, Books
 from fakes.logins import HOUR, log_in, login
 from fakes.repositories import Origin
 from fakes.step_lab import StepLab, settings_of, step_lab
-from pydantic import ValidationError
 from temporalio.exceptions import ApplicationError
 
 from activities.turns.logins import login_digest, own_login
@@ -22,7 +21,6 @@ from septet.agents.clis.own_files import NamedLogin, locate, read_login
 from septet.agents.clis.registry import adapter_for
 from septet.agents.runs.homes import Homes
 from septet.agents.runs.logins import Logins
-from septet.contracts.budget import QuotaPause
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.errors import InvalidInputError
@@ -334,13 +332,6 @@ async def test_a_finalizer_is_asked_of_the_agent_whose_session_it_is(tmp_path: P
         assert (finished.verdict, finished.agent) == (Verdict.DONE, "codex")
 
 
-async def test_the_pause_of_another_login_stops_nobody(lab: StepLab, books: Books) -> None:
-    """A pause of another login does not stop the first login."""
-    books.pauses["another"] = QuotaPause(agent="scripted", until=time.time() + LONG)
-    limits(lab)
-    assert (await lab.run(Step.CLASSIFY_ISSUE)).login == ""
-
-
 async def test_a_second_agent_is_chosen_by_work_order_repository_and_worker(
     tmp_path: Path, origin: Origin
 ) -> None:
@@ -379,13 +370,6 @@ async def test_a_further_login_that_cannot_be_used_stops_the_worker(
     with pytest.raises(InvalidInputError, match=message):
         async with parts_of(settings_with(tmp_path, tmp_path / "second.env")):
             pass
-
-
-@pytest.mark.parametrize("text", ["second", "a=/x,a=/y", "a b=/x", "=/x"])
-def test_logins_that_are_not_written_as_such_are_refused(text: str) -> None:
-    """A malformed list of logins is refused, and the message names the variable."""
-    with pytest.raises(ValidationError, match="SEPTET_CLAUDE_LOGINS is not valid"):
-        Settings(environ={"SEPTET_CLAUDE_LOGINS": text})
 
 
 def test_a_folder_is_a_login_without_the_keys_of_the_first_one(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from fakes.repositories import Origin, git
-from fakes.step_lab import BRANCH, PLAN, StepLab, settings_of, step_lab
+from fakes.repositories import git
+from fakes.step_lab import BRANCH, PLAN, StepLab
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import SETTINGS_PATH, Step, Verdict
@@ -95,28 +94,11 @@ async def test_the_first_part_is_a_setting(lab: StepLab) -> None:
     assert done.result_text == "bots/bug-wo-1-totals"
 
 
-async def test_a_worker_may_leave_whole_names_to_agents(tmp_path: Path, origin: Origin) -> None:
-    """The worker's setting of the prefix counts if the repository has none."""
-    async with step_lab(tmp_path, origin, settings_of(tmp_path, branch_prefix="")) as lab:
-        done = await _named(lab, "bugfix/totals")
-    assert done.result_text == "bugfix/totals"
-
-
 async def test_where_a_branch_septet_stands_there_is_no_folder(lab: StepLab) -> None:
     """If a branch `septet` exists, the name has a hyphen instead of the slash."""
     lab.origin.push({"other.txt": "somebody else's\n"}, branch="septet")
     done = await _named(lab, BRANCH)
     assert (done.verdict, done.result_text) == (Verdict.DONE, "septet-bug-wo-1-totals")
-
-
-async def test_anothers_branch_for_the_issue_is_passed_over(lab: StepLab) -> None:
-    """If another work order has the issue's branch, the name ends with the work order's id."""
-    lab.origin.push({"other.txt": "another work order's\n"}, branch="septet/bug-7-totals")
-    await lab.open_to(Step.GENERATE_BRANCH, {"answer": {"branch_name": "bug-issue-7-wo-1-totals"}})
-    call = lab.call(Step.GENERATE_BRANCH)
-    numbered = call.workspace.model_copy(update={"issue_number": "7"})
-    done = await lab.running(call.model_copy(update={"workspace": numbered}))
-    assert (done.verdict, done.result_text, done.warnings) == (Verdict.DONE, "septet/bug-7-totals-wo-1", ())
 
 
 async def _with_earlier(lab: StepLab, *, own: bool = True) -> LocalForge:
@@ -162,14 +144,6 @@ async def test_what_a_person_pushed_there_is_not_replaced(lab: StepLab) -> None:
     await _with_earlier(lab, own=False)
     with pytest.raises(ApplicationError, match="which the work order did not push"):
         await lab.run(Step.GENERATE_BRANCH)
-
-
-async def test_branches_of_others_are_passed_over(lab: StepLab) -> None:
-    """A branch of another work order or of a person is not taken for the work order's own."""
-    for name in ("feat-issue-7-wo-10-other", "try-wo-1"):
-        lab.origin.push({"other.txt": "other\n"}, branch=name)
-    done = await _named(lab, BRANCH)
-    assert (done.verdict, done.result_text, done.warnings) == (Verdict.DONE, BRANCH, ())
 
 
 @pytest.mark.parametrize("builds_on_it", [False, True])

@@ -90,21 +90,6 @@ async def test_a_cancel_does_not_wait_for_a_checkpoint_remote_that_hangs(host_of
     assert ended.verdict is Verdict.CANCELLED
 
 
-async def test_a_cancelled_opening_does_not_wait_for_a_checkpoint_remote_that_hangs(
-    host_of: HostOf, tmp_path: Path
-) -> None:
-    """A cancel of the opening ends the waiting push of the first checkpoint."""
-    lab = await host_of("a")
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    environment = ActivityEnvironment()
-    with hanging(tmp_path / "checkpoints") as pushing:
-        opening = asyncio.ensure_future(lab.open(within=environment))
-        await wait_until(pushing.exists)
-        environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(opening, 30)
-
-
 async def test_a_step_is_taken_again_on_the_other_host(host_of: HostOf) -> None:
     """The other host opens the workspace at the checkpoint, and its agent does the work."""
     first, second = await host_of("a"), await host_of("b")

@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Final
 
 from fakes.repositories import git, make_origin
-from fakes.step_lab import BRANCH, FIXED, IMPLEMENTED, PLAN, StepLab
+from fakes.step_lab import FIXED, IMPLEMENTED, PLAN, StepLab
 
 from septet.contracts.names import Step, Verdict
 
@@ -11,17 +11,6 @@ ALLOW: Final = {
     "GIT_CONFIG_KEY_0": "protocol.file.allow",
     "GIT_CONFIG_VALUE_0": "always",
 }
-
-
-async def test_changes_beyond_the_plan_are_the_work(lab: StepLab) -> None:
-    """A change besides the plan proves the work, and the summary is the result's text."""
-    await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED})
-    done = await lab.run(Step.IMPLEMENT_PLAN)
-    assert (done.verdict, done.result_text) == (Verdict.DONE, "Totals are right.")
-    assert {change.path: change.operation for change in done.files_changed} == {
-        PLAN: "create",
-        "src/app.py": "modify",
-    }
 
 
 async def test_a_plan_alone_is_no_work(lab: StepLab) -> None:
@@ -77,19 +66,3 @@ async def test_edits_inside_a_submodule_are_told(lab: StepLab, tmp_path: Path) -
     told = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, reasons=asked.reasons)
     assert told.verdict is Verdict.DONE
     assert "not part of the work, for it lies inside submodules: lib/lib.py, lib/new.py" in told.warnings
-
-
-async def test_a_branch_without_the_base_commit_is_refused(lab: StepLab) -> None:
-    """A branch whose history lacks the base commit is not proven."""
-    lab.agent(f"""
-git('checkout', '-q', '--orphan', 'fresh')
-write('src/app.py', {FIXED!r})
-git('add', '-A')
-git('commit', '-q', '-m', 'a new history')
-git('branch', '-q', '-M', {BRANCH!r})
-answer({IMPLEMENTED!r})
-""")
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    refused = await lab.run(Step.IMPLEMENT_PLAN)
-    assert refused.verdict is Verdict.UNPROVEN
-    assert lab.place.base_sha in refused.reasons[0]

@@ -265,15 +265,6 @@ async def test_a_lane_is_found_by_its_first_and_its_last_snapshot(floor: Floor) 
     await floor.enter("pl-b", EXECUTOR)
 
 
-async def test_a_lane_that_is_passed_on_looks_no_more_at_the_runs_of_before(floor: Floor) -> None:
-    """The runs before the pass stay on disk, and the next work order reads none of them."""
-    runs = floor.parts.host.runs
-    async with _sleeping(floor):
-        (run,) = runs.lately(EXECUTOR.id)
-        await floor.enter("pl-b", EXECUTOR)
-        assert (runs.of(EXECUTOR.id), runs.lately(EXECUTOR.id)) == ([run], [])
-
-
 async def test_only_the_plan_goes_from_the_planner_to_the_executor(floor: Floor) -> None:
     """The executor's lane has the plan of the planner's checkpoint, and no other file of the planner."""
     planning = Path((await floor.enter("pl-a", PLANNER)).path)

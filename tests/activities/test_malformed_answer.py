@@ -24,11 +24,3 @@ async def test_a_malformed_answer_keeps_its_worktree(lab: StepLab) -> None:
     assert done.result_text is not None
     assert done.session_id == unread.session_id
     assert picture(lab.worktree) == work
-
-
-async def test_an_answer_that_is_none_is_told_in_the_clis_words(lab: StepLab) -> None:
-    """If the answer has no text, the reason says that the answer is empty."""
-    await lab.open_to(Step.CLASSIFY_ISSUE)
-    lab.agent("result('  ')")
-    unread = await lab.run(Step.CLASSIFY_ISSUE)
-    assert (unread.verdict, unread.reasons) == (Verdict.UNPARSED, ("The agent gave an empty answer.",))

@@ -66,16 +66,6 @@ async def test_a_full_host_passes_a_work_order_on(lab: StepLab) -> None:
         assert (await attempt(4, "septet")).host == (await attempt(1, host.task_queue)).host == host.id
 
 
-async def test_a_host_with_a_place_takes_what_comes(lab: StepLab) -> None:
-    """An activity of an opening uses no place of an agent."""
-    host = replace(lab.parts.host, max_agents=1)
-    opening = OpenWorkspace(work_order_id="wo-1", repository=str(lab.origin.bare), title=TITLE, agent="scripted")
-    with ExitStack() as holding:
-        on_queue("septet", 1).run(lambda: holding.enter_context(host.attempts.holding()))
-        opened = await on_queue("septet", 1).run(WorkspaceActivities(host).open_workspace, opening)
-    assert opened.host == host.id
-
-
 def on_queue(queue: str, attempt: int) -> ActivityEnvironment:
     """Return the environment of an attempt of an activity on this queue."""
     environment = ActivityEnvironment()
@@ -149,23 +139,3 @@ async def test_a_repositorys_command_counts_as_of_the_base_commit(lab: StepLab) 
     prompt = (lab.runs[0].folder / "prompt.md").read_text(encoding="utf-8")
     assert f"Say /chore, for {TITLE}." in prompt
     assert "Do as you like." not in prompt
-
-
-async def test_a_command_that_cannot_be_filled_is_refused_before_any_agent_starts(lab: StepLab) -> None:
-    """A placeholder without a value fails the opening, and the message names file, line and placeholder."""
-    lab.origin.push({".septet/commands/create_commit.md": "Commit.\n\nIt is $9.\n"})
-    with pytest.raises(ApplicationError) as failed:
-        await lab.open()
-    assert failed.value.type == "Command"
-    assert all(words in failed.value.message for words in ("create_commit.md", "3", "$9"))
-
-
-async def test_a_repositorys_settings_are_checked_first(lab: StepLab) -> None:
-    """An invalid setting of the repository fails the opening, and the remedy names the base branch."""
-    lab.origin.push({".septet/septet.toml": "[agents]\nbudget = 5\n"})
-    with pytest.raises(ApplicationError) as failed:
-        await lab.open()
-    assert failed.value.type == "RepositorySettings"
-    assert "Commit the correction to main, then start a new work order: this one began at " in str(
-        failed.value.details
-    )

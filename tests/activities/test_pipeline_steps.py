@@ -1,17 +1,15 @@
 """In a pipeline the planner's solution is checked and kept, and the executor's answer is checked against it."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.repositories import git
 from fakes.solutions import execution_answer, solution, solution_answer, task
-from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab
+from fakes.step_lab import FIXED, PLAN, StepLab
 
-from septet.contracts.names import IssueClass, Step, Verdict
+from septet.contracts.names import Step, Verdict
 from septet.contracts.solution import ExecutionRecord, SolutionAnswer
-from septet.contracts.steps import Progress, StepResult
+from septet.contracts.steps import StepResult
 from septet.pipelines.store import PipelineStore
 
 IN_PIPELINE = {"pipeline": "wo"}
@@ -64,17 +62,6 @@ async def test_findings_go_back_to_the_planner_once(lab: StepLab) -> None:
     assert "'../elsewhere.py' has `..` in it" in (lab.runs[-1].folder / "prompt.md").read_text()
 
 
-async def test_the_scripted_planner_knows_both_ways(lab: StepLab) -> None:
-    """The scripted planner can answer with a wrong solution, and then with a right solution."""
-    await lab.open_to(Step.BUILD_PLAN, [{"put_over": {"predicted_files": ["../elsewhere.py"]}}, {}])
-    first = await lab.run(Step.BUILD_PLAN, **IN_PIPELINE)
-    assert first.verdict is Verdict.UNPROVEN
-    again = await lab.run(Step.BUILD_PLAN, attempt=2, reasons=first.reasons, **IN_PIPELINE)
-    assert again.verdict is Verdict.DONE
-    assert again.outline is not None
-    assert "src/app.py" in again.outline.files
-
-
 async def test_a_plain_path_is_no_solution(lab: StepLab) -> None:
     """In a pipeline a path alone is unread, and the finalizer requests the whole solution."""
     await lab.open_to(Step.BUILD_PLAN)
@@ -87,14 +74,6 @@ async def test_a_plain_path_is_no_solution(lab: StepLab) -> None:
     done = await lab.finalize(call_again, unread)
     assert "predicted_files" in (lab.runs[-1].folder / "prompt.md").read_text()
     assert done.verdict is not Verdict.UNPARSED
-
-
-async def test_outside_of_a_pipeline_nothing_is_another(lab: StepLab) -> None:
-    """Outside of a pipeline the prompt names no pipeline, and the plan's path is the answer."""
-    await lab.open_to(Step.BUILD_PLAN, {})
-    done = await lab.run(Step.BUILD_PLAN)
-    assert (done.verdict, done.outline) == (Verdict.DONE, None)
-    assert "pipeline" not in (lab.runs[0].folder / "prompt.md").read_text()
 
 
 async def test_the_executor_is_given_the_solution(lab: StepLab) -> None:
@@ -169,34 +148,3 @@ answer({{'status': 'completed', 'summary': 'Moved.', 'tasks': {tasks!r}, 'files_
     record = shelf(lab).execution("1")
     assert record is not None
     assert record.files_modified == ("src/gone.py", "src/new.py", "src/old.py")
-
-
-@pytest.mark.parametrize(("scenario", "verdict"), [("refuse", Verdict.REFUSED), ("false_claim", Verdict.UNPROVEN)])
-async def test_the_scripted_executor_can_fail(lab: StepLab, scenario: str, verdict: Verdict) -> None:
-    """The scripted executor can refuse, and can make a false claim that its second try corrects."""
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    lab.write(PLAN, "# Bug: Totals\n\n1. In `src/app.py`, replace `0` with `sum(prices)`.\n")
-    shelf(lab).keep_solution("1", solution(task(), id="SOL-1", plan_path=PLAN))
-    lab.built_in_scenario(scenario)
-    first = await lab.run(Step.IMPLEMENT_PLAN, **IN_PIPELINE)
-    assert first.verdict is verdict
-    if verdict is Verdict.UNPROVEN:
-        again = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, reasons=first.reasons, **IN_PIPELINE)
-        assert again.verdict is Verdict.DONE
-
-
-async def test_the_scripted_agent_takes_an_issue_through_both_steps(lab: StepLab) -> None:
-    """The scripted agent changes exactly the files that its solution predicts."""
-    await lab.open(title="Note it", description="Write `one line` into `notes/a.txt`.")
-    lab.progress = Progress(issue_class=IssueClass.CHORE)
-    lab.scenario()
-    plan = await lab.run(Step.BUILD_PLAN, **IN_PIPELINE)
-    assert plan.outline is not None, plan.reasons
-    git(lab.worktree, "checkout", "-q", "-b", BRANCH)
-    lab.progress = lab.progress.model_copy(update={"plan_path": plan.result_text, "branch_name": BRANCH})
-    done = await lab.run(Step.IMPLEMENT_PLAN, **IN_PIPELINE)
-    assert done.verdict is Verdict.DONE, done.reasons
-    assert done.warnings == ()
-    changed = {change.path for change in done.files_changed} - {plan.result_text}
-    assert changed == set(plan.outline.files)
-    assert Path(lab.worktree, "notes/a.txt").read_text() == "one line\n"

@@ -62,12 +62,6 @@ async def test_a_workspace_that_was_removed_is_set_up_again_when_it_is_opened_ag
     assert (lab.worktree / "ran.log").read_text(encoding="utf-8") == "ran\n"
 
 
-async def test_a_repository_without_set_up_has_no_trace_of_it(lab: StepLab) -> None:
-    """Without set-up the opening leaves one snapshot and no record."""
-    opened = await lab.open()
-    assert ([opened.checkpoint], _records(lab)) == (lab.snapshots(), [])
-
-
 async def test_what_set_up_makes_is_not_committed_and_what_an_agent_puts_beside_it_is(lab: StepLab) -> None:
     """Files of set-up stay out of the commit, also if git does not ignore them; the agent's files are in it."""
     _ask_for(lab, _INSTALL)

@@ -29,15 +29,6 @@ async def small(lab: StepLab) -> AsyncIterator[StepLab]:
         yield replace(lab, parts=parts)
 
 
-async def test_of_an_answer_that_is_too_long_the_end_is_read(small: StepLab) -> None:
-    """The end of a too long answer is read, and a warning names the limit."""
-    await small.open_to(Step.CLASSIFY_ISSUE)
-    small.agent(_SAYS.format(text="'x ' * 2000 + BUG"))
-    done = await small.run(Step.CLASSIFY_ISSUE)
-    assert (done.verdict, done.result_text) == (Verdict.DONE, "/bug")
-    assert any("answer limit of 2 KiB reached" in warning for warning in done.warnings)
-
-
 async def test_an_answer_that_ends_before_the_limit_is_asked_for_again(small: StepLab) -> None:
     """If the JSON lies before the part that is read, the answer is unread, and the reason names the setting."""
     await small.open_to(Step.CLASSIFY_ISSUE)
