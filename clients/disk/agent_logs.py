@@ -7,6 +7,7 @@ from itertools import count
 from typing import Final
 
 from clients.disk.runs import started_runs
+from septet.agents.clis.registry import ADAPTERS
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.outcomes.transcript import Transcript, TranscriptEntry
 from septet.agents.runs.folders import Run
@@ -87,8 +88,6 @@ class _View:
     _transcript: Transcript | None = field(init=False)
 
     def __post_init__(self) -> None:
-        from septet.agents.clis.registry import ADAPTERS  # not loaded before the first run
-
         adapter = ADAPTERS.get(self.run.record.agent) if self.run.record is not None else None
         self._transcript = adapter.transcript() if adapter is not None else None
 

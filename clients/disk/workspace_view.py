@@ -4,11 +4,14 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.runs import place_of, started_runs
 from clients.tool_calls import EDITS
+from septet.agents.clis.registry import ADAPTERS
+from septet.agents.turns.follow import StreamReading
+from septet.base_checks import result_of
 from septet.contracts.views import ChangedFile, DiffView, LogEntry, PlanView
 from septet.errors import SeptetError
 from septet.git.evidence.difference import difference
@@ -17,9 +20,6 @@ from septet.git.worktree.inside import read_inside
 from septet.git.worktree.view import view_git
 from septet.state import StateDir
 from septet.system.preview import scrub
-
-if TYPE_CHECKING:
-    from septet.agents.turns.follow import StreamReading
 
 _DIFF_SECONDS: Final = 2.0
 _DIFF_SHARE: Final = 5
@@ -34,7 +34,7 @@ class WorkspaceView:
     git_env: Mapping[str, str]
     order_id: str
     _logs: AgentLogs = field(init=False)
-    _reading: "StreamReading | None" = None
+    _reading: StreamReading | None = None
     _doing: LogEntry | None = None
     _diff: DiffView | None = None
     _diff_due: float = 0.0
@@ -60,9 +60,6 @@ class WorkspaceView:
         if run is None or run.record is None or run.record.step != step:
             return 0
         if self._reading is None or self._reading.run.folder != run.folder:
-            from septet.agents.clis.registry import ADAPTERS  # the first look comes before the first run
-            from septet.agents.turns.follow import StreamReading
-
             adapter = ADAPTERS.get(run.record.agent)
             self._reading = StreamReading(run, adapter.dialect(), epoch=0) if adapter is not None else None
         if self._reading is None:
@@ -125,8 +122,6 @@ def base_of(state: StateDir, order_id: str) -> str | None:
 
 def fails_on_base(state: StateDir, order_id: str) -> tuple[str, ...]:
     """Return the lines on checks that already fail on the base commit, if this host recorded them."""
-    from septet.base_checks import result_of
-
     with suppress(SeptetError, OSError):
         record = find_record(state, place_of(state, order_id))
         result = result_of(state, record.place(state, {})) if record is not None else None

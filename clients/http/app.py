@@ -62,12 +62,9 @@ class _Endpoint:
 
 def _prepare_sessions(context: OperationsContext) -> "Callable[[], StreamableHTTPSessionManager]":
     """Return a factory of sessions; only this function imports the MCP server, because the import takes long."""
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from clients.mcp.server import http_sessions
 
-    from clients.mcp.server import mcp_server
-
-    server = mcp_server(context, beside=False)
-    return partial(StreamableHTTPSessionManager, server, json_response=True, stateless=True)
+    return http_sessions(context)
 
 
 _PLACES: Final[dict[str, Any]] = {

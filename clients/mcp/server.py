@@ -1,12 +1,14 @@
 """The MCP server: it lists and calls tools, and answers with the same objects as the CLI and the HTTP API."""
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any, Final
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INVALID_PARAMS,
@@ -32,6 +34,12 @@ whole new state, or {"ok": false, "error": {type, message, remedy}}: do what the
 command, use the tool that does the same (`show`: task_detail, `create`: create_task, `budget raise`: raise_budget,
 `rescue list`: rescues, `pipeline show`: get_pipeline; most others have the command's name). If there is none, ask
 a person. A step takes minutes: look again after a while, not at once."""
+
+
+def http_sessions(context: OperationsContext) -> Callable[[], StreamableHTTPSessionManager]:
+    """Return a factory of sessions without state, which answer in JSON."""
+    server = mcp_server(context, beside=False)
+    return partial(StreamableHTTPSessionManager, server, json_response=True, stateless=True)
 
 
 def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:

@@ -122,11 +122,17 @@ def await_lock(path: Path, descriptor: int, patience: Patience = _USUAL, kind: i
         pause, now = min(2 * pause, _LONGEST_LOOK_SECONDS), time.monotonic()
         if now < look_at:
             continue
+        from septet.system.lock_holder import holder_of, read_lock_holders, stopped_holder  # psutil takes long
+
         look_at = now + _HOLDER_SECONDS
-        if not _holder_is_stopped(path):
+        if stopped_holder(path, read_lock_holders()) is None:
             ran_at = now
         if now - ran_at > patience.stopped_seconds or now - began_at > patience.seconds:
-            raise _held_error(path)
+            raise LockHeldError(
+                f"{path} is locked by {holder_of(path) or 'an unknown process'}.",
+                remedy="If that process was stopped, let it continue (`kill -CONT`) or end it.",
+                retry_after_seconds=30.0,
+            )
 
 
 def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
@@ -158,20 +164,3 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-
-
-def _holder_is_stopped(path: Path) -> bool:
-    from septet.system.lock_holder import read_lock_holders, stopped_holder  # psutil takes long to import
-
-    return stopped_holder(path, read_lock_holders()) is not None
-
-
-def _held_error(path: Path) -> LockHeldError:
-    """Return the error that names the holder of a lock."""
-    from septet.system.lock_holder import holder_of  # as above
-
-    return LockHeldError(
-        f"{path} is locked by {holder_of(path) or 'an unknown process'}.",
-        remedy="If that process was stopped, let it continue (`kill -CONT`) or end it.",
-        retry_after_seconds=30.0,
-    )

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import jwt
+
 from septet.errors import ForgeError
 from septet.forges.answers import Foreign
 from septet.forges.http.api import HttpApi
@@ -90,8 +92,6 @@ def _ask(app: GitHubApp, api_url: str, project: str) -> str:
 
 def _jwt(app: GitHubApp) -> str:
     """Return the JWT that authenticates the App: signed by the App's key, valid for some minutes."""
-    import jwt
-
     now = int(time.time())
     # The clocks may differ by a minute.
     claims = {"iat": now - 60, "exp": now + _JWT_SECONDS, "iss": app.id}
