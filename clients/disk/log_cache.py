@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from septet.state import StateDir
-
 if TYPE_CHECKING:
     from clients.disk.agent_logs import AgentLogs  # the import takes long
     from septet.contracts.views import LogEntry
@@ -23,16 +21,15 @@ class LogCache:
     _logs: "OrderedDict[str, AgentLogs]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def entries(self, state: StateDir, order_id: str) -> "tuple[AgentLogs, list[LogEntry]]":
-        """Return a work order's logs, and all their entries so far.
+    def entries(self, unread: "AgentLogs") -> "tuple[AgentLogs, list[LogEntry]]":
+        """Return a work order's logs, which may have been read in part before, and all their entries so far.
 
         Raises:
             InvalidInputError: No work order can have that id.
         """
-        from clients.disk.agent_logs import AgentLogs
-
+        order_id = unread.order_id
         with self._lock:  # a second caller at the same time reads for itself
-            logs = self._logs.pop(order_id, None) or AgentLogs(state, order_id)
+            logs = self._logs.pop(order_id, unread)
         entries = logs.entries()
         with self._lock:
             if len(entries) <= _MOST_ENTRIES:

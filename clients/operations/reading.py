@@ -8,6 +8,7 @@ from typing import Final
 
 from temporalio.client import WorkflowExecutionDescription
 
+from clients.disk.agent_logs import AgentLogs
 from clients.disk.log_cache import LogCache
 from clients.disk.runs import network_of, refused_in_setup, refused_to, runs_of
 from clients.disk.workspace_view import WorkspaceView, base_of, fails_on_base
@@ -143,7 +144,7 @@ class OrderReading:
         Raises:
             NotFoundError: The work order does not exist, or its steps ran on another host.
         """
-        logs, entries = await asyncio.to_thread(self.log_cache.entries, self.state, order_id)
+        logs, entries = await asyncio.to_thread(self.log_cache.entries, AgentLogs(self.state, order_id))
         if not entries and (await self.orders.get(order_id)).steps:
             logs.must_exist()
         first = offset + next((number for number, entry in enumerate(entries, 1) if entry.id == after), 0)

@@ -12,6 +12,7 @@ from temporalio.client import ActivityFailureError, Client
 from temporalio.common import RetryPolicy
 from temporalio.service import RPCError
 
+from clients.starting.checks import read_settings
 from septet.contracts.names import SETTINGS_PATH
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import TaskError
@@ -135,10 +136,8 @@ def _default_agent(path: Path, order: WorkOrderInput, git_env: Mapping[str, str]
         return None  # the worker reports the cause when it opens the workspace
     if not files:
         return None
-    from septet.repository_file import load_repository_settings
-
     try:
-        return load_repository_settings(files.get).agent
+        return read_settings(files).agent
     except RepositorySettingsError as error:
         remedy = f"{error.remedy} Commit the correction to {base.branch}, then start it again."
         raise InvalidInputError(error.message, remedy=remedy) from error

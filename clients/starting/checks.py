@@ -1,7 +1,7 @@
 """Check a new work order for mistakes before anything starts, at last with the server's other work orders."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,10 +19,22 @@ from workflows.wire.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, ST
 
 if TYPE_CHECKING:
     from septet.contracts.pipeline import PipelineInput
+    from septet.repository_settings import RepositorySettings
 
 LONGEST_TITLE: Final = 200
 _PATH_SHOWN: Final = 200
 _GIVE: Final = "Give the path of a git repository, or an address such as https://github.com/o/r."
+
+
+def read_settings(files: Mapping[str, bytes]) -> "RepositorySettings":
+    """Return a repository's settings from the content of its files.
+
+    Raises:
+        RepositorySettingsError: A setting is wrong; the message names the line.
+    """
+    from septet.repository_file import load_repository_settings  # a start without such a file does not need it
+
+    return load_repository_settings(files.get)
 
 
 def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple[str, str] | None:
@@ -37,12 +49,10 @@ def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple
         return None
     if written == read:
         return None
-    from septet.repository_file import load_repository_settings
-
     lack = "is not committed to" if read is None else "differs from that of"
     unused = f"{SETTINGS_PATH} in {folder} {lack} {branch}, so it is not used yet."
     try:
-        load_repository_settings({SETTINGS_PATH: written}.get)
+        read_settings({SETTINGS_PATH: written})
     except RepositorySettingsError as error:
         remedy = f"{error.remedy} Commit it to {branch} once it is right."
         return f"{unused} It is wrong, too: {error.message}", remedy

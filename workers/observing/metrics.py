@@ -11,7 +11,8 @@ from temporalio.runtime import PrometheusConfig
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.telemetry.metrics import METRICS, QUEUE_WAIT, Metric, MetricKind
-from septet.telemetry.recorder import RECORDER, record_end, record_finalizer, record_step, record_summary
+from septet.telemetry.recorder import RECORDER
+from septet.telemetry.step_values import record_end, record_finalizer, record_step, record_summary
 
 
 def prometheus_config(address: str) -> PrometheusConfig:

@@ -36,7 +36,7 @@ from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.settings import Settings
 from septet.system.masking import mask
 from septet.system.own_process import before_end
-from septet.telemetry.recorder import earlier_of, starts_since, usage_since
+from septet.telemetry.step_values import earlier_of, starts_since, usage_since
 
 _WORK_ORDER: Final = "WorkOrder"
 _EXPORT_SPAN: Final = "__septet_export_span"

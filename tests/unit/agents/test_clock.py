@@ -43,7 +43,7 @@ WALL_CLOCKS = {
     "clients/operations/under_way.py": "how long a work order has taken, for people",
     "clients/temporal/work_orders.py": "when a work order was created, until its workflow says it by the server's clock",
     "clients/disk/rescues.py": "how old a snapshot is, for people",
-    "activities/notifications/send_notification.py": "when an event was signed, as its receiver expects it",
+    "activities/outgoing/send_notification.py": "when an event was signed, as its receiver expects it",
     "clients/cli/render/tables.py": "how old something is, for people",
     "clients/cli/serve/up.py": "which work orders are recent, and when a line was printed, for people",
     "clients/page/standing.py": "how old something is, for people",

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from fakes.run_records import RECORD
 
+from clients.disk.agent_logs import AgentLogs
 from clients.disk.log_cache import LogCache
 from septet.agents.runs.folders import Run, Runs
 from septet.state import StateDir
@@ -29,7 +30,7 @@ def run(state: StateDir) -> Run:
 
 
 def told(books: LogCache, state: StateDir) -> list[str]:
-    return [entry.text for entry in books.entries(state, "wo-1")[1]]
+    return [entry.text for entry in books.entries(AgentLogs(state, "wo-1"))[1]]
 
 
 def test_each_byte_is_read_once(state: StateDir, run: Run) -> None:
@@ -38,7 +39,9 @@ def test_each_byte_is_read_once(state: StateDir, run: Run) -> None:
     assert told(books, state) == ["one"]
     run.stdout.write_bytes(said("???") + said("two"))
     assert told(books, state) == ["one", "two"]
-    assert [entry.id for entry in books.entries(state, "wo-1")[1]] == [f"{run.folder.name}/{n}" for n in (1, 2)]
+    assert [entry.id for entry in books.entries(AgentLogs(state, "wo-1"))[1]] == [
+        f"{run.folder.name}/{n}" for n in (1, 2)
+    ]
     assert told(LogCache(), state) == ["???", "two"]
 
 

@@ -22,6 +22,7 @@ UNUSED_BY_RUN = (
     "septet.contracts.pipeline",
     "septet.contracts.steps",
     "septet.forges.local",
+    "septet.repository_file",
     "septet.repository_settings",
     "septet.trackers",
     "structlog",

@@ -10,7 +10,8 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.rework import Rework
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.telemetry.metrics import Metric
-from septet.telemetry.recorder import Recorder, record_end, record_finalizer, record_step, record_summary
+from septet.telemetry.recorder import Recorder
+from septet.telemetry.step_values import record_end, record_finalizer, record_step, record_summary
 
 CALL = StepCall(
     step=Step.BUILD_PLAN,
