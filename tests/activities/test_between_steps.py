@@ -3,7 +3,6 @@
 import hashlib
 
 import pytest
-from fakes.repositories import git
 from fakes.step_lab import FIXED, IMPLEMENTED, PLAN, StepLab
 from structlog.testing import capture_logs
 from temporalio.exceptions import ApplicationError
@@ -35,19 +34,6 @@ answer({IMPLEMENTED!r})
     assert TOLD in done.warnings
     assert [rescue.reason for rescue in done.rescues] == [TOLD]
     assert [rescue.snapshot for rescue in done.rescues] == lab.snapshots("rescue")
-
-
-async def test_a_worktree_that_nobody_changed_is_left_alone(lab: StepLab) -> None:
-    """A git command of a person that rewrites the index causes no rescue."""
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    (lab.worktree / ".git" / "index").unlink()
-    git(lab.worktree, "reset", "-q")
-    lab.scenario(implement_plan={"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED})
-
-    done = await lab.run(Step.IMPLEMENT_PLAN)
-
-    assert (done.verdict, done.rescues) == (Verdict.DONE, ())
-    assert TOLD not in done.warnings
 
 
 @pytest.mark.parametrize("spoils", ["write({plan!r}, '# another plan')", "os.unlink({plan!r})"])

@@ -183,25 +183,6 @@ async def test_a_turn_that_is_tried_again_is_left_to_its_new_attempt(paid: StepL
     assert (await LeftTurns(paid.parts.host, books).look(), books.view().running) == (0, 1)
 
 
-async def test_an_agent_that_stops_at_its_budget_goes_on_in_its_session(paid: StepLab, books: Books) -> None:
-    """The agent ends after the message that passes the limit; work and session stay, and no use is counted twice."""
-    await paid.open_to(Step.IMPLEMENT_PLAN, {})
-    call = paid.call(Step.IMPLEMENT_PLAN, budget="0.02usd", waits_for_budget=True)
-    over = await paid.running(call)
-    assert over.verdict is Verdict.OVER_BUDGET
-    assert over.session_id is not None
-    assert over.checkpoint == paid.snapshots()[-1]
-    assert books.view().total.usd == pytest.approx(over.usage.cost_usd)
-    books.books[ORDER] = AccountBook(books.books[ORDER].state)
-    books.books[ORDER].set_limit(LimitCall(limit="none"), raises=False)
-    on = paid.call(Step.IMPLEMENT_PLAN, session_id=over.session_id, starts_from=over.checkpoint, attempt=2)
-    done = await paid.running(on.model_copy(update={"budget": "0.02usd", "waits_for_budget": True}))
-    assert (done.verdict, done.session_id) == (Verdict.DONE, over.session_id)
-    both = (over.usage.cost_usd or 0.0) + (done.usage.cost_usd or 0.0)
-    assert books.view().total.usd == pytest.approx(both)
-    assert [note.model for _, note in paid.parts.host.cost_notes.take()] == ["scripted-1"] * 2
-
-
 async def test_an_agent_is_stopped_once_its_minutes_are_used_up_and_goes_on_in_its_session(
     paid: StepLab, books: Books
 ) -> None:
@@ -244,25 +225,6 @@ async def test_a_lanes_summary_is_paid_from_all_budgets_and_waits_for_none(
     assert counted == (set() if spent else set(books.books))
     assert ("is used up" in summary.warning, len(paid.runs)) == (bool(spent), starts + (not spent))
     assert all(books.view(scope).running == 0 for scope in books.books)
-
-
-async def test_a_usage_limit_on_one_host_starts_no_agent_on_another(
-    paid: StepLab, books: Books, tmp_path: Path, origin: Origin
-) -> None:
-    """After the first usage limit no host starts an agent with that login; each step waits for the same moment."""
-    await paid.open_to(Step.CLASSIFY_ISSUE, {"api_error": 429})
-    first = await paid.failing(paid.call(Step.CLASSIFY_ISSUE), "429")
-    assert first.next_retry_delay is not None
-    other_root = tmp_path / "other"
-    async with step_lab(other_root, origin, with_key(other_root), accounts=books) as other:
-        await other.open_to(Step.CLASSIFY_ISSUE)
-        second = await other.failing(other.call(Step.CLASSIFY_ISSUE), "usage limit of scripted's login")
-        assert not second.non_retryable
-        assert second.next_retry_delay is not None
-        assert other.runs == []
-        with pytest.raises(ApplicationError, match="usage limit of scripted's login"):
-            await paid.run(Step.CLASSIFY_ISSUE)
-        assert len(paid.runs) == 1
 
 
 async def test_a_login_is_paused_for_as_long_as_the_server_says_so(paid: StepLab, books: Books) -> None:
@@ -535,16 +497,3 @@ async def test_what_an_agent_used_before_a_reset_is_counted_where_a_cancel_follo
     await paid.end_work(Step.IMPLEMENT_PLAN)
     assert (books.view().total.tokens, books.view().running) == (_TOKENS, 0)
     assert _tokens_noted(paid) == _TOKENS
-
-
-async def test_a_finished_step_that_a_person_resets_is_counted_twice(paid: StepLab, books: Books) -> None:
-    """Both agents were paid, so both turns are counted."""
-    await paid.open_to(Step.CLASSIFY_ISSUE, {})
-    call = paid.call(Step.CLASSIFY_ISSUE, budget="5usd", waits_for_budget=True)
-    first = await paid.running(call)
-    paid.begun.clear()
-    again = await paid.running(call)
-    both = (first.usage.cost_usd or 0.0) + (again.usage.cost_usd or 0.0)
-    assert (len(paid.runs), books.view().total.turns) == (2, 2)
-    assert books.view().total.usd == pytest.approx(both)
-    assert sum(note.use.usd for _, note in paid.parts.host.cost_notes.take()) == pytest.approx(both)

@@ -265,21 +265,6 @@ async def test_work_that_does_not_fit_on_the_new_base_is_not_pushed(lab: StepLab
     assert "src/app.py still hold its markers" in unresolved.reasons[0]
 
 
-async def test_a_file_that_the_new_base_has_no_longer_is_a_persons_word(lab: StepLab) -> None:
-    """If the new base removed a file that the work changes, the step fails for a person, without an agent."""
-    await lab.open_to(Step.CREATE_PULL_REQUEST)
-    checkout = lab.origin.checkout
-    git(checkout, "fetch", "-q", "origin")
-    git(checkout, "checkout", "-q", "--detach", lab.origin.sha("main"))
-    git(checkout, "rm", "-q", "src/app.py")
-    git(checkout, "commit", "-q", "--amend", "-m", "written anew")
-    git(checkout, "push", "-q", "--force", "origin", "HEAD:main")
-    lab.scenario(create_pull_request={"answer": WORDS})
-    raised = await lab.failing(lab.call(Step.CREATE_PULL_REQUEST), r"does not fit on .*src/app\.py")
-    assert raised.type == "LostBase"
-    assert lab.origin.sha(BRANCH) == ""
-
-
 async def test_a_plan_that_is_not_on_the_branch_is_not_linked(lab: StepLab) -> None:
     """If the repository ignores the plan, each link to the plan becomes its name, and the text says why."""
     lab.origin.push({".gitignore": "specs/\n"})

@@ -3,13 +3,6 @@ from fakes.step_lab import PLAN, StepLab
 from septet.contracts.names import Step, Verdict
 
 
-async def test_the_planners_file_is_found(lab: StepLab) -> None:
-    """The result is the path of the plan that exists."""
-    await lab.open_to(Step.FIND_PLAN_FILE, {})
-    done = await lab.run(Step.FIND_PLAN_FILE)
-    assert (done.verdict, done.result_text) == (Verdict.DONE, PLAN)
-
-
 async def test_no_plan_is_an_answer(lab: StepLab) -> None:
     """The answer `0` is done, and means that no plan exists."""
     await lab.open_to(Step.FIND_PLAN_FILE, {"answer": "0"})

@@ -15,7 +15,6 @@ from fakes.repositories import Origin
 from fakes.step_lab import StepLab, settings_of, step_lab
 from temporalio.exceptions import ApplicationError
 
-from activities.turns.logins import login_digest, own_login
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.own_files import NamedLogin, locate, read_login
 from septet.agents.clis.registry import adapter_for
@@ -417,47 +416,6 @@ async def test_the_limit_of_one_provider_holds_no_other_one_up(tmp_path: Path, o
     assert started(tmp_path / "second") == []
     done = await run(tmp_path / "third", "openai/gpt", OPENAI_API_KEY=SECOND, OPENAI_WHO="third")
     assert (done.verdict, done.agent, len(books.pauses)) == (Verdict.DONE, "opencode", 1)
-
-
-async def test_a_login_is_that_of_the_provider_whose_model_is_asked(tmp_path: Path) -> None:
-    """Hosts with the same key of a provider share a pause; other providers' keys do not matter."""
-    opencode = adapter_for("opencode")
-    given = json.dumps({"model": "mine/small", "provider": {"mine": {"options": {"apiKey": "third"}}}})
-    keys = {
-        "here": {"ANTHROPIC_API_KEY": FIRST, "OPENAI_API_KEY": SECOND},
-        "there": {"ANTHROPIC_API_KEY": FIRST, "GROQ_API_KEY": SECOND},
-        "own": {"ANTHROPIC_API_KEY": FIRST, "OPENCODE_CONFIG_CONTENT": given},
-    }
-    digests: dict[tuple[str, str | None], str] = {}
-    for name, env in keys.items():
-        (tmp_path / name).mkdir()
-        settings = settings_of(tmp_path / name)
-        settings = settings.model_copy(update={"environ": {**settings.environ, **env}})
-        async with parts_of(settings, accounts=Books()) as parts:
-            own = own_login(parts.host)
-            for model in (None, "anthropic/claude", "openai/gpt", "groq/qwen", "mine/small", "elsewhere/big"):
-                digests[name, model] = login_digest(parts.host, opencode, own, model)
-    claude, gpt, groq = "anthropic/claude", "openai/gpt", "groq/qwen"
-    assert digests["here", claude] == digests["there", claude] == digests["own", claude]
-    assert len({digests["here", claude], digests["here", gpt], digests["here", groq], digests["here", None]}) == 4
-    assert digests["here", gpt] != digests["there", gpt], "one of them has no key of it, but a login of its own"
-    assert digests["own", None] == digests["own", "mine/small"] != digests["own", claude]
-    assert digests["here", "elsewhere/big"] != digests["there", "elsewhere/big"]
-
-
-async def test_a_login_in_the_file_goes_before_the_key_of_its_provider(tmp_path: Path) -> None:
-    """Opencode uses the login in its file before the provider's key, so the pause is not that of the key."""
-    settings = settings_of(tmp_path)
-    (folder := tmp_path / "home/.local/share/opencode").mkdir(parents=True)
-    env = {**settings.environ, "HOME": str(tmp_path / "home"), "ANTHROPIC_API_KEY": FIRST}
-    async with parts_of(settings.model_copy(update={"environ": env}), accounts=Books()) as parts:
-
-        def digest() -> str:
-            return login_digest(parts.host, adapter_for("opencode"), own_login(parts.host), "anthropic/claude")
-
-        with_key = digest()
-        (folder / "auth.json").write_text('{"anthropic": {"type": "oauth"}}', encoding="utf-8")
-        assert digest() != with_key
 
 
 def test_a_home_holds_the_login_of_its_run_alone(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from fakes.kept import is_kept_elsewhere
 from fakes.repositories import Origin, git
 from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, settings_of
 from fakes.waiting import wait_until
@@ -18,7 +17,6 @@ from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.host.remote_checkpoints import checkpoint_ref
 from septet.agents.guest.description import GuestFiles
 from septet.agents.runs.lease import Lease
 from septet.agents.runs.records import RunKey
@@ -26,7 +24,6 @@ from septet.agents.sandbox.connections import end_agent
 from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import MoveWorkspace
 from septet.errors import SupersededError
-from septet.git.vault.vault import find, vault_at
 from workers.registry import parts_of
 
 HostOf = Callable[..., Any]
@@ -88,29 +85,6 @@ async def test_a_cancel_does_not_wait_for_a_checkpoint_remote_that_hangs(host_of
         environment.cancel(ActivityCancellationDetails(cancel_requested=True))
         ended = await asyncio.wait_for(running, 30)
     assert ended.verdict is Verdict.CANCELLED
-
-
-async def test_a_step_is_taken_again_on_the_other_host(host_of: HostOf) -> None:
-    """The other host opens the workspace at the checkpoint, and its agent does the work."""
-    first, second = await host_of("a"), await host_of("b")
-    await first.open_to(Step.IMPLEMENT_PLAN)
-    await first.run(Step.CLASSIFY_ISSUE)
-    checkpoint = first.snapshots()[-1]
-    first.write("src/half.py", "half done")
-    shutil.rmtree(first.parts.host.state.root)
-
-    await moved(first, second, checkpoint)
-
-    assert git(second.worktree, "branch", "--show-current") == BRANCH
-    assert not (second.worktree / "src" / "half.py").exists()
-    assert second.workspace is not None
-    assert second.workspace.task_queue == second.parts.host.task_queue
-    second.scenario(implement_plan={"edits": {"src/app.py": FIXED}})
-    result = await second.running(second.call(Step.IMPLEMENT_PLAN, starts_from=checkpoint))
-    assert (result.verdict, result.warnings) == (Verdict.DONE, ())
-    assert (second.worktree / "src" / "app.py").read_text() == FIXED
-    snapshot = find(vault_at(second.place), result.checkpoint or "")
-    assert is_kept_elsewhere(second.place, checkpoint_ref(second.parts.host, second.place), snapshot)
 
 
 async def test_a_workspace_is_set_up_on_the_other_host_as_well(host_of: HostOf) -> None:
@@ -228,19 +202,6 @@ async def test_the_host_that_opened_the_workspace_last_holds_the_work_order(
     assert origin.sha(BRANCH) == second.progress.commit_sha
     with pytest.raises(ApplicationError, match="has moved to host"):
         await first.run(Step.CREATE_PULL_REQUEST)
-
-
-async def test_the_host_itself_keeps_what_it_has(host_of: HostOf) -> None:
-    """A move to the same host changes neither workspace nor files."""
-    first = await host_of("a")
-    await first.open_to(Step.IMPLEMENT_PLAN)
-    await first.run(Step.CLASSIFY_ISSUE)
-    checkpoint = first.snapshots()[-1]
-    first.write("src/half.py", "half done")
-    before = first.workspace
-    await moved(first, first, checkpoint)
-    assert first.workspace == before
-    assert (first.worktree / "src" / "half.py").read_text() == "half done"
 
 
 @pytest.mark.law

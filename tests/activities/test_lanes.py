@@ -28,7 +28,7 @@ from septet.contracts.steps import EndCall, Progress, StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, OpenWorkspace, Workspace
 from septet.errors import NotFoundError
 from septet.git.commits.push import is_own_push, note_push, pushed_branches
-from septet.git.vault.vault import find, first_and_last, list_snapshots, vault_at
+from septet.git.vault.vault import list_snapshots, vault_at
 from workers.registry import Parts, parts_of
 
 PLANNER = Lane(id="pl-planner", pipeline="pl", opened_by="pl-run")
@@ -218,16 +218,6 @@ async def test_git_carries_nothing_of_one_issues_agent_to_the_next_one(floor: Fl
     assert marks() == set()
 
 
-async def test_what_nobody_had_kept_is_rescued_as_the_lane_is_passed_on(floor: Floor) -> None:
-    """Files newer than the last snapshot are in a rescue."""
-    here = Path((await floor.enter("pl-a", EXECUTOR)).path)
-    (here / "src/app.py").write_text("half done\n", encoding="utf-8")
-    await floor.enter("pl-b", EXECUTOR)
-    (rescue,) = floor.snapshots(EXECUTOR.id, "rescue")
-    patch = git(floor.parts.host.place(EXECUTOR.id).vault, "show", f"refs/septet/{rescue}:tree/src/app.py")
-    assert patch == "half done"
-
-
 async def test_a_rescue_is_told_of_the_work_order_alone_that_it_was_taken_of(floor: Floor) -> None:
     """Steps report rescues of their own work order, and no rescue from before its entry."""
     here = Path((await floor.enter("pl-a", PLANNER)).path)
@@ -242,27 +232,6 @@ async def test_a_rescue_is_told_of_the_work_order_alone_that_it_was_taken_of(flo
     assert floor.parts.host.snapshots.rescue(place, "its own", "classify_issue") is not None
     (own,) = (await floor.step(Step.CLASSIFY_ISSUE, entered)).rescues
     assert own.reason == "its own"
-
-
-async def test_a_lane_is_found_by_its_first_and_its_last_snapshot(floor: Floor) -> None:
-    """The lane opens although a snapshot between the first and the last is unreadable."""
-    await floor.enter("pl-a", EXECUTOR)
-    here = floor.parts.host.place(EXECUTOR.id)
-    for number in range(3):
-        (here.worktree / "notes.txt").write_text(f"{number}\n", encoding="utf-8")
-        floor.keep(EXECUTOR.id)
-    first, _, third, last = floor.snapshots(EXECUTOR.id)
-    (here.vault / "refs/septet" / third).write_text("no commit\n", encoding="utf-8")
-    ends = first_and_last(vault_at(here), EXECUTOR.id)
-    assert ends is not None
-    assert [each.name for each in ends] == [first, last]
-    (here.vault / "refs/septet" / third).unlink()
-    git(here.vault, "pack-refs", "--all")
-    ends = first_and_last(vault_at(here), EXECUTOR.id)
-    assert ends is not None
-    assert [each.name for each in ends] == [first, last]
-    assert find(vault_at(here), last) == ends[1]
-    await floor.enter("pl-b", EXECUTOR)
 
 
 async def test_only_the_plan_goes_from_the_planner_to_the_executor(floor: Floor) -> None:
@@ -412,19 +381,6 @@ async def test_a_lane_that_its_host_had_just_opened_is_the_other_hosts(origin: O
         (Path(entered.path) / "more.py").write_text("more\n", encoding="utf-8")
         two.keep(EXECUTOR.id)
         expect_hold(two.parts.host, two.parts.host.place(EXECUTOR.id))
-
-
-async def test_a_lanes_session_goes_on_on_another_host(origin: Origin, tmp_path: Path) -> None:
-    """With a key each step keeps the session's files, so the agent continues the session on another host."""
-    key = {"checkpoint_key": SecretStr("a passphrase that both hosts have")}
-    async with _host(origin, tmp_path, "one", **key) as one, _host(origin, tmp_path, "two", **key) as two:
-        entered = await one.enter("pl-a", PLANNER)
-        classified = await one.step(Step.CLASSIFY_ISSUE, entered)
-        moved = await two.run("pl-b", two.named("move_workspace"), MoveWorkspace(workspace=entered, checkpoint=""))
-        there = await two.enter("pl-b", PLANNER.at(moved))
-        again = await two.step(Step.CLASSIFY_ISSUE, there, session_id=classified.session_id)
-        assert (again.verdict, again.session_id) == (Verdict.DONE, classified.session_id)
-        assert again.agent_starts == 1
 
 
 async def test_a_plan_that_was_never_kept_elsewhere_is_named_with_the_remedy(

@@ -29,14 +29,6 @@ async def test_a_workspace_is_a_clone_of_its_own(lab: StepLab) -> None:
     assert [opened.checkpoint] == lab.snapshots("base")
 
 
-async def test_opening_again_changes_nothing(lab: StepLab) -> None:
-    """The attempt after a lost result finds the workspace, and takes no second snapshot."""
-    opened = await lab.open()
-    lab.origin.push({"later.txt": "x"})
-    assert await lab.open() == opened
-    assert lab.snapshots() == [opened.checkpoint]
-
-
 async def test_commits_are_made_as_git_says_when_the_work_begins(lab: StepLab) -> None:
     """A git author that a person sets while the worker runs is the author of the next work order's commits."""
     home = lab.root / "home"

@@ -121,14 +121,6 @@ async def test_a_claim_that_is_not_so_is_not_proven(lab: StepLab, changes: dict[
     assert shelf(lab).execution("1") is None
 
 
-async def test_an_executor_that_failed_is_believed(lab: StepLab) -> None:
-    """The status `failed` is a refusal with the agent's words, and the work is in a rescue."""
-    refused = await executed(lab, {"src/half.py": "half\n"}, status="failed", summary="The tests do not pass.")
-    assert refused.verdict is Verdict.REFUSED
-    assert "The tests do not pass." in refused.reasons[0]
-    assert [rescue.snapshot for rescue in refused.rescues] == lab.snapshots("rescue")
-
-
 async def test_a_renamed_and_a_deleted_file_are_changes(lab: StepLab) -> None:
     """The old and the new name of a renamed file, and a deleted file, count as changed."""
     lab.origin.push({"src/old.py": "a = 1\n" * 20, "src/gone.py": "b = 2\n"})

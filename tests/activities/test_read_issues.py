@@ -44,13 +44,6 @@ async def test_issues_are_read_by_their_numbers(lab: StepLab, forge: LocalForge)
     )
 
 
-async def test_issues_are_read_by_their_label(lab: StepLab, forge: LocalForge) -> None:
-    """All open issues with the label come, oldest first."""
-    del forge
-    assert [issue.id for issue in (await read(lab, label="go")).issues] == ["1", "2", "3"]
-    assert [issue.id for issue in (await read(lab, label="more")).issues] == ["3"]
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -80,20 +80,6 @@ answer({IMPLEMENTED!r})
     (lab.worktree / "hole.bin").unlink()
 
 
-async def test_an_ignored_file_may_be_as_large_as_it_is(lab: StepLab) -> None:
-    """An ignored file may be of any size."""
-    lab.origin.push({".gitignore": "*.bin\n"})
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    lab.agent(f"""
-open("src/app.py", "w").write({FIXED!r})
-open("hole.bin", "wb").truncate(3 << 30)
-answer({IMPLEMENTED!r})
-""")
-    done = await lab.run(Step.IMPLEMENT_PLAN)
-    assert done.verdict is Verdict.DONE
-    (lab.worktree / "hole.bin").unlink()
-
-
 async def test_what_nobody_can_read_is_told(lab: StepLab) -> None:
     """A warning names a pipe and an unreadable folder, which no snapshot and no commit hold."""
     await lab.open_to(Step.IMPLEMENT_PLAN)

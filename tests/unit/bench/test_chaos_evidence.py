@@ -52,12 +52,6 @@ def open_pull_request(origin: Origin) -> None:
     LocalForge(Path(origin.bare), env=dict(os.environ)).open_pull_request(new)
 
 
-def test_a_work_order_without_a_branch_is_not_delivered(origin: Origin) -> None:
-    """A work order without a branch on the origin is not completed."""
-    found = delivered(Path(origin.bare), "wo-001", os.environ)
-    assert (found.completed, found.commits, found.pushes, found.pull_requests) == (False, 0, 0, 0)
-
-
 def test_commits_pushes_and_pull_requests_are_counted(origin: Origin, tmp_path: Path) -> None:
     """Each commit beyond the base, each push and the branch's pull request count."""
     push(origin, tmp_path, "one", "two")

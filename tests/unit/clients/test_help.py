@@ -3,7 +3,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from clients.cli.commands import GROUPS, CommandRow, load
+from clients.cli.commands import GROUPS, CommandRow
 from clients.cli.commands import SEPTET as TABLE
 
 SEPTET = Path(sys.executable).parent / "septet"
@@ -50,10 +50,3 @@ def commands_of(row: CommandRow) -> Iterator[CommandRow]:
     yield row
     for below in row.commands.values():
         yield from commands_of(below)
-
-
-def test_each_place_of_the_table_has_its_function_and_its_options() -> None:
-    """Each function and each set of options in the table exists."""
-    places = [place for row in commands_of(TABLE) for place in (row.place, row.options) if place]
-    assert len(places) > 100
-    assert [place for place in places if not callable(load(place))] == []

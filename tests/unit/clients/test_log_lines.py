@@ -15,13 +15,7 @@ from septet.state import StateDir
         ("Bash", {"command": "make test"}, ["$ make test"]),
         ("shell", {"command": ["make", "test"]}, ["$ make test"]),
         ("Edit", {"file_path": "a.py", "old_string": "x", "new_string": "y"}, ["Edit a.py", "  - x", "  + y"]),
-        (
-            "Edit",
-            {"path": "a.py", "old_string": "x\nz\n", "new_string": "y\nz\n"},
-            ["Edit a.py", "  - x", "  + y"],
-        ),
         ("Write", {"file_path": "a.py", "content": "1\n2\n"}, ["Write a.py (2 lines)"]),
-        ("Read", {"file_path": "a.py", "offset": 3}, ["Read a.py"]),
         ("Grep", {"pattern": "x", "glob": "*.py"}, ["Grep pattern=x, glob=*.py"]),
         ("Edit", "shop.py", ["Edit shop.py"]),
     ],

@@ -1,4 +1,4 @@
-from clients.patches import PatchLine, files_of
+from clients.patches import files_of
 
 PATCH = """\
 diff --git a/shop/a b.py b/shop/a b.py
@@ -29,18 +29,6 @@ Binary files /dev/null and b/picture.bin differ
 def test_a_patch_is_read_by_file() -> None:
     """A deleted file has its old name, and a renamed file its new name."""
     assert [file.path for file in files_of(PATCH)] == ["shop/a b.py", "gone.txt", "new.py", "picture.bin"]
-
-
-def test_each_line_says_what_it_is() -> None:
-    """Added, removed and unchanged lines keep their signs, and git's own lines are left out."""
-    assert files_of(PATCH)[0].lines == (
-        PatchLine("place", "@@ -1,2 +1,2 @@ def f():"),
-        PatchLine("same", " same"),
-        PatchLine("removed", "-old"),
-        PatchLine("added", "+new"),
-        PatchLine("added", "+--- no heading"),
-    )
-    assert files_of(PATCH)[3].lines == (PatchLine("note", "Binary files /dev/null and b/picture.bin differ"),)
 
 
 def test_a_patch_may_be_cut_anywhere() -> None:

@@ -69,16 +69,6 @@ def test_an_error_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
     assert err.endswith(" this.\n")
 
 
-def test_a_work_that_was_done_can_still_fail(capsys: pytest.CaptureFixture[str]) -> None:
-    """A failed work order is printed whole, with `ok` false and exit code 1."""
-    failed = CommandReply({"task": {"id": "wo-1"}}, failure=SeptetError("It failed.", remedy="Retry."))
-    assert _end(failed, as_json=True) == ExitCode.FAILED
-    told = json.loads(capsys.readouterr().out)
-    assert (told["ok"], told["task"], told["error"]["remedy"]) == (False, {"id": "wo-1"}, "Retry.")
-    assert _end(failed, as_json=False) == ExitCode.FAILED
-    assert capsys.readouterr().err == "Error: It failed.\nRetry.\n"
-
-
 def test_what_the_machine_refuses_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:
     """A forbidden file is an error with its path and a remedy, without a traceback."""
     assert _end(PermissionError(13, "Permission denied", "/root/x"), as_json=True) == ExitCode.FAILED

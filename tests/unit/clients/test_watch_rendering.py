@@ -1,5 +1,3 @@
-import re
-
 from rich.console import Console
 
 from clients.cli.render.watch import WatchLines, WatchPicture
@@ -55,13 +53,6 @@ def test_a_picture_tells_what_goes_on() -> None:
     for words in ("wo-1", "build_plan", "implement_plan · Edit shop.py", "tokens 1,234", "cost 0.50 USD", "# Plan",
                   "… 16 more lines", "1 file changed, +1 -1", "-old", "+new"):  # fmt: skip
         assert words in shown
-
-
-def test_a_step_stays_in_the_picture_while_nobody_works_on_it() -> None:
-    """The row of a step without a worker stays and names the reason."""
-    nobody = {"standing": "nobody works on it", "doing": None, "waiting_for": "Nobody works: start a worker."}
-    shown = painted(LOOK.model_copy(update=nobody))
-    assert re.search(r"implement_plan +nobody works on it", shown)
 
 
 def test_what_an_agent_wrote_moves_no_cursor() -> None:

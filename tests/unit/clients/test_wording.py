@@ -15,19 +15,15 @@ ORDER = {"repository": "/app", "issue": 1}
     [
         (PlanDecision, {}, "plan_sha256 is missing"),
         (PlanDecision, {"plan_sha256": "x"}, "plan_sha256 must be a SHA-256: 64 hexadecimal digits"),
-        (PlanDecision, {"plan_sha256": 7}, "plan_sha256 must be text"),
         (PlanDecision, {"plan_sha256": "0" * 64, "sha": 1}, "sha is not a known field"),
         (RetryCall, {"who": "x" * 201}, "who must have at most 200 characters"),
         (WorkOrderInput, {**ORDER, "issue": "42"}, "issue must be a whole number"),
         (WorkOrderInput, {**ORDER, "priority": 6}, "priority must be at most 5"),
-        (WorkOrderInput, {**ORDER, "priority": 0}, "priority must be at least 1"),
         (WorkOrderInput, {**ORDER, "draft": 1}, "draft must be true or false"),
         (WorkOrderInput, {**ORDER, "labels": "bug"}, "labels must be a list"),
         (WorkOrderInput, {**ORDER, "labels": [""]}, "labels.0 must not be empty"),
         (WorkOrderInput, {**ORDER, "agent": "a\nb"}, "agent must be one line, without control characters"),
         (WorkOrderInput, {**ORDER, "stage": "done"}, "stage must be one of 'collected', 'triaged'"),
-        (WorkOrderInput, {**ORDER, "timeouts": 3}, "timeouts must be a JSON object"),
-        (WorkOrderInput, {**ORDER, "steps": {"sing": {}}}, "steps.sing must be one of 'classify_issue', "),
     ],
 )
 def test_a_mistake_is_told_in_words_that_people_use(kind: type[BaseModel], fields: object, words: str) -> None:
@@ -41,7 +37,6 @@ def test_a_mistake_is_told_in_words_that_people_use(kind: type[BaseModel], field
     ("name", "meant"),
     [
         ("body", "description"),
-        ("repo", "repository"),
         ("repository_url", "repository"),
         ("label", "labels"),
         ("isue", "issue"),

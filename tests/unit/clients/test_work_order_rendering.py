@@ -187,17 +187,6 @@ def test_a_stage_says_how_many_are_not_shown() -> None:
     assert "  and 1,199 more" in lines
 
 
-def test_a_note_stands_below_its_row_where_there_is_no_room_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """In a narrow terminal a row's note stands below the row."""
-    noted = STEPS[0].model_copy(update={"recovered_by": "a word of a later release"})
-    console().print(work_order.steps_table((noted, STEPS[1])))
-    heading, done, note, broken = capsys.readouterr().out.splitlines()
-    assert "note" not in heading
-    assert (done.split()[1], note.strip(), broken.split()[1]) == (
-        "build_plan", "(a word of a later release)", "implement_plan",
-    )  # fmt: skip
-
-
 def test_what_holds_a_work_order_up_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
     """Control characters in a wait's reason or a rescue's reason do not reach the terminal."""
     rescue = Rescue(snapshot="wo-1/0003-rescue", reason="\x1b]0;evil\x07 check")
@@ -235,19 +224,6 @@ def test_checks_that_passed_are_told_and_what_was_usual_is_not(capsys: pytest.Ca
     assert "2 checks passed" in page
     assert "read" not in printed + page
     assert printed.partition("Cancelled: Stopped.\n")[2][:1] != "\n"
-
-
-def test_an_answer_that_was_found_in_a_text_is_noted_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    """The table, the list of steps and the page say that the answer was found in a text."""
-    row = STEPS[0].model_copy(update={"parsed_by": "embedded", "recovered_by": None})
-    show_steps([row])
-    console().print(work_order.steps_table([row]))
-    printed = capsys.readouterr().out
-    assert "  answer    read from JSON in its text" in printed.splitlines()
-    assert printed.splitlines()[-1].endswith("  JSON in its text")
-    assert "read from JSON in its text" in text_of(
-        "_steps.html", look=WatchReply(task=TASK.model_copy(update={"steps": (row,)}))
-    )
 
 
 def test_a_run_that_was_killed_before_it_told_its_cost_is_no_known_zero(

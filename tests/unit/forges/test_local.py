@@ -9,9 +9,7 @@ from fakes.repositories import Origin, git, git_env, make_origin
 
 from septet.errors import ForgeError, NotFoundError, RefusedTransitionError
 from septet.forges.local.forge import LocalForge
-from septet.forges.local.records import RefStore
 from septet.forges.values import NewPullRequest, PullRequest
-from septet.git.engine.engine import Git
 
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.", "wo-1", labels=("bug", "bug"))
 
@@ -97,24 +95,6 @@ def test_writers_at_the_same_time_lose_nothing(forge: LocalForge) -> None:
     assert set(range(1, 13)) == {issue.number for issue in added}
     assert {f"Issue {number}" for number in range(12)} == {forge.issue(number).title for number in range(1, 13)}
     assert {1} == opened
-
-
-def test_a_change_that_was_not_seen_is_not_overwritten(forge: LocalForge, origin: Origin, tmp_path: Path) -> None:
-    """A write on an outdated state is refused and changes nothing."""
-    identity = {
-        "GIT_AUTHOR_NAME": "a",
-        "GIT_AUTHOR_EMAIL": "a",
-        "GIT_COMMITTER_NAME": "a",
-        "GIT_COMMITTER_EMAIL": "a",
-    }
-    store = RefStore(Git(origin.bare, env={**git_env(tmp_path / "home"), **identity}), "refs/septet/forge")
-    before = store.read()
-    forge.add_issue("First")
-
-    assert not store.put(before, "issue-1.json", b"{}")
-    assert list(store.read().files) == ["issue-1.json"]
-    assert store.put(store.read(), "note", b"\xff\n\0")
-    assert store.read().files["note"] == b"\xff\n\0"
 
 
 def test_what_is_no_record_is_an_error(forge: LocalForge, origin: Origin) -> None:

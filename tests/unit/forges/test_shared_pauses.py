@@ -1,7 +1,6 @@
 """All workers of a host share a forge's spent limit: at most one request of the host meets the limit."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -16,9 +15,7 @@ from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake
 
 from septet.errors import ForgeUnavailableError
-from septet.forges.http.pauses import PAUSES, ForgePauses
-from septet.settings import Settings
-from workers.registry import parts_of
+from septet.forges.http.pauses import ForgePauses
 
 ROOT = Path(__file__).parents[3]
 API = "https://api.example"
@@ -60,13 +57,6 @@ def test_workers_of_two_hosts_lose_a_request_each(kind: type[ForgeFake], tmp_pat
     assert not any(fake.token in text for text in kept)
 
 
-async def test_a_worker_tells_the_others_of_its_host(tmp_path: Path) -> None:
-    """A worker keeps the pauses in a folder of its state directory, which all workers of the host share."""
-    settings = Settings.model_validate({"state_dir": tmp_path, "sandbox": "none", "environ": dict(os.environ)})
-    async with parts_of(settings) as parts:
-        assert PAUSES.folder == parts.host.state.forge_pauses
-
-
 def ask(fake: ForgeFake, state: Path) -> list[str]:
     """Run a worker that makes three requests, and return the result of each request."""
     known = settings_for(fake, state)
@@ -91,15 +81,6 @@ def test_keys_of_one_installation_share_its_limit() -> None:
         pauses.check(API, "second", "an issue")
     pauses.check(API, "third", "an issue")
     pauses.check("https://other.example", "second", "an issue")
-
-
-def test_a_pause_that_is_over_leaves_no_file(tmp_path: Path) -> None:
-    """The first request after a pause removes the pause's file."""
-    folder = tmp_path / "pauses"
-    ForgePauses(folder).note(API, "key", 0.0)
-    assert len(list(folder.iterdir())) == 1
-    ForgePauses(folder).check(API, "key", "an issue")
-    assert list(folder.iterdir()) == []
 
 
 def test_a_clock_that_was_set_back_stops_nobody(tmp_path: Path) -> None:

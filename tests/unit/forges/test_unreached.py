@@ -11,7 +11,6 @@ from septet.forges.http.api import HttpApi
     ("error", "words"),
     [
         (httpx.ConnectError("[Errno -2] Name or service not known"), "Name or service not known"),
-        (httpx.ConnectError("[Errno 111] Connection refused"), "Connection refused"),
         (httpx.ReadTimeout("The read operation timed out"), "The read operation timed out"),
         (httpx.PoolTimeout(""), "pool timeout"),
     ],

@@ -126,14 +126,6 @@ def test_only_an_own_attachment_is_a_mark(linear: LinearFake, tracker: LinearTra
     assert tracker.find_mark("ENG-1") == IssueMark("wo-first", "first")
 
 
-def test_an_app_s_token_is_a_bearer_s(linear: LinearFake) -> None:
-    """The token of an app is sent as a bearer token."""
-    linear.token = "Bearer lin_oauth_1"  # noqa: S105 -- of a fake on loopback
-    api = LinearApi("lin_oauth_1", linear.url)
-    assert LinearTracker(api).read_issue("ENG-1").key == "ENG-1"
-    assert "lin_oauth_1" not in repr(api)
-
-
 def test_an_issue_is_bounded_and_says_whose_words_it_holds(linear: LinearFake, tracker: LinearTracker) -> None:
     """An issue has the newest comments with author and role, within a limit, and a note replaces older ones."""
     comments = [
@@ -257,10 +249,3 @@ def test_who_works_on_an_issue_is_its_delegate(linear: LinearFake, tracker: Line
     tracker.mark_started("ENG-2")
     assert linear.issues[1]["delegate"] is other
     assert linear.issues[1]["state"]["type"] == "started"
-
-
-def test_a_person_s_key_makes_nobody_delegate(linear: LinearFake, tracker: LinearTracker) -> None:
-    """With a personal key the issue gets no delegate, since only an app can be a delegate."""
-    linear.viewer = ADA
-    tracker.mark_started("ENG-1")
-    assert (linear.issues[0].get("delegate"), linear.issues[0]["state"]["type"]) == (None, "started")
