@@ -12,11 +12,9 @@ from temporalio.testing import ActivityEnvironment
 from activities.host.failures import OPENING_TRIES, DiskWaits, failure, translating_failures
 from septet.errors import (
     AgentApiUnavailableError,
-    AgentMissingError,
     GitUnavailableError,
     MachineBusyError,
     SeptetError,
-    SupersededError,
 )
 
 
@@ -34,12 +32,6 @@ def test_a_step_that_waits_says_why_ever_more_rarely() -> None:
     waits = [attempt for attempt in range(1, 16) if logged(AgentApiUnavailableError("It is overloaded."), attempt)]
     assert waits == [1, 2, 4, 8]
     assert logged(AgentApiUnavailableError("It is overloaded."), 1) == ["It is overloaded."]
-
-
-def test_what_does_not_wait_says_nothing_of_waiting() -> None:
-    """An error that is final, and a superseded attempt, log no wait."""
-    assert logged(AgentMissingError("There is no claude."), 1) == []
-    assert logged(SupersededError("A later attempt has begun."), 1) == []
 
 
 @pytest.mark.parametrize(("attempt", "for_good"), [(7, False), (8, True), (12, True)])

@@ -1,6 +1,5 @@
 """In a pipeline the planner's solution is checked and kept, and the executor's answer is checked against it."""
 
-import json
 from typing import Any
 
 import pytest
@@ -60,29 +59,6 @@ async def test_findings_go_back_to_the_planner_once(lab: StepLab) -> None:
     again = await lab.run(Step.BUILD_PLAN, attempt=2, reasons=refused.reasons, **IN_PIPELINE)
     assert again.verdict is Verdict.DONE
     assert "'../elsewhere.py' has `..` in it" in (lab.runs[-1].folder / "prompt.md").read_text()
-
-
-async def test_a_plain_path_is_no_solution(lab: StepLab) -> None:
-    """In a pipeline a path alone is unread, and the finalizer requests the whole solution."""
-    await lab.open_to(Step.BUILD_PLAN)
-    finalizer = {"answer": SOLUTION}
-    lab.scenario(build_plan={"edits": {PLAN: "# Bug: totals\n"}, "answer": PLAN, "finalizer": finalizer})
-    call = lab.call(Step.BUILD_PLAN, **IN_PIPELINE)
-    unread = await lab.running(call)
-    assert unread.verdict is Verdict.UNPARSED
-    call_again = call.model_copy(update={"starts_from": unread.checkpoint})
-    done = await lab.finalize(call_again, unread)
-    assert "predicted_files" in (lab.runs[-1].folder / "prompt.md").read_text()
-    assert done.verdict is not Verdict.UNPARSED
-
-
-async def test_the_executor_is_given_the_solution(lab: StepLab) -> None:
-    """The executor's prompt holds the solution as one line of JSON, and the schema of its answer."""
-    await executed(lab, {"src/app.py": FIXED})
-    prompt = (lab.runs[0].folder / "prompt.md").read_text()
-    line = prompt.partition("\n<solution>\n")[2].partition("\n</solution>\n")[0]
-    assert json.loads(line)["id"] == "SOL-1"
-    assert '"files_modified"' in prompt
 
 
 async def test_what_is_carried_out_is_kept(lab: StepLab) -> None:

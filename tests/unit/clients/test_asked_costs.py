@@ -7,19 +7,6 @@ from fakes.unreached import unreached
 
 from clients.http.app import api_of
 
-WEEKS = ["2026-W99", "2026-W00", "2025-W53", "yesterday"]
-
-
-async def test_http_refuses_a_week_that_there_is_not(tmp_path: Path) -> None:
-    """HTTP's problem has the message and the remedy of the command line."""
-    transport = httpx.ASGITransport(app=api_of(await unreached(tmp_path), None))
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-        for week in WEEKS:
-            answer = await client.get("/costs", params={"since": week})
-            problem = answer.json()
-            assert (answer.status_code, problem["detail"]) == (422, f"since {week!r} is not a week.")
-            assert problem["remedy"] == "Write it as 2026-W40, 4w or 30d."
-
 
 async def test_http_says_what_the_name_of_a_budget_is(tmp_path: Path) -> None:
     """The refusal of a budget's name lists the valid forms, for a query and for a body."""

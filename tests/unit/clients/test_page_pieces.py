@@ -7,14 +7,13 @@ from markupsafe import escape
 
 from clients.page.live import Pieces, keep_alive
 from clients.page.rendering import text_of
-from clients.page.standing import need_of, news_of, wait_of
-from septet.contracts.budget import BudgetWait
+from clients.page.standing import need_of
 from septet.contracts.facts import LEFT_BESIDE_PLAN, Rescue
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import DetailReply, WatchReply
 from septet.contracts.rework import ReworkRound, ReworkState
 from septet.contracts.task import Task, TaskError, TaskStep
-from septet.contracts.views import AgentRun, DiffView, PlanView
+from septet.contracts.views import PlanView
 
 TASK = Task(id="wo-1", status=Status.RUNNING, plan_path="specs/plan.md")
 DETAIL = DetailReply(task=TASK)
@@ -24,18 +23,6 @@ def plan_of(text: str) -> str:
     """Return the page's piece with the plan."""
     plan = PlanView(path="specs/plan.md", text=text)
     return text_of("_plan.html", look=WatchReply(task=TASK, plan=plan))
-
-
-def test_a_piece_is_told_when_it_has_changed() -> None:
-    """A reader gets each piece once, and later only the pieces that changed."""
-    pieces, plan = Pieces(None), PlanView(path="specs/plan.md", text="# One")
-    look = WatchReply(task=TASK, plan=plan, diff=DiffView())
-    assert set(pieces.changed_pieces(look, DETAIL)) == {"overview", "steps", "plan", "diff", "record"}
-    assert pieces.changed_pieces(look.model_copy(), DETAIL) == {}
-    look = look.model_copy(update={"tokens": 7})
-    assert set(pieces.changed_pieces(look, DETAIL)) == {"overview"}
-    longer = plan.model_copy(update={"text": "# Two"})
-    assert set(pieces.changed_pieces(look.model_copy(update={"plan": longer}), DETAIL)) == {"plan"}
 
 
 def test_a_plan_that_waits_is_shown_as_it_is() -> None:
@@ -75,41 +62,6 @@ def test_a_failed_check_is_told_by_its_first_line_and_its_output_stands_below() 
     assert '<span class="found">Check `make test` failed:</span>' in text_of(
         "_steps.html", look=WatchReply(task=failed)
     )
-
-
-def test_hosts_that_a_run_was_refused_stand_at_the_run() -> None:
-    """The record names the first ten hosts of a run, and the number of the others."""
-    hosts = tuple(f"host-{number}.example:443" for number in range(12))
-    runs = (AgentRun(run="1-a-1", folder="/r/1", refused_hosts=hosts), AgentRun(run="2-b-1", folder="/r/2"))
-    html = text_of("_record.html", look=WatchReply(task=TASK), detail=DetailReply(task=TASK, runs=runs), ui=None)
-    assert html.count("Refused on the network") == 1
-    assert "host-9.example:443" in html
-    assert "host-10.example:443" not in html
-    assert "and 2 more" in html
-
-
-def test_a_browser_notifies_of_each_question_by_its_own_key() -> None:
-    """A plan, a used-up budget and a review notify once each; a wait for other agents' budget does not."""
-    gate = TASK.model_copy(
-        update={"status": Status.WAITING, "stage": Stage.EXECUTING, "plan_sha256": "5ha", "title": "Totals"}
-    )
-    spent = BudgetWait(scope="order/wo-1", limit="5usd", message="It is used up.", remedy="Raise it.")
-    over = gate.model_copy(update={"budget": spent})
-    held = gate.model_copy(update={"budget": spent.model_copy(update={"is_spent": False})})
-    followed = over.model_copy(update={"status": Status.COMPLETED})
-    reworked, reviewed = (
-        followed.model_copy(update={"budget": None, "plan_sha256": None, "stage": stage})
-        for stage in (Stage.EXECUTING, Stage.REVIEW)
-    )
-    page = "/work-orders/wo-1"
-    asks = (f"{page} budget order/wo-1  5usd ", "Totals: It is used up. Raise it.")
-    assert news_of(TASK) == news_of(held) == ()
-    assert news_of(gate) == ((f"{page} plan 5ha", "Totals: Waiting for you to approve the plan"),)
-    assert news_of(over) == (asks,)
-    assert news_of(followed) == (asks,)
-    assert news_of(reworked) == ()
-    assert news_of(reviewed) == ((f"{page} review", "Totals: Review its pull request, and merge it"),)
-    assert (need_of(held), wait_of(held)) == ("", "It is used up.")
 
 
 def test_rounds_on_a_pull_request_stand_below_the_steps() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from clients.cli.render.pipeline import PipelineLines, next_commands, picture, show_pipeline
+from clients.cli.render.pipeline import PipelineLines, next_commands, picture
 from clients.cli.start.pipeline_options import PipelineOptions
 from clients.cli.start.pipelines import pipeline_input
 from clients.executions.pipeline_rows import counts_of, view_of_input
@@ -23,9 +23,6 @@ from septet.contracts.pipeline_view import (
 from septet.contracts.solution import Outline
 from septet.contracts.task import TaskError
 from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
-from septet.pipelines.records import documents
-from septet.pipelines.store import store_of
-from septet.state import StateDir
 
 WHEN = "2025-01-01T00:00:00.000Z"
 OUTLINE = Outline(id="SOL-1", summary="Do it.", files=("app.py",), files_count=1)
@@ -58,29 +55,6 @@ def view(*issues: IssueState, status: PipelineStatus = PipelineStatus.RUNNING) -
 
 def options(**given: Any) -> PipelineOptions:
     return PipelineOptions(**{"repo": "/srv/app.git", **given})
-
-
-def test_a_pipeline_is_shown_with_what_a_person_did_and_why(capsys: pytest.CaptureFixture[str]) -> None:
-    """The heading is followed by the person who paused the pipeline, and the reason."""
-    show_pipeline(view(WAITING).model_copy(update={"reason": "ann paused it: a release"}))
-    assert "ann paused it: a release" in capsys.readouterr().out
-
-
-def test_both_documents_have_whole_solutions_where_this_host_has_them(tmp_path: Path) -> None:
-    """A solution comes from its file; without a file, or with an older file, the outline is shown."""
-    shelf = store_of(StateDir(tmp_path), "pl-1")
-    (shelf.folder / "solutions").mkdir(parents=True)
-    (shelf.folder / "solutions/1.json").write_text(json.dumps({"id": "SOL-1", "tasks": [{"id": "T1"}]}))
-    (shelf.folder / "solutions/3.json").write_text(json.dumps({"id": "SOL-0", "tasks": []}))
-    planning, execution = documents(shelf, view(DONE, UNPLANNED, BROKEN, SKIPPED, PLANNED, WAITING))
-    outline = OUTLINE.model_dump(mode="json")
-    assert [(entry.issue_id, entry.solution) for entry in planning.results] == [
-        ("1", {"id": "SOL-1", "tasks": [{"id": "T1"}]}), ("2", None), ("3", outline), ("4", None), ("5", outline),
-    ]  # fmt: skip
-    assert [(entry.issue_id, entry.files_modified) for entry in execution.results] == [
-        ("1", ("app.py",)),
-        ("3", ()),
-    ]
 
 
 def test_a_pipeline_that_nobody_tells_of_is_shown_as_it_was_asked_for() -> None:

@@ -47,15 +47,6 @@ def test_settings_that_are_not_at_the_base_are_named(settings: Settings, origin:
     assert "differs from that of main" in next(repository_findings(str(checkout), settings))[1]
 
 
-def test_a_command_that_lacks_what_its_step_gives_is_warned_of(settings: Settings, origin: Origin) -> None:
-    """A command without its step's placeholder is a warning that names the file."""
-    origin.push({".septet/commands/implement_plan.md": "Do what you like.\n"})
-    found = list(repository_findings(str(origin.bare), settings))
-    assert found[0][0] == "warning"
-    assert "implement_plan" in found[0][1] + found[0][2]
-    assert "implement_plan" in found[-1][1]
-
-
 def test_a_file_that_no_step_reads_is_warned_of(settings: Settings, origin: Origin) -> None:
     """A misspelt command's warning names the right one; a README is allowed."""
     files = {

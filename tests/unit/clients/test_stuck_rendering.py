@@ -64,18 +64,6 @@ def test_the_list_of_needs_has_the_whole_command_that_raises_a_budget() -> None:
         assert f"septet budget raise {whose} 50usd" in part
 
 
-def test_what_goes_on_at_a_word_stands_above_what_failed() -> None:
-    """The page lists work orders that wait for a decision before failed ones."""
-    failed = Task(id="wo-failed", status=Status.FAILED, stage=Stage.BLOCKED, updated_at="2026-01-01T00:00:00Z")
-    waits = Task(id="wo-waits", status=Status.WAITING, stage=Stage.EXECUTING, updated_at="2026-01-02T00:00:00Z")
-    counts = {Stage.BLOCKED: 1, Stage.EXECUTING: 1}
-    summary = BoardSummary(total=2, in_progress=1, blocked=1, completed=0)
-    reply = BoardReply(
-        stages={Stage.BLOCKED: (failed,), Stage.EXECUTING: (waits,)}, counts=counts, summary=summary
-    )
-    assert [task.id for task in BoardView(reply, {}).needs] == ["wo-waits", "wo-failed"]
-
-
 def test_a_work_order_without_a_sandbox_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """`show` explains on one line that the work order has no sandbox."""
     task = TASK.model_copy(update={"stuck": None, "unconfined": UNCONFINED["none"]})

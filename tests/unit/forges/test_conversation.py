@@ -41,11 +41,6 @@ def titles(forge: FollowedForge) -> list[tuple[str, str]]:
     return [(event.kind, event.title) for event in read_feedback(forge, 1).events]
 
 
-def test_nothing_waits_where_nothing_has_happened(forge: FollowedForge) -> None:
-    """A pull request without checks and reviews starts no round."""
-    assert titles(forge) == []
-
-
 def words_of(feedback: Feedback, kind: str) -> list[dict[str, Any]]:
     """Return the words of one kind on all events in the form that an agent gets."""
     words: Any = feedback.words_on([event.id for event in feedback.events])[kind]

@@ -19,7 +19,6 @@ from septet.forges.values import (
     Comment,
     Issue,
     NewPullRequest,
-    pull_request_number,
 )
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
@@ -160,17 +159,3 @@ def test_a_page_of_github_is_no_repository(tmp_path: Path, repository: str) -> N
         forge_name(parse_address(repository), settings(tmp_path))
 
     assert "owner/name" in refused.value.remedy
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "https://github.com/o/r/pull/17",
-        "https://gitlab.example/g/s/r/-/merge_requests/17",
-        "https://codeberg.org/o/r/pulls/17",
-        "file:///srv/my%20app.git/pull/17",
-    ],
-)
-def test_an_address_of_a_pull_request_ends_with_its_number(url: str) -> None:
-    """The number of a pull request is the end of its address."""
-    assert pull_request_number(url) == 17

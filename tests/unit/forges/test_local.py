@@ -29,18 +29,6 @@ def forge(origin: Origin, tmp_path: Path) -> LocalForge:
     return LocalForge(origin.bare, git_env(tmp_path / "home"))
 
 
-def test_an_issue_is_added_and_read(forge: LocalForge, origin: Origin) -> None:
-    """An added issue can be read again; numbers start at 1, and the URL names the repository."""
-    first = forge.add_issue(" Größe\n", "Text\0 with \x1b[31m any bytes", ["bug", "bug"])
-    second = forge.add_issue("Second")
-
-    assert first == forge.issue(1)
-    assert second == forge.issue(2)
-    assert (first.title, first.state, first.labels, first.comments) == ("Größe", "open", ("bug",), ())
-    assert f"{origin.bare.as_uri()}/issue/1" == first.url
-    assert " " not in first.url
-
-
 def test_an_unknown_issue_is_not_found(forge: LocalForge) -> None:
     """An unknown number is not found, and the remedy names the command that adds an issue."""
     forge.add_issue("First")
@@ -95,18 +83,6 @@ def test_writers_at_the_same_time_lose_nothing(forge: LocalForge) -> None:
     assert set(range(1, 13)) == {issue.number for issue in added}
     assert {f"Issue {number}" for number in range(12)} == {forge.issue(number).title for number in range(1, 13)}
     assert {1} == opened
-
-
-def test_what_is_no_record_is_an_error(forge: LocalForge, origin: Origin) -> None:
-    """A foreign record under the ref causes an error, and its remedy is a command that shows the record."""
-    blob = git(origin.bare, "hash-object", "-w", "--stdin", stdin=b'{"number": "one"}')
-    tree = git(origin.bare, "mktree", stdin=f"100644 blob {blob}\tissue-1.json\n".encode())
-    git(origin.bare, "update-ref", "refs/septet/forge", git(origin.bare, "commit-tree", "-m", "x", tree))
-
-    with pytest.raises(ForgeError, match="refs/septet/forge") as error:
-        forge.issue(1)
-
-    assert "git show" in error.value.remedy
 
 
 @pytest.mark.parametrize("given", ["checkout", "checkout/linked", "without suffix"])
@@ -192,17 +168,6 @@ def commit_here(checkout: Path, name: str, text: str) -> None:
     (checkout / name).write_text(text, encoding="utf-8")
     git(checkout, "add", name)
     git(checkout, "commit", "-qm", f"change {name}")
-
-
-def test_a_linked_worktree_of_the_base_goes_along(here: LocalForge, tmp_path: Path) -> None:
-    """A merge updates a linked worktree of the base as well as the repository's own checkout."""
-    git(here.path, "checkout", "-q", "--detach")
-    git(here.path, "worktree", "add", "-q", str(tmp_path / "linked"), "main")
-
-    assert here.merge_pull_request(1).state == "merged"
-
-    assert (tmp_path / "linked" / "b").exists()
-    assert git(tmp_path / "linked", "status", "--porcelain") == ""
 
 
 def test_no_program_of_a_checkout_runs(here: LocalForge, tmp_path: Path) -> None:

@@ -75,10 +75,3 @@ def test_the_bill_of_a_wheel_names_each_locked_package_with_its_licence(tmp_path
         canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in here
     }
     assert [name for name, each in components.items() if not each.get("licenses")] == []
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_packages_are_those_of_this_checkout(package: str) -> None:
-    """Each package comes from this checkout, and not from another distribution with a `workflows` or `clients`."""
-    module = __import__(package)
-    assert Path(module.__path__[0]).resolve() == ROOT / package
