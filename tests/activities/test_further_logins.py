@@ -24,6 +24,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.errors import InvalidInputError
 from septet.settings import Settings
+from septet.state import StateDir
 from septet.system.masking import mask
 from workers.registry import parts_of
 
@@ -465,3 +466,17 @@ async def test_agents_whose_models_all_refuse_are_asked_once_each(tmp_path: Path
             failed = await lab.failing(lab.call(Step.CLASSIFY_ISSUE), "The model refused this work.*cybersecurity")
             assert (failed.type, failed.non_retryable) == ("AgentApi", True)
         assert [run.record.agent for run in lab.runs if run.record] == ["scripted", "codex"]
+
+
+async def test_a_worker_that_starts_writes_back_what_an_agent_has_refreshed(tmp_path: Path) -> None:
+    """The refreshed login is in the user's file as soon as the worker has started, without a start of the agent."""
+    settings = settings_of(tmp_path)
+    users = log_in(settings.home, "claude", login("claude", 1))
+    async with parts_of(settings) as parts:
+        host = parts.host
+        home = host.homes.of("wo-1", adapter_for("claude"), host.agents)
+        home.prepare(None, HOUR)
+    copy = StateDir(settings.state_dir).homes / "wo-1/claude/.claude/.credentials.json"
+    copy.write_text(json.dumps(login("claude", 2, 9 * HOUR)))
+    async with parts_of(settings):
+        assert "refresh-ann-2" in users.read_text()

@@ -1,4 +1,3 @@
-import fcntl
 import json
 import os
 import shutil
@@ -98,17 +97,6 @@ def test_without_git_the_machine_is_unfit(tmp_path: Path) -> None:
     assert _named(answer)["git"]["status"] == "failed"
     assert answer["error"]["message"] == "These checks failed: git."
     assert "remedy" in answer["error"]["remedy"]
-
-
-def test_a_process_that_waits_for_its_next_turn_is_named(tmp_path: Path) -> None:
-    """The finding names the work order of a waiting process, and is no warning."""
-    folder = tmp_path / "state" / "runs" / "wo-kept"
-    folder.mkdir(parents=True)
-    with (folder / "warm.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        check = _named(_doctor(tmp_path, PATH=GIT)[1])["warm agents"]
-    assert (check["status"], "wo-kept" in check["message"]) == ("ok", True)
-    assert "warm agents" not in _named(_doctor(tmp_path, PATH=GIT)[1])
 
 
 def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Path) -> None:

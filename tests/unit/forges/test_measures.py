@@ -1,10 +1,11 @@
-"""The metrics of requests to forges."""
+"""The metrics of requests to forges, and the error for an unreachable forge."""
 
 import socket
 from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+import httpx
 import pytest
 from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
@@ -49,3 +50,19 @@ def test_a_forge_that_is_away_counts_as_unreached(taken: Counter[str]) -> None:
         with pytest.raises(ForgeUnavailableError):
             GitHubForge("o/r", github_api(url)).issue(1)
     assert taken == {"septet_forge_requests 127.0.0.1 unreached": 2}
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (httpx.ConnectError("[Errno -2] Name or service not known"), "Name or service not known"),
+        (httpx.ReadTimeout("The read operation timed out"), "The read operation timed out"),
+        (httpx.PoolTimeout(""), "pool timeout"),
+    ],
+)
+def test_the_reason_has_no_number_and_no_name_of_a_class(error: httpx.HTTPError, words: str) -> None:
+    """The error has the words without their number, or the kind of error if the exception has no words."""
+    api = HttpApi("GitHub", "https://api.example")
+    with pytest.raises(ForgeUnavailableError) as failed, api.asking("issue 42 of o/r"):
+        raise error
+    assert failed.value.message == f"https://api.example could not be reached (issue 42 of o/r): {words}."

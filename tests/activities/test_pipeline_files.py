@@ -1,5 +1,6 @@
-"""Issues of a pipeline, read from their forge."""
+"""A pipeline's issues, read from their forge, and its results on its host."""
 
+import json
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.workspaces.pipelines import PipelineActivities
 from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
+from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineStatus, PipelineView
 from septet.forges.local.forge import LocalForge
 from septet.forges.local.records import REF, RefStore
 from septet.git.engine.engine import Git
@@ -79,3 +81,28 @@ _IDENTITY = {
     "GIT_COMMITTER_NAME": "x",
     "GIT_COMMITTER_EMAIL": "x@localhost",
 }
+
+
+def _view(pipeline: str = "p1") -> PipelineView:
+    known = IssueState(issue_id="7", order_id="p1-7", status=IssueStatus.FAILED)
+    return PipelineView(
+        id=pipeline, repository="r", status=PipelineStatus.RUNNING, created_at="x", issues=(known,)
+    )
+
+
+async def test_results_and_report_lie_in_the_pipelines_folder(lab: StepLab) -> None:
+    """The folder has both results after a note, and the report at the end; each activity may run twice."""
+    pipelines = PipelineActivities(lab.parts.host)
+    folder = lab.parts.host.state.pipelines / "p1"
+    for _ in range(2):
+        await ActivityEnvironment().run(pipelines.note_results, _view())
+    assert json.loads((folder / "planning-results.json").read_bytes())["results"][0]["status"] == "failed"
+    assert json.loads((folder / "execution-results.json").read_bytes())["results"] == []
+    await ActivityEnvironment().run(pipelines.write_report, _view())
+    assert (folder / "report.md").read_text().startswith("# Pipeline p1\n")
+
+
+async def test_a_name_that_is_no_pipeline_makes_no_folder(lab: StepLab) -> None:
+    """A path instead of an id fails, so nothing is written outside the pipelines' folder."""
+    with pytest.raises(ApplicationError, match="not an id of a pipeline"):
+        await ActivityEnvironment().run(PipelineActivities(lab.parts.host).note_results, _view("../p1"))
