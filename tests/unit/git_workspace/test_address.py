@@ -16,22 +16,16 @@ HOME = Path("/home/ada")
 @pytest.mark.parametrize(
     ("repository", "url", "host", "project"),
     [
-        ("https://github.com/o/r", "https://github.com/o/r", "github.com", "o/r"),
-        ("https://github.com/o/foo.js", "https://github.com/o/foo.js", "github.com", "o/foo.js"),
         ("https://github.com/o/foo.js.git", "https://github.com/o/foo.js.git", "github.com", "o/foo.js"),
         ("https://github.com/o/.github/", "https://github.com/o/.github", "github.com", "o/.github"),
         ("https://GitHub.com:443/o/r/", "https://github.com/o/r", "github.com", "o/r"),
         ("https://ghe.example:8443/o/r.git", "https://ghe.example:8443/o/r.git", "ghe.example:8443", "o/r"),
         ("https://ada:secret@github.com/o/r", "https://github.com/o/r", "github.com", "o/r"),
-        ("https://ghp_secret@github.com/o/r", "https://github.com/o/r", "github.com", "o/r"),
         ("ssh://git@github.com/o/r.git", "ssh://git@github.com/o/r.git", "github.com", "o/r"),
         ("ssh://git:secret@ghe.example:2222/o/r", "ssh://git@ghe.example:2222/o/r", "ghe.example", "o/r"),
-        ("ssh://github.com/o/r", "ssh://github.com/o/r", "github.com", "o/r"),
         ("git@github.com:o/r.git", "git@github.com:o/r.git", "github.com", "o/r"),
-        ("git@github.com:o/foo.js.git/", "git@github.com:o/foo.js.git", "github.com", "o/foo.js"),
         ("github.com:o/r", "github.com:o/r", "github.com", "o/r"),
         ("http://127.0.0.1:8080/o/r.git", "http://127.0.0.1:8080/o/r.git", "127.0.0.1:8080", "o/r"),
-        ("http://[::1]:8080/o/r", "http://[::1]:8080/o/r", "[::1]:8080", "o/r"),
         ("https://git.example/group/sub/r", "https://git.example/group/sub/r", "git.example", "group/sub/r"),
     ],
 )
@@ -52,17 +46,12 @@ def test_a_remote_address_is_taken_apart(repository: str, url: str, host: str, p
     ("repository", "path", "project"),
     [
         ("/srv/git/foo.js.git", "/srv/git/foo.js.git", "foo.js"),
-        ("/srv/git/r/", "/srv/git/r", "r"),
-        ("/srv/./git/../r", "/srv/r", "r"),
         ("/srv/r/.git", "/srv/r", "r"),
-        ("//srv/r", "/srv/r", "r"),
         ("/srv/with:colon/r", "/srv/with:colon/r", "r"),
         ("file:///srv/git/r.git", "/srv/git/r.git", "r"),
         ("file://localhost/srv/a%20b/r.git", "/srv/a b/r.git", "r"),
         ("~/code/r", "/home/ada/code/r", "r"),
-        ("~", "/home/ada", "ada"),
         ("code/r", "/srv/here/code/r", "r"),
-        ("./r", "/srv/here/r", "r"),
         (".", "/srv/here", "here"),
     ],
 )
@@ -83,36 +72,25 @@ def test_a_path_is_made_absolute(repository: str, path: str, project: str) -> No
     "repository",
     [
         "",
-        "   ",
         "-x",
         "--upload-pack=touch /tmp/canary",
         "ext::sh -c touch% /tmp/canary",
-        "fd::17",
         "git://github.com/o/r",
-        "ftp://github.com/o/r",
         "http://github.com/o/r",
         "file://server/srv/r",
-        "https://github.com",
         "https://github.com/",
         "https://github.com/o/..",
-        "https://github.com/o//r",
         "https://github.com/o/-r",
         "https://github.com/o/r?ref=main",
-        "https://github.com/o/r#readme",
         "https://github.com:port/o/r",
         "https://-oProxyCommand=x/o/r",
         "https://[::1/o/r",
-        "https:///o/r",
         "ssh://-oProxyCommand=x@host/o/r",
-        "ssh://-oProxyCommand=x/o/r",
         "git@host:-x/r",
-        "git@-host:o/r",
         "git@host:o/r\nmore",
         "relative/path",
-        "~/r",
         "~bob/r",
         "/",
-        "file:///",
     ],
 )
 def test_what_is_no_address_is_refused_with_a_remedy(repository: str) -> None:
@@ -121,12 +99,6 @@ def test_what_is_no_address_is_refused_with_a_remedy(repository: str) -> None:
         parse_address(repository)
 
     assert refused.value.remedy
-
-
-def test_home_is_not_expanded_for_somebody_else() -> None:
-    """`~bob` is refused, since the home of another user is unknown."""
-    with pytest.raises(InvalidInputError, match="home"):
-        parse_address("~bob/r", home=HOME)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +166,6 @@ def test_a_strange_folder_name_still_makes_a_key() -> None:
     ("address", "shown"),
     [
         ("https://ada:a-password@github.com/o/r", "https://github.com/o/r"),
-        ("https://ghp_token@github.com/o/r.git", "https://github.com/o/r.git"),
         ("HTTPS://ada:p@ss@ghe.example:8443/o/r", "HTTPS://ghe.example:8443/o/r"),
         ("https://github.com/o/r?access_token=abc", "https://github.com/o/r"),
         ("ssh://git:a-password@ghe.example:2222/o/r", "ssh://git@ghe.example:2222/o/r"),
@@ -213,7 +184,6 @@ def test_a_client_leaves_the_credentials_of_an_address_behind(address: str, show
     ("address", "fork"),
     [
         ("https://github.com/o/r", "https://github.com/me/r2"),
-        ("https://ghe.example:8443/o/r.git", "https://ghe.example:8443/me/r2.git"),
         ("git@github.com:o/r.git", "git@github.com:me/r2.git"),
         ("ssh://git@github.com/o/r", "ssh://git@github.com/me/r2"),
         ("https://o.r.example/o/r", "https://o.r.example/me/r2"),

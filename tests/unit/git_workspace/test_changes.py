@@ -3,7 +3,7 @@
 import pytest
 
 from septet.contracts.facts import FileChange
-from septet.git.worktree.changes import StatusEntry, file_changes, read_name_status, read_status
+from septet.git.worktree.changes import file_changes, read_name_status, read_status
 
 _FACTS = b"N... 100644 100644 100644 " + b"1" * 40 + b" " + b"2" * 40
 
@@ -12,14 +12,11 @@ _FACTS = b"N... 100644 100644 100644 " + b"1" * 40 + b" " + b"2" * 40
     ("codes", "operation"),
     [
         (b".M", "modify"),
-        (b"M.", "modify"),
         (b"MM", "modify"),
         (b".T", "modify"),
         (b"A.", "create"),
         (b"AM", "create"),
-        (b".A", "create"),
         (b".D", "delete"),
-        (b"D.", "delete"),
         (b"MD", "delete"),
     ],
 )
@@ -42,10 +39,8 @@ def test_a_file_that_came_and_went_is_no_change() -> None:
     [
         (b"2 R. " + _FACTS + b" R100 new\0old\0", ("rename", b"new")),
         (b"2 RM " + _FACTS + b" R090 new\0old\0", ("rename", b"new")),
-        (b"2 .R " + _FACTS + b" R100 new\0old\0", ("rename", b"new")),
         (b"2 RD " + _FACTS + b" R100 new\0old\0", ("delete", b"old")),
         (b"2 C. " + _FACTS + b" C100 new\0old\0", ("create", b"new")),
-        (b"2 .C " + _FACTS + b" C100 new\0old\0", ("create", b"new")),
         (b"2 CD " + _FACTS + b" C100 new\0old\0", None),
         (b"? new\0", ("create", b"new")),
         (b"u UU N... 1 2 3 4 a b c src/a.py\0", ("modify", b"src/a.py")),
@@ -63,14 +58,6 @@ def test_headers_and_ignored_files_are_passed_over() -> None:
     output = b"# branch.oid x\0! dist/a\0" + b"2 R. " + _FACTS + b" R100 new\0? old\0? other\0"
 
     assert [entry.path for entry in read_status(output)] == [b"new", b"other"]
-
-
-def test_a_nested_repository_is_told_by_its_slash() -> None:
-    """A path with a slash at its end is a nested repository if it is untracked."""
-    nested, plain = read_status(b"? vendor/\0? file\0")
-
-    assert (nested.is_nested_repository, plain.is_nested_repository) == (True, False)
-    assert not StatusEntry(b"sub/", "M", ".").is_nested_repository
 
 
 def test_name_status_is_read() -> None:

@@ -1,6 +1,6 @@
 """The commit of the engine."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,6 @@ from septet.git.engine.place import Place
 from septet.git.evidence.evidence import current_head, gather
 from septet.git.worktree.dot_git import Head
 from septet.git.worktree.view import view_folder
-
-Open = Callable[..., Place]
 
 
 @pytest.fixture
@@ -34,15 +32,8 @@ def test_everything_that_is_not_ignored_is_committed(branched: Place) -> None:
 
     assert Head("feat-1", sha) == current_head(branched)
     assert branched.base_sha == git(branched.worktree, "rev-parse", f"{sha}^")
-    assert (
-        "\n".join(
-            sorted(
-                git(branched.worktree, "diff", "--name-status", branched.base_sha, sha).splitlines(),
-                key=lambda line: "AMD".index(line[0]),
-            )
-        )
-        == "A\tnew.py\nM\tREADME.md\nD\tsrc/app.py"
-    )
+    changes = git(branched.worktree, "diff", "--name-status", branched.base_sha, sha).splitlines()
+    assert changes == ["M\tREADME.md", "A\tnew.py", "D\tsrc/app.py"]
     assert git(branched.worktree, "status", "--porcelain") == ""
     assert gather(branched).clean
     assert (branched.worktree / "debug.log").read_text() == "ignored"
@@ -71,19 +62,6 @@ def test_an_attempt_after_a_dead_one_goes_on(branched: Place) -> None:
     assert git(branched.worktree, "status", "--porcelain") == ""
 
 
-def test_commits_of_the_agent_are_kept(branched: Place) -> None:
-    """A commit of the agent stays as the parent of the engine's commit, with its author."""
-    git(branched.worktree, "add", "new.py")
-    git(branched.worktree, "commit", "-q", "-m", "by the agent")
-    agents = git(branched.worktree, "rev-parse", "HEAD")
-
-    sha = commit_all(branched, "the rest")
-
-    assert agents == git(branched.worktree, "rev-parse", f"{sha}^")
-    assert git(branched.worktree, "log", "-1", "--format=%an", agents) == "Ada"
-    assert git(branched.worktree, "status", "--porcelain") == ""
-
-
 def test_the_agent_can_go_on_working(branched: Place) -> None:
     """After the engine's commit the agent can commit and rename with its own git."""
     commit_all(branched, "one")
@@ -92,32 +70,8 @@ def test_the_agent_can_go_on_working(branched: Place) -> None:
     git(branched.worktree, "commit", "-q", "-m", "more")
     git(branched.worktree, "mv", "more.py", "moved.py")
 
-    assert {
-        change.path: change.operation
-        for change in gather(branched, git(branched.worktree, "rev-parse", "HEAD^")).files_changed
-    } == {"moved.py": "create"}
     commit_all(branched, "two")
     assert git(branched.worktree, "log", "-1", "--format=%s") == "two"
-
-
-def test_septet_commits_where_nobody_has_an_identity(branched: Place) -> None:
-    """The engine commits as `Septet` if git's settings name no identity."""
-    commit_all(branched, "one")
-
-    assert (
-        git(branched.worktree, "log", "-1", "--format=%an <%ae> %cn <%ce>")
-        == "Septet <septet@localhost> Septet <septet@localhost>"
-    )
-
-
-def test_the_workers_own_identity_is_taken(branched: Place) -> None:
-    """The engine uses the identity in the worker's settings, and not an identity that the agent set."""
-    (Path(branched.env["HOME"]) / ".gitconfig").write_text("[user]\n\tname = Grace\n\temail = grace@example.org\n")
-    git(branched.worktree, "config", "user.name", "Mallory")
-
-    commit_all(branched, "one")
-
-    assert git(branched.worktree, "log", "-1", "--format=%cn <%ce>") == "Grace <grace@example.org>"
 
 
 def test_author_and_committer_may_differ(branched: Place) -> None:
@@ -210,17 +164,7 @@ def test_a_branch_that_moved_meanwhile_is_not_overwritten(branched: Place) -> No
         f'#!/bin/sh\ncase "$*" in *update-ref*) echo {elsewhere} > {ref};; esac\nexec {real}/git "$@"\n'
     )
     (folder / "git").chmod(0o755)
-    env = {**branched.env, "PATH": f"{folder}:{branched.env['PATH']}"}
-    racing = Place(
-        branched.order_id,
-        branched.worktree,
-        branched.mirror,
-        branched.vault,
-        branched.origin,
-        branched.base_branch,
-        branched.base_sha,
-        env,
-    )
+    racing = replace(branched, env={**branched.env, "PATH": f"{folder}:{branched.env['PATH']}"})
 
     with pytest.raises(GitError, match="update-ref"):
         commit_all(racing, "one")

@@ -2,8 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,16 +81,6 @@ def test_a_damaged_mirror_is_mended_where_it_is(
     assert before <= after
 
 
-def test_a_mirror_is_mended_for_a_workspace_that_is_open(place: Place, env: dict[str, str]) -> None:
-    """A repaired mirror has the objects that an open workspace borrows."""
-    truncated_pack(place.mirror)
-    with pytest.raises(AssertionError):
-        git(place.worktree, "show", "HEAD:README.md")
-    mend_mirror(place.mirror, Remote(place.origin, env), place.base_sha)
-    assert git(place.worktree, "show", "HEAD:README.md") == "# Sample"
-    assert not place.mirror.with_suffix(".mend").exists()
-
-
 def test_what_the_origin_has_no_more_is_named(place: Place, origin: Origin, env: dict[str, str]) -> None:
     """The error names a commit that neither the mirror nor the origin has, and the worktree stays."""
     truncated_pack(place.mirror)
@@ -103,16 +92,6 @@ def test_what_the_origin_has_no_more_is_named(place: Place, origin: Origin, env:
         mend_mirror(place.mirror, Remote(place.origin, env), place.base_sha)
     assert "rescue list" in failed.value.remedy
     assert (place.worktree / "README.md").exists()
-
-
-def test_an_origin_that_is_gone_changes_nothing(place: Place, env: dict[str, str]) -> None:
-    """The mirror does not change if its origin cannot be fetched."""
-    truncated_pack(place.mirror)
-    before = {path: path.stat().st_mtime_ns for path in place.mirror.rglob("*")}
-    Path(place.origin).rename(f"{place.origin}.away")
-    with pytest.raises(Exception, match=r"repo\.git"):
-        mend_mirror(place.mirror, Remote(place.origin, env), place.base_sha)
-    assert {path: path.stat().st_mtime_ns for path in place.mirror.rglob("*")} == before
 
 
 @pytest.mark.parametrize(
@@ -133,19 +112,6 @@ def test_damage_is_told_by_git_s_words(said: str) -> None:
     assert not looks_damaged("fatal: unable to access 'https://example.org/': Could not resolve host")
 
 
-@contextmanager
-def living_git(folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a git that waits for input in the folder."""
-    process = subprocess.Popen(
-        ["git", "hash-object", "--stdin"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
 def test_a_lock_of_a_dead_git_does_not_stop_the_engine(place: Place, env: dict[str, str]) -> None:
     """The engine removes lock files of a dead git in the mirror and the vault."""
     for folder, names in ((place.mirror, ("packed-refs.lock", "config.lock")), (place.vault, ("config.lock",))):
@@ -163,10 +129,12 @@ def test_a_lock_of_a_living_git_is_respected(place: Place) -> None:
     """The lock file of a running git stays, and the error names the process."""
     dot_git = place.worktree / ".git"
     (dot_git / "index.lock").touch()
-    with living_git(place.worktree) as process:
-        with pytest.raises(GitBusyError, match=str(process.pid)) as refused:
-            clear_stale_locks(dot_git, place.worktree)
-        assert "index.lock" in refused.value.message
+    with subprocess.Popen(["git", "hash-object", "--stdin"], cwd=place.worktree, stdin=subprocess.PIPE) as process:
+        try:
+            with pytest.raises(GitBusyError, match=rf"index\.lock is held: process {process.pid} "):
+                clear_stale_locks(dot_git, place.worktree)
+        finally:
+            process.kill()
     assert (dot_git / "index.lock").exists()
     clear_stale_locks(dot_git, place.worktree)
     assert not (dot_git / "index.lock").exists()

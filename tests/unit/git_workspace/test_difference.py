@@ -8,7 +8,6 @@ import pytest
 from fakes.pictures import picture
 from fakes.repositories import git
 
-from septet.errors import SeptetError, WorkspaceError
 from septet.git.engine.place import Place
 from septet.git.evidence.difference import FileCount, difference
 from septet.git.worktree.inside import read_inside
@@ -38,12 +37,6 @@ def test_what_an_agent_changed_is_seen_committed_or_not(place: Place) -> None:
     assert found.whole
     assert "+More.\n" in found.patch
     assert "+# Plan\n" in found.patch
-
-
-def test_a_worktree_without_changes_has_none(place: Place) -> None:
-    """A fresh checkout has no difference."""
-    found = difference(place, limit_bytes=LIMIT)
-    assert (found.files, found.patch, found.whole) == ((), "", True)
 
 
 def test_a_long_patch_is_cut_and_said_to_be(place: Place) -> None:
@@ -95,24 +88,6 @@ def test_a_symlink_is_shown_as_one(place: Place, tmp_path: Path) -> None:
     found = difference(place, limit_bytes=LIMIT)
     assert [file.path for file in found.files] == ["folder", "key"]
     assert "very secret" not in found.patch
-
-
-def test_a_git_folder_that_leads_elsewhere_is_refused(place: Place, tmp_path: Path) -> None:
-    """A `.git` that the agent made a symlink is refused."""
-    (place.worktree / ".git").rename(tmp_path / "moved")
-    (place.worktree / ".git").symlink_to(tmp_path / "moved")
-    with pytest.raises(SeptetError):
-        difference(place, limit_bytes=LIMIT)
-
-
-def test_a_pipe_in_the_git_folder_is_refused(place: Place) -> None:
-    """A named pipe in the place of `info/exclude` is refused at once."""
-    exclude = place.worktree / ".git" / "info" / "exclude"
-    exclude.parent.mkdir(exist_ok=True)
-    exclude.unlink(missing_ok=True)
-    os.mkfifo(exclude)
-    with pytest.raises(WorkspaceError, match=r"info/exclude is not a plain file"):
-        difference(place, limit_bytes=LIMIT)
 
 
 def _beside(root: Path) -> None:

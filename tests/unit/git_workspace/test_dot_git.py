@@ -9,7 +9,7 @@ from fakes.repositories import git
 
 from septet.errors import WorkspaceError
 from septet.git.engine.place import Place
-from septet.git.worktree.dot_git import Head, clear_locks, read_file, read_head, refuse_links, switch_head
+from septet.git.worktree.dot_git import Head, clear_locks, read_head, refuse_links, switch_head
 
 
 @pytest.fixture
@@ -156,13 +156,3 @@ def test_locks_of_a_killed_git_are_cleared(place: Place, dot_git: Path) -> None:
 
     assert not any(lock.exists() for lock in locks)
     git(place.worktree, "commit", "-q", "--allow-empty", "-m", "works")
-
-
-def test_only_plain_files_of_bounded_size_are_read(tmp_path: Path) -> None:
-    """A folder, a file over the limit and a missing file return nothing."""
-    (tmp_path / "large").write_bytes(b"x" * 11)
-
-    assert read_file(tmp_path) is None
-    assert read_file(tmp_path / "none") is None
-    assert read_file(tmp_path / "large", limit_bytes=10) is None
-    assert read_file(tmp_path / "large", limit_bytes=11) == b"x" * 11

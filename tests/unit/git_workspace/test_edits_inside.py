@@ -121,10 +121,3 @@ def test_a_submodule_that_leads_elsewhere_is_not_looked_into(place: Place, text:
     found, unknown = edits_inside(place, LONG_AGO)
     assert found == []
     assert [each.partition(":")[0] for each in unknown] == [LIB]
-
-
-def test_a_repository_without_submodules_is_not_looked_through(place: Place) -> None:
-    """A repository without `.gitmodules` has no edits inside submodules."""
-    (place.worktree / ".gitmodules").unlink()
-    _write(place, f"{LIB}/lib.py")
-    assert edits_inside(place, LONG_AGO) == ([], [])

@@ -1,14 +1,13 @@
 """Evidence: the changes in a worktree, as git reports them."""
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fakes.repositories import ALLOW, Origin, git, make_origin
 
-from septet.errors import EvidenceError, WorkspaceError
+from septet.errors import EvidenceError
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import contains, gather, keeps, plan_file, read_base_file, read_base_files
 
@@ -43,34 +42,32 @@ def test_flags_in_the_agents_index_hide_nothing(place: Place, write: Write) -> N
     assert changes(place) == {"README.md": "modify", "src/app.py": "modify"}
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", b"DIRC" + b"\0" * 100])
-def test_an_index_that_git_cannot_read_does_no_harm(place: Place, write: Write, content: bytes) -> None:
-    """A broken or missing index of the agent does not change the evidence."""
-    write("new.py", "1")
-    (place.worktree / ".git" / "index").write_bytes(content)
-    assert changes(place) == {"new.py": "create"}
-
-    (place.worktree / ".git" / "index").unlink()
-    assert changes(place) == {"new.py": "create"}
+def _broken(index: Path) -> None:
+    index.write_bytes(b"DIRC" + b"\0" * 100)
 
 
-def test_a_split_index_does_no_harm(place: Place, write: Write) -> None:
-    """A split index of the agent does not change the evidence."""
-    git(place.worktree, "update-index", "--split-index")
-    write("new.py", "1")
-    git(place.worktree, "add", "new.py")
-
-    assert changes(place) == {"new.py": "create"}
+def _missing(index: Path) -> None:
+    index.unlink()
 
 
-def test_paths_that_git_refuses_in_an_index_do_no_harm(place: Place, write: Write) -> None:
-    """An index of the agent with a path into `.git` does not change the evidence."""
-    blob = git(place.worktree, "hash-object", "-w", "--stdin", stdin=b"evil")
-    git(place.worktree, "update-index", "--add", "--cacheinfo", f"100644,{blob},xgit/hooks/pre-commit")
-    index = place.worktree / ".git" / "index"
+def _split(index: Path) -> None:
+    git(index.parents[1], "update-index", "--split-index")
+    git(index.parents[1], "add", "new.py")
+
+
+def _refused_path(index: Path) -> None:
+    blob = git(index.parents[1], "hash-object", "-w", "--stdin", stdin=b"evil")
+    git(index.parents[1], "update-index", "--add", "--cacheinfo", f"100644,{blob},xgit/hooks/pre-commit")
     index.write_bytes(index.read_bytes().replace(b"xgit/hooks", b".git/hooks"))
-    write("new.py", "1")
 
+
+@pytest.mark.parametrize("spoil", [_broken, _missing, _split, _refused_path])
+def test_an_odd_index_of_the_agents_does_no_harm(
+    place: Place, write: Write, spoil: Callable[[Path], None]
+) -> None:
+    """A broken, missing or split index, and an index with a path into `.git`, do not change the evidence."""
+    write("new.py", "1")
+    spoil(place.worktree / ".git" / "index")
     assert changes(place) == {"new.py": "create"}
 
 
@@ -100,18 +97,6 @@ def test_a_commit_that_was_taken_back_is_seen(place: Place) -> None:
 
     assert not keeps(place, place.base_sha)
     assert not contains(place, one, "1" * 40)
-
-
-def test_nested_repositories_are_left_out(place: Place, write: Write) -> None:
-    """A repository that the agent made inside the worktree is listed and is no change."""
-    write("vendor/tool/tool.py", "1")
-    git(place.worktree / "vendor" / "tool", "init", "-q")
-    assert (gather(place).left_out, gather(place).clean) == (("vendor/tool",), True)
-
-    git(place.worktree / "vendor" / "tool", "add", "-A")
-    git(place.worktree / "vendor" / "tool", "commit", "-q", "-m", "nested")
-
-    assert (gather(place).files_changed, gather(place).left_out) == ((), ("vendor/tool",))
 
 
 def test_a_submodule_that_was_added_or_moved_is_seen(place: Place, tmp_path: Path) -> None:
@@ -164,45 +149,6 @@ def conflict(place: Place, write: Write) -> None:
     git(place.worktree, "commit", "-q", "-a", "-m", "ours")
 
 
-def test_a_removed_git_folder_never_means_the_enclosing_repository(place: Place, tmp_path: Path) -> None:
-    """A worktree without `.git` causes an error, even inside another repository."""
-    git(tmp_path, "init", "-q", "-b", "outer")
-    (place.worktree / ".git").rename(tmp_path / "taken-away")
-
-    with pytest.raises(WorkspaceError, match=r"\.git"):
-        gather(place)
-
-
-def test_few_processes_are_started(place: Place, write: Write, tmp_path: Path) -> None:
-    """Evidence starts one git process if the agent did not use git, and two if the agent did."""
-    write("new.py", "1")
-    gather(place)
-
-    assert processes_of(place, tmp_path) == 1
-    git(place.worktree, "add", "new.py")
-    git(place.worktree, "rm", "-q", "--cached", "new.py")
-    assert processes_of(place, tmp_path) == 2
-
-
-def processes_of(place: Place, tmp_path: Path) -> int:
-    """Return the number of git processes that one call of `gather` starts."""
-    counter, real = (
-        tmp_path / "counted",
-        subprocess.check_output(["sh", "-c", "command -v git"], text=True).strip(),
-    )
-    folder = tmp_path / "bin"
-    folder.mkdir(exist_ok=True)
-    (folder / "git").write_text(f'#!/bin/sh\necho x >> {counter}\nexec {real} "$@"\n')
-    (folder / "git").chmod(0o755)
-    counter.write_text("")
-    place.env["PATH"], path = f"{folder}:{place.env['PATH']}", place.env["PATH"]  # type: ignore[index]
-    try:
-        gather(place)
-    finally:
-        place.env["PATH"] = path  # type: ignore[index]
-    return len(counter.read_text().splitlines())
-
-
 @pytest.mark.parametrize(
     "path", ["specs/plan.md", "./specs/plan.md", " specs/plan.md\n", "specs//plan.md", "{root}/specs/plan.md"]
 )
@@ -234,13 +180,9 @@ def test_a_symlink_inside_the_worktree_is_followed(place: Place, write: Write) -
         ("into-git/config", "outside the worktree"),
         (".git/config", "does not name a file"),
         ("", "does not name a file"),
-        (".", "does not name a file"),
         ("../secret.md", "outside"),
-        ("specs/../../secret.md", "outside"),
         ("/etc/passwd", "outside"),
         ("specs/\0plan.md", "no file"),
-        ("specs/\ud800.md", "no file"),
-        ("{root}", "does not name a file"),
         ("x" * 5000, "no file"),
     ],
 )

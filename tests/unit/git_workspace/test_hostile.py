@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import ALLOW, Origin, git, make_origin
+from fakes.snapshots import begin, snapshot_of
 
 from septet.errors import EvidenceError, SeptetError, WorkspaceError
 from septet.git.commits.branches import branch_refusal, create_branch
@@ -18,10 +19,7 @@ from septet.git.engine.place import Place
 from septet.git.evidence.difference import difference
 from septet.git.evidence.evidence import gather, keeps, plan_file, read_base_file
 from septet.git.snapshots.scan import scan
-from septet.git.snapshots.take import seed, take
-from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.survey import Survey
-from septet.git.vault.vault import prepare
 
 Open = Callable[..., Place]
 LIMIT = 1_000_000
@@ -230,17 +228,6 @@ def test_a_poisoned_nested_repository_runs_nothing(place: Place, program: Path, 
     assert not canary.exists()
 
 
-def test_objects_are_never_fetched_from_a_remote_of_the_agents(place: Place, program: Path, canary: Path) -> None:
-    """A missing object causes an error, and is not fetched from a remote that the agent configured."""
-    poison(place, program)
-    (place.worktree / ".git" / "HEAD").write_text("1" * 40 + "\n")
-
-    with pytest.raises(SeptetError):
-        gather(place)
-
-    assert not canary.exists()
-
-
 def test_replacements_and_grafts_do_not_change_what_is_seen(place: Place, origin: Origin) -> None:
     """A replacement of a commit changes neither the evidence nor the pushed commit."""
     (place.worktree / "new.py").write_text("1")
@@ -302,7 +289,7 @@ def test_the_agents_index_is_replaced_and_not_written_through(place: Place, tmp_
 )
 def test_git_waits_for_no_pipe(place: Place, name: str) -> None:
     """A pipe in the place of a file that git opens is refused at once, and a snapshot is still possible."""
-    _prepare(place)
+    begin(place)
     _make_pipe(place.worktree, Path(name))
     began = time.monotonic()
     looks: tuple[Callable[[], object], ...] = (
@@ -315,27 +302,26 @@ def test_git_waits_for_no_pipe(place: Place, name: str) -> None:
     for look in looks:
         with pytest.raises(WorkspaceError, match="is a pipe"):
             look()
-    assert take(place, "rescue", SnapshotOptions("all that is there", LIMIT)) is not None
+    snapshot_of(place, "rescue")
     assert time.monotonic() - began < SECONDS
 
 
 def test_a_pipe_ignores_nothing(place: Place) -> None:
     """A `.gitignore` that is a pipe excludes no file from a snapshot; another `.gitignore` still counts."""
-    _prepare(place)
+    begin(place)
     for folder in ("src", "other"):
         (place.worktree / folder).mkdir(exist_ok=True)
         (place.worktree / folder / "debug.out").write_text("kept")
     (place.worktree / "src" / ".gitignore").write_text("*.out\n")
     _make_pipe(place.worktree, Path("other/.gitignore"))
-    snapshot = take(place, "rescue", SnapshotOptions("all that is there", 0))
-    assert snapshot is not None
+    snapshot = snapshot_of(place, "rescue", 0)
     assert [left.path for left in snapshot.left_out] == ["other/.gitignore", "src/debug.out"]
 
 
 @pytest.mark.parametrize("name", ["pipe", "src/pipe", ".git/pipe"])
 def test_a_pipe_that_git_does_not_open_is_left_alone(place: Place, name: str) -> None:
     """A pipe that git does not open does not stop the evidence."""
-    _prepare(place)
+    begin(place)
     _make_pipe(place.worktree, Path(name))
     assert gather(place).clean
     assert gather(place, survey=_survey(place)).clean
@@ -343,12 +329,6 @@ def test_a_pipe_that_git_does_not_open_is_left_alone(place: Place, name: str) ->
 
 def _survey(place: Place) -> Survey:
     return scan(place, ignored_limit_bytes=LIMIT).survey
-
-
-def _prepare(place: Place) -> None:
-    """Prepare the vault and take the first snapshot."""
-    prepare(place)
-    seed(place, ignored_limit_bytes=LIMIT)
 
 
 def _make_pipe(root: Path, path: Path) -> None:

@@ -271,15 +271,3 @@ def test_a_look_tells_what_plain_git_would_commit(opened: Callable[[], Place], s
         assert stage(place, look(place)).text("write-tree") == truth.tree
     sha = commit_all(place, "feat: all of it")
     assert git(place.worktree, "rev-parse", f"{sha}^{{tree}}") == truth.tree
-
-
-def test_after_the_commit_of_the_engine_the_worktree_is_clean(opened: Callable[[], Place]) -> None:
-    """The worktree is clean after the engine's commit, and a later change counts."""
-    place = opened()
-    BUMP(place.worktree)
-    (place.worktree / "new.py").write_text("new\n")
-    sha = commit_all(place, "feat: new")
-    assert git(place.worktree, "diff-tree", "-r", "--name-only", f"{sha}^", sha).splitlines() == ["new.py", LIB]
-    assert gather(place).clean
-    (place.worktree / "new.py").write_text("newer\n")
-    assert not gather(place).clean

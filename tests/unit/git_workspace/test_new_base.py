@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git, make_origin
+from fakes.snapshots import begin, snapshot_of
 
 from septet.git.commits.branches import create_branch
 from septet.git.commits.commit import commit_all
@@ -21,9 +22,7 @@ from septet.git.commits.new_base import (
 from septet.git.commits.rework_tree import go_to
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import gather
-from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import SnapshotOptions
-from septet.git.vault.vault import prepare
 
 BRANCH = "feat/x"
 LIMIT = 1 << 20
@@ -42,8 +41,7 @@ def origin(tmp_path: Path) -> Origin:
 def place(open_place: Callable[..., Place]) -> Place:
     """Return a workspace whose branch has a commit with a changed file and a new file."""
     place = open_place()
-    prepare(place)
-    seed(place, ignored_limit_bytes=LIMIT)
+    begin(place)
     create_branch(place, BRANCH)
     (place.worktree / "a.txt").write_text("work\n")
     (place.worktree / "new.txt").write_text("new\n")
@@ -84,9 +82,7 @@ def test_the_work_is_laid_over_a_base_that_was_written_anew(place: Place, origin
     assert (_head(place), is_behind(place, work)) == (commit, True)
     assert work_on_base(place, BranchWork(BRANCH, commit, place.base_sha)) == work
 
-    secured_by = take(place, "checkpoint", SnapshotOptions("before", LIMIT))
-    assert secured_by is not None
-    go_to(place, BRANCH, work.sha, SnapshotOptions("moved", LIMIT, equal_to=secured_by))
+    go_to(place, BRANCH, work.sha, SnapshotOptions("moved", LIMIT, equal_to=snapshot_of(place)))
     assert gather(place).clean
     assert (_head(place), (place.worktree / "key.txt").exists(), is_behind(place, work)) == (
         work.sha,
@@ -122,9 +118,7 @@ def _lay(place: Place, commit: str) -> None:
     with pytest.raises(UnfitWorkError, match=r"does not fit .* a\.txt") as raised:
         work_on_base(place, BranchWork(BRANCH, commit, place.base_sha))
     assert "push it to main and run `septet retry ID`" in raised.value.remedy
-    secured_by = take(place, "checkpoint", SnapshotOptions("before", LIMIT))
-    assert secured_by is not None
-    lay_on_base(place, raised.value.work, SnapshotOptions("moved", LIMIT, equal_to=secured_by))
+    lay_on_base(place, raised.value.work, SnapshotOptions("moved", LIMIT, equal_to=snapshot_of(place)))
 
 
 def test_work_that_does_not_fit_on_the_new_base_is_brought_together_with_it(place: Place, origin: Origin) -> None:
@@ -147,46 +141,31 @@ def test_work_that_does_not_fit_on_the_new_base_is_brought_together_with_it(plac
     assert work_on_base(place, BranchWork(BRANCH, together, place.base_sha)) == work
 
 
-def _keep_markers(worktree: Path) -> None:
-    del worktree
-
-
-def _bring_back(worktree: Path) -> None:
-    (worktree / "a.txt").write_text("a\nwork\n")
-
-
-def _leave_others_out(worktree: Path) -> None:
-    (worktree / "a.txt").write_text("others and work\n")
-    (worktree / "b.txt").write_text("b\n")
-
-
-def _bring_back_a_file(worktree: Path) -> None:
-    (worktree / "a.txt").write_text("others and work\n")
-    (worktree / "key.txt").write_text("a key\n")
+TOGETHER = "others and work\n"
 
 
 @pytest.mark.parametrize(
-    ("act", "why"),
+    ("files", "why"),
     [
-        (_keep_markers, r"a\.txt still holds the markers"),
-        (_bring_back, r"a\.txt holds 1 lines that were taken out"),
-        (_leave_others_out, r"changed in b\.txt is not in the work"),
-        (_bring_back_a_file, r"changed in key\.txt is not in the work"),
+        ({}, r"a\.txt still holds the markers"),
+        ({"a.txt": "a\nwork\n"}, r"a\.txt holds 1 lines that were taken out"),
+        ({"a.txt": TOGETHER, "b.txt": "b\n"}, r"changed in b\.txt is not in the work"),
+        ({"a.txt": TOGETHER, "key.txt": "a key\n"}, r"changed in key\.txt is not in the work"),
     ],
 )
 def test_what_was_not_brought_together_is_not_pushed(
-    place: Place, origin: Origin, act: Callable[[Path], None], why: str
+    place: Place, origin: Origin, files: dict[str, str], why: str
 ) -> None:
     """Work with markers, with removed content or without the others' changes is not pushed."""
     commit = _head(place)
-    erased = _erase(origin, a="others\n", b="others\n")
+    _erase(origin, a="others\n", b="others\n")
     _lay(place, commit)
-    act(place.worktree)
+    for name, text in files.items():
+        (place.worktree / name).write_text(text)
     together = commit_all(place, "together")
     with pytest.raises(LostBaseError, match=why):
         work_on_base(place, BranchWork(BRANCH, together, place.base_sha))
     git(origin.checkout, "push", "-q", "--force", "origin", f"{place.base_sha}:main")
-    assert erased
     assert work_on_base(place, BranchWork(BRANCH, together, place.base_sha)).sha == together, (
         "the base has it again"
     )
@@ -218,12 +197,3 @@ def test_a_branch_that_holds_what_was_erased_is_told(place: Place, origin: Origi
     refuse_erased_base(place, commit, began)
     with pytest.raises(LostBaseError, match=f"no longer holds {merged[:12]}.*git rebase --onto origin/main"):
         refuse_erased_base(place, _head(place), began)
-
-
-def test_work_that_uses_what_was_taken_out_does_not_bring_it_back(place: Place, origin: Origin) -> None:
-    """A file that the work changed and the base lost is a conflict, and does not return."""
-    (place.worktree / "key.txt").write_text("a key, and more\n")
-    commit = commit_all(place, "more")
-    _erase(origin)
-    with pytest.raises(LostBaseError, match=r"key\.txt"):
-        work_on_base(place, BranchWork(BRANCH, commit, place.base_sha))

@@ -11,7 +11,7 @@ from fakes.git_http import GitHttp, serving_git
 from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import GitError, GitUnavailableError, NotFoundError, RemoteFullError, SeptetError
-from septet.git.commits.branches import branch_refusal, create_branch
+from septet.git.commits.branches import create_branch
 from septet.git.commits.commit import commit_all
 from septet.git.commits.push import push, remote_branch
 from septet.git.engine.address import parse_address
@@ -53,19 +53,6 @@ def opened(server: GitHttp, state: StateDir, env: dict[str, str]) -> Opened:
         return open_workspace(state, address, OrderStart(order_id, "r"), **given)
 
     return open_it
-
-
-def test_an_https_origin_is_fetched_and_pushed_with_the_token(opened: Opened, origin: Origin) -> None:
-    """The token opens a fetch, a push and the list of branches over HTTP, also for a large body."""
-    place = opened()
-    assert branch_refusal(place, "feat-1", token=TOKEN) is None
-    create_branch(place, "feat-1")
-    (place.worktree / "big.bin").write_bytes(bytes(range(256)) * 20_000)
-    sha = commit_all(place, "work")
-
-    assert sha == push(place, "feat-1", sha, token=TOKEN)
-    assert sha == push(place, "feat-1", sha, token=TOKEN)
-    assert sha == remote_branch(place, "feat-1", token=TOKEN) == origin.sha("feat-1")
 
 
 def test_the_token_is_in_no_file_no_environment_and_no_argument(
@@ -203,31 +190,6 @@ def ssh(tmp_path: Path) -> Callable[[str], Path]:
     return make
 
 
-@pytest.mark.parametrize("form", ["ssh://git@127.0.0.1:2222{path}", "git@127.0.0.1:{path}"])
-def test_an_ssh_origin_is_reached_in_batch_mode(
-    form: str,
-    ssh: Callable[[str], Path],
-    origin: Origin,
-    state: StateDir,
-    env: dict[str, str],
-    tmp_path: Path,
-) -> None:
-    """Both forms of ssh addresses fetch and push, and ssh always runs in batch mode."""
-    folder = ssh("ssh").parent
-    address = parse_address(form.format(path=origin.bare))
-    with_ssh = {**env, "PATH": f"{folder}:{env['PATH']}"}
-
-    place = open_workspace(state, address, OrderStart("wo-1", "r"), env=with_ssh, token=TOKEN)
-    create_branch(place, "feat-1")
-    (place.worktree / "a").write_text("1")
-    sha = push(place, "feat-1", commit_all(place, "work"))
-
-    assert sha == origin.sha("feat-1")
-    calls = (tmp_path / "ssh-argv").read_text().splitlines()
-    assert calls
-    assert all("-oBatchMode=yes" in call for call in calls)
-
-
 def test_the_users_own_way_to_ssh_is_taken(
     ssh: Callable[[str], Path], origin: Origin, tmp_path: Path, env: dict[str, str]
 ) -> None:
@@ -246,19 +208,6 @@ def test_the_users_own_way_to_ssh_is_taken(
     assert of_settings
     assert of_env
     assert len(calls) == len(of_settings) + len(of_env)
-
-
-def test_refs_are_listed(origin: Origin, tmp_path: Path, env: dict[str, str]) -> None:
-    """One answer has HEAD and the commits of all refs; a detached HEAD names no branch."""
-    git(tmp_path, "init", "-q", "--bare", "m")
-    remote = Remote(str(origin.bare), env)
-    sha = origin.sha("main")
-
-    listed = remote.refs(tmp_path / "m")
-    assert ("refs/heads/main", {"HEAD": sha, "refs/heads/main": sha}) == (listed.head, dict(listed.shas))
-
-    (origin.bare / "HEAD").write_text(f"{sha}\n")
-    assert remote.refs(tmp_path / "m", "HEAD").head is None
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from fakes.repositories import Origin, git
+from fakes.snapshots import begin
 
 from septet.errors import EvidenceError, GitError
 from septet.git.commits.branches import create_branch
@@ -11,9 +12,9 @@ from septet.git.commits.commit import commit_all
 from septet.git.commits.push import push
 from septet.git.commits.rework_tree import fetch_tips, go_forward, is_clean, lay_merge, merge_trees, unresolved
 from septet.git.engine.place import Place
-from septet.git.snapshots.take import seed, take
+from septet.git.snapshots.take import take
 from septet.git.vault.facts import Snapshot, SnapshotOptions
-from septet.git.vault.vault import list_snapshots, prepare, vault_at
+from septet.git.vault.vault import list_snapshots, vault_at
 from septet.git.worktree.dot_git import read_head
 
 pytestmark = pytest.mark.law
@@ -35,8 +36,7 @@ def read(place: Place, path: str) -> str:
 @pytest.fixture
 def pushed(place: Place) -> str:
     """Push a first commit of the branch, and return the commit."""
-    prepare(place)
-    seed(place, ignored_limit_bytes=1_000_000)
+    begin(place)
     create_branch(place, BRANCH)
     write(place, "new.py", "x = 1\n")
     return push(place, BRANCH, commit_all(place, "work"))

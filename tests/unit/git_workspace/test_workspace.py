@@ -8,19 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fakes.repositories import ALLOW, Origin, git, make_origin
+from fakes.repositories import Origin, git, make_origin
 
-from septet.errors import AlreadyRunningError, InvalidInputError, NotFoundError, WorkspaceError
+from septet.errors import InvalidInputError, NotFoundError, WorkspaceError
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import current_head, gather
-from septet.git.workspace.mirror import Base
 from septet.git.workspace.workspace import (
     OrderStart,
     find_place,
     find_record,
     open_workspace,
-    place_for,
     record_of,
 )
 from septet.state import StateDir
@@ -95,22 +93,6 @@ def test_the_users_own_identity_is_taken(open_place: Open, env: dict[str, str]) 
     assert git(place.worktree, "config", "--local", "user.email") == "septet@localhost"
 
 
-def test_submodules_are_left_alone(tmp_path: Path, open_place: Open) -> None:
-    """A submodule is an empty folder, and git fetches nothing for the submodule."""
-    library, main = make_origin(tmp_path / "library"), make_origin(tmp_path / "main")
-    library.push({"lib.py": "1"})
-    main.push({"a": "1"})
-    git(main.checkout, "submodule", "add", "-q", str(library.bare), "vendor/lib", env=ALLOW)
-    main.push({})
-
-    place = open_place(of=main)
-
-    assert os.listdir(place.worktree / "vendor" / "lib") == []
-    assert not (place.worktree / ".git" / "modules").exists()
-    assert gather(place).clean
-    assert git(place.worktree, "status", "--porcelain") == ""
-
-
 def test_lfs_pointers_stay_pointers(tmp_path: Path, open_place: Open, env: dict[str, str]) -> None:
     """A checkout runs no LFS filter, even if the user's settings name a filter."""
     canary = tmp_path / "canary"
@@ -143,28 +125,6 @@ def test_two_work_orders_share_nothing_but_the_mirror(open_place: Open) -> None:
     assert gather(two).files_changed == ()
     assert git(two.worktree, "config", "user.name") == "Septet"
     assert git(two.worktree, "branch", "--list", "mine") == ""
-
-
-def test_opening_again_changes_nothing(open_place: Open, origin: Origin) -> None:
-    """A second attempt returns the same workspace with the agent's files, whatever was pushed since."""
-    place = open_place()
-    (place.worktree / "work.py").write_text("x = 1")
-    origin.push({"a": "1"})
-
-    again = open_place()
-
-    assert place == again
-    assert (place.worktree / "work.py").read_text() == "x = 1"
-
-
-def test_a_used_id_is_refused(state: StateDir, env: dict[str, str], origin: Origin, open_place: Open) -> None:
-    """Another run with the same id is refused, on any repository."""
-    open_place("wo-42")
-
-    for repository in (origin.bare, origin.checkout):
-        with pytest.raises(AlreadyRunningError, match=r"wo-42 was used before") as refused:
-            open_workspace(state, parse_address(str(repository)), OrderStart("wo-42", "another"), env=env)
-        assert refused.value.remedy
 
 
 @pytest.mark.parametrize("order_id", ["", ".", "..", "a/b", "a" * 65, "a b", "wo*"])
@@ -223,20 +183,6 @@ def test_a_repository_that_is_not_there_leaves_the_id_free(
     assert open_place("wo-3").worktree.is_dir()
 
 
-def test_a_place_is_found_by_its_id(place: Place, state: StateDir, env: dict[str, str]) -> None:
-    """The id alone finds the workspace, and an unknown id is not found."""
-    assert place == find_place(state, "wo-1", env)
-    with pytest.raises(NotFoundError, match="wo-2"):
-        find_place(state, "wo-2", env)
-
-
-def test_the_place_follows_from_id_and_address(place: Place, state: StateDir, origin: Origin) -> None:
-    """The id and the address determine a workspace's path before it is opened."""
-    address = parse_address(str(origin.bare))
-
-    assert place == place_for(state, "wo-1", address, Base("main", origin.sha("main")), place.env)
-
-
 def test_a_broken_record_is_an_error_with_a_remedy(place: Place, state: StateDir, env: dict[str, str]) -> None:
     """The error for a damaged record names the file."""
     record = json.loads((place.records / "workspace.json").read_text())
@@ -245,14 +191,3 @@ def test_a_broken_record_is_an_error_with_a_remedy(place: Place, state: StateDir
 
     with pytest.raises(WorkspaceError, match=r"workspace\.json"):
         find_place(state, "wo-1", env)
-
-
-def test_the_workspace_of_a_thousand_files_is_whole_and_clean(tmp_path: Path, open_place: Open) -> None:
-    """The workspace of a thousand files is whole and clean."""
-    origin = make_origin(tmp_path / "large")
-    origin.push({f"d{number % 50}/f{number}.py": f"x = {number}\n" for number in range(1000)})
-
-    place = open_place(of=origin)
-
-    assert sum(1 for path in place.worktree.rglob("*.py") if path.is_file()) == 1000
-    assert git(place.worktree, "status", "--porcelain") == ""
