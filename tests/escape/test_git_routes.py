@@ -12,7 +12,6 @@ from fakes.escape_git import (
     GitMachine,
     GitRoute,
     ask_engine,
-    begin,
     git_machine,
     look_after_engine,
     plant,
@@ -21,6 +20,9 @@ from fakes.escape_git import (
 )
 from fakes.guests import CANARY
 from fakes.repositories import git_env
+from fakes.snapshots import begin
+
+from septet.git.snapshots.repository_stamp import note_baseline
 
 pytestmark = pytest.mark.needs("bubblewrap")
 
@@ -37,7 +39,8 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
 @pytest.fixture
 def left(machine: GitMachine, route: GitRoute) -> GitMachine:
     """Return the machine after a guest prepared the route in its own workspace."""
-    begin(machine.open_workspace(f"git-{uuid.uuid4().hex}"))
+    place = machine.open_workspace(f"git-{uuid.uuid4().hex}")
+    note_baseline(place, begin(place))
     assert "it ended otherwise" not in plant(machine, route)
     return machine
 

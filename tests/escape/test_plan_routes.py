@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from fakes.escape_git import README, GitMachine, git_machine
 from fakes.plan_routes import PLAN, PLAN_ROUTES, PlanRoute
+from fakes.snapshots import begin, snapshot_of
 
 from septet.git.engine.place import Place
 from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, PlanAlone
 from septet.git.snapshots.repository_stamp import note_baseline
-from septet.git.snapshots.take import seed, take
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.layout import read
-from septet.git.vault.vault import prepare, vault_at
+from septet.git.vault.vault import vault_at
 
 pytestmark = pytest.mark.needs("bubblewrap")
 MIB = 1024 * 1024
@@ -50,14 +50,12 @@ def options(leftovers: Leftovers, aside: Path | None) -> SnapshotOptions:
 def test_an_implementor_gets_the_plan_alone(machine: GitMachine, route: PlanRoute) -> None:
     """The planner's leftovers work until the workspace returns; then they are in a rescue or beside the workspace."""
     place = set_up(machine, route.name)
-    prepare(place)
-    first = seed(place, ignored_limit_bytes=MIB)
+    first = begin(place)
     note_baseline(place, first)
     assert not route.hits(place.worktree)
     assert "it ended otherwise" not in machine.run(route.script)
     assert route.hits(place.worktree), "without the return"
-    current = take(place, "checkpoint", SnapshotOptions("a plan", MIB))
-    assert current is not None
+    current = snapshot_of(place)
 
     is_changed, rescue = PlanAlone(place, current, BeforeAgents(first), PLAN).keep(options)
 

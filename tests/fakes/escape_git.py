@@ -14,6 +14,7 @@ from typing import Any
 
 from fakes.guests import CANARY, Machine, machine_with_canaries
 from fakes.repositories import git_env, make_origin
+from fakes.snapshots import LIMIT_BYTES
 
 from septet.agents.guest.description import GuestFiles
 from septet.agents.sandbox.supervisors import Supervisors
@@ -29,10 +30,7 @@ from septet.git.evidence.evidence import gather, plan_file
 from septet.git.evidence.protected_changes import protected_changes
 from septet.git.evidence.staging import look, stage
 from septet.git.snapshots.destroy import own_repository
-from septet.git.snapshots.repository_stamp import note_baseline
-from septet.git.snapshots.take import seed
 from septet.git.vault.facts import SnapshotOptions
-from septet.git.vault.vault import prepare
 from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.git.worktree.view import view_folder
 from septet.protected_paths import PROTECTED, ProtectedPaths
@@ -40,7 +38,6 @@ from septet.state import StateDir
 
 README = {"README.md": "# Sample\n", "a/b.py": "1\n"}
 _SECONDS = 3.0
-_IGNORED_LIMIT_BYTES = 1 << 20
 _RAN = ".git/ran"
 Ask = Callable[[Place], str]
 
@@ -347,7 +344,7 @@ def _look_as_person(place: Place) -> str:
 
 def look_after_engine(place: Place) -> str:
     """Let the engine's git follow the guest, and then a person's git."""
-    own_repository(place, SnapshotOptions("the guest has ended", _IGNORED_LIMIT_BYTES))
+    own_repository(place, SnapshotOptions("the guest has ended", LIMIT_BYTES))
     return _look_as_person(place)
 
 
@@ -404,12 +401,6 @@ def plant(machine: GitMachine, route: GitRoute) -> str:
     """Let a guest make the route's changes, and return its output."""
     head = (machine.root / "other-head").read_text(encoding="ascii").strip()
     return machine.run(f"{_PREPARE}\nOTHER_HEAD = {head!r}\n{route.program}\n")
-
-
-def begin(place: Place) -> None:
-    """Take the snapshot before the first agent."""
-    prepare(place)
-    note_baseline(place, seed(place, ignored_limit_bytes=_IGNORED_LIMIT_BYTES))
 
 
 def plant_secrets(root: Path, env: dict[str, str]) -> None:

@@ -5,19 +5,16 @@ from functools import partial
 
 import pytest
 from fakes.repositories import Origin, make_origin
+from fakes.snapshots import begin, snapshot_of
 
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
-from septet.git.snapshots.take import seed, take
-from septet.git.vault.facts import Snapshot, SnapshotOptions
-from septet.git.vault.vault import prepare
+from septet.git.vault.facts import Snapshot
 from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.state import StateDir
 
 Open = Callable[..., Place]
 Take = Callable[..., Snapshot]
-
-LIMIT_BYTES = 1 << 20
 
 
 @pytest.fixture(scope="session")
@@ -48,8 +45,7 @@ def open_place(state: StateDir, env: dict[str, str], origin: Origin) -> Open:
     def open_it(order_id: str = "wo-1", *, of: Origin | None = None) -> Place:
         address = parse_address(str((of or origin).bare))
         place = open_workspace(state, address, OrderStart(order_id, f"run of {order_id}"), env=env)
-        prepare(place)
-        seed(place, ignored_limit_bytes=LIMIT_BYTES)
+        begin(place)
         return place
 
     return open_it
@@ -62,18 +58,6 @@ def place(open_place: Open) -> Place:
 
 
 @pytest.fixture
-def take_of() -> Take:
-    """Return a function that takes a rescue and fails if the rescue is superfluous."""
-
-    def take_it(place: Place, limit_bytes: int = LIMIT_BYTES) -> Snapshot:
-        snapshot = take(place, "rescue", SnapshotOptions("a test", limit_bytes))
-        assert snapshot is not None
-        return snapshot
-
-    return take_it
-
-
-@pytest.fixture
-def snap(place: Place, take_of: Take) -> Take:
+def snap(place: Place) -> Take:
     """Return a function that takes a rescue of the open workspace."""
-    return partial(take_of, place)
+    return partial(snapshot_of, place, "rescue")

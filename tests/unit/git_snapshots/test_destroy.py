@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
+from fakes.snapshots import snapshot_of
 
 from septet.errors import SnapshotError
 from septet.git.engine.place import Place
 from septet.git.snapshots.destroy import remove_workspace, return_to
 from septet.git.snapshots.restore import restore
-from septet.git.snapshots.take import take
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import list_snapshots, vault_at
 
@@ -84,12 +84,6 @@ def _base(place: Place) -> Snapshot:
     return list_snapshots(vault_at(place))[0]
 
 
-def _checkpoint(place: Place) -> Snapshot:
-    snapshot = take(place, "checkpoint", SnapshotOptions("a test", LIMIT_BYTES))
-    assert snapshot is not None
-    return snapshot
-
-
 def _corrupt(place: Place) -> None:
     """Remove the vault's packs, so that objects of the first snapshot are missing."""
     for pack in (place.vault / "objects/pack").glob("*.pack"):
@@ -115,7 +109,7 @@ def test_a_return_is_bit_for_bit_and_loses_nothing(
 def test_a_return_goes_forward_as_well(place: Place) -> None:
     """A workspace with changes can return to a snapshot that is later than its state."""
     _work(place.worktree)
-    work, checkpoint = picture(place.worktree), _checkpoint(place)
+    work, checkpoint = picture(place.worktree), snapshot_of(place)
     return_to(place, _base(place), OPTIONS)
     (place.worktree / "README.md").write_text("something else\n")
     return_to(place, checkpoint, OPTIONS)
@@ -125,7 +119,7 @@ def test_a_return_goes_forward_as_well(place: Place) -> None:
 def test_a_return_to_what_is_there_does_nothing(place: Place) -> None:
     """A return to the present state writes no rescue and touches no file."""
     _work(place.worktree)
-    checkpoint = _checkpoint(place)
+    checkpoint = snapshot_of(place)
     told = (place.worktree / "src/app.py").stat()
     assert return_to(place, checkpoint, OPTIONS) is None
     assert (place.worktree / "src/app.py").stat() == told
@@ -135,7 +129,7 @@ def test_a_return_to_what_is_there_does_nothing(place: Place) -> None:
 def test_a_return_from_the_base_writes_no_rescue(place: Place) -> None:
     """A return from the base commit's state writes no rescue."""
     (place.worktree / "new.txt").write_text("x")
-    checkpoint = _checkpoint(place)
+    checkpoint = snapshot_of(place)
     return_to(place, _base(place), OPTIONS)
     assert return_to(place, checkpoint, OPTIONS) is None
     assert (place.worktree / "new.txt").read_text() == "x"

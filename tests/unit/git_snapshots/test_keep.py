@@ -5,13 +5,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fakes.kept import is_kept_elsewhere
 from fakes.pictures import picture
 from fakes.repositories import Origin, git
+from fakes.snapshots import snapshot_of
 
 from septet.errors import GitError, NotFoundError
 from septet.git.checkpoints.checkpoint_remote import CheckpointRef, checkpoint_ref_at, checkpoint_ref_in
@@ -22,7 +22,7 @@ from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import gather
 from septet.git.snapshots.take import take
-from septet.git.vault.facts import Snapshot, SnapshotOptions
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import list_snapshots, vault_at
 from septet.git.workspace.mirror import Base
 from septet.git.workspace.workspace import place_for, record_of
@@ -30,7 +30,6 @@ from septet.state import StateDir
 
 pytestmark = pytest.mark.law
 
-Take = Callable[..., Snapshot]
 MOVES = """\
 import pickle, sys
 from pathlib import Path
@@ -54,21 +53,10 @@ def other(tmp_path: Path, env: dict[str, str]) -> StateDir:
     return state
 
 
-def checkpoint(place: Place) -> Snapshot:
-    snapshot = take(place, "checkpoint", SnapshotOptions("a step is done", 1 << 20))
-    assert snapshot is not None
-    return snapshot
-
-
 def move_of(place: Place, other: StateDir, ref: CheckpointRef, name: str, host: str = "B") -> WorkspaceMove:
     """Return the move of a work order to another host."""
-    there = place_for(
-        other,
-        place.order_id,
-        parse_address(place.origin),
-        Base(place.base_branch, place.base_sha),
-        place.env,
-    )
+    base = Base(place.base_branch, place.base_sha)
+    there = place_for(other, place.order_id, parse_address(place.origin), base, place.env)
     return WorkspaceMove(there, ref, Remote(place.origin, place.env), name, host)
 
 
@@ -93,10 +81,10 @@ def change(place: Place) -> None:
 def test_a_kept_snapshot_is_known_to_be_elsewhere(place: Place, ref: CheckpointRef) -> None:
     """A snapshot counts as kept elsewhere after its push, and not before."""
     change(place)
-    snapshot = checkpoint(place)
+    snapshot = snapshot_of(place)
     assert not is_kept_elsewhere(place, ref, snapshot)
     keep(place, ref, "A")
-    later = checkpoint(place)
+    later = snapshot_of(place)
     assert is_kept_elsewhere(place, ref, snapshot)
     assert not is_kept_elsewhere(place, ref, later)
 
@@ -105,7 +93,7 @@ def test_the_workspace_opens_elsewhere_as_it_was(place: Place, ref: CheckpointRe
     """On another host every byte, mode and branch and the index return, and `git fsck` finds no error."""
     change(place)
     keep(place, ref, "A")
-    kept = checkpoint(place)
+    kept = snapshot_of(place)
     keep(place, ref, "A")
     before, evidence = picture(place.worktree), gather(place)
     shutil.rmtree(place.worktree.parent.parent)
@@ -116,15 +104,14 @@ def test_the_workspace_opens_elsewhere_as_it_was(place: Place, ref: CheckpointRe
     assert gather(there) == evidence
     assert git(there.worktree, "fsck", "--connectivity-only") == ""
     assert git(there.worktree, "log", "-1", "--format=%s") == "by the agent"
-    same = take(there, "checkpoint", SnapshotOptions("the same", 1 << 20, equal_to=kept))
-    assert same is None
+    assert take(there, "checkpoint", SnapshotOptions("the same", 1 << 20, equal_to=kept)) is None
 
 
 def test_an_earlier_checkpoint_can_be_gone_on_from_too(place: Place, ref: CheckpointRef, other: StateDir) -> None:
     """The remote has all snapshots of a work order with their names, so another host can open an earlier one."""
     first = list_snapshots(vault_at(place), place.order_id)[0]
     change(place)
-    take(place, "rescue", SnapshotOptions("a rescue", 1 << 20))
+    snapshot_of(place, "rescue")
     keep(place, ref, "A")
     there = arrive(move_of(place, other, ref, first.name))
     assert (there.worktree / "README.md").read_text() == "# Sample\n"
@@ -135,17 +122,17 @@ def test_a_host_whose_work_order_has_moved_keeps_nothing_more(
     place: Place, ref: CheckpointRef, other: StateDir
 ) -> None:
     """The old host's pushes are refused after a move, and its check before a push of the branch fails too."""
-    kept = checkpoint(place)
+    kept = snapshot_of(place)
     keep(place, ref, "A")
     expect_hold(place, ref, "A")
     there = arrive(move_of(place, other, ref, kept.name))
-    checkpoint(place)
+    snapshot_of(place)
     for _ in range(2):
         with pytest.raises(MovedError, match="host B"):
             keep(place, ref, "A")
         with pytest.raises(MovedError, match="host B"):
             expect_hold(place, ref, "A")
-    checkpoint(there)
+    snapshot_of(there)
     keep(there, ref, "B")
     expect_hold(there, ref, "B")
 
@@ -156,16 +143,14 @@ def test_a_work_order_that_comes_back_loses_nothing_of_what_lies_there(
     """A return to the old host rescues its worktree first, and keeps the snapshots of both hosts."""
     keep(place, ref, "A")
     (place.worktree / "late.txt").write_text("after the host was given up\n")
-    late = take(place, "rescue", SnapshotOptions("too late", 1 << 20))
-    assert late is not None
+    late = snapshot_of(place, "rescue")
     first = list_snapshots(vault_at(place), place.order_id)[0]
     there = arrive(move_of(place, other, ref, first.name))
     (there.worktree / "README.md").write_text("# Changed there\n")
-    kept = checkpoint(there)
+    kept = snapshot_of(there)
     assert kept.name.partition("-")[0] == late.name.partition("-")[0]
     (there.worktree / "half.txt").write_text("what another try began with\n")
-    rescue = take(there, "rescue", SnapshotOptions("another try", 1 << 20))
-    assert rescue is not None
+    rescue = snapshot_of(there, "rescue")
     keep(there, ref, "B")
     (place.worktree / "later.txt").write_text("still later\n")
 
@@ -186,12 +171,10 @@ def test_a_move_that_is_killed_as_it_takes_names_loses_no_snapshot(
     """A move that is killed while it renames snapshots loses no snapshot, and the next move finishes."""
     keep(place, ref, "A")
     (place.worktree / "late.txt").write_text("after the host was given up\n")
-    late = take(place, "rescue", SnapshotOptions("too late", 1 << 20))
-    assert late is not None
+    late = snapshot_of(place, "rescue")
     there = arrive(move_of(place, other, ref, list_snapshots(vault_at(place), place.order_id)[0].name))
     (there.worktree / "README.md").write_text("# Changed there\n")
-    rescue = take(there, "rescue", SnapshotOptions("there", 1 << 20))
-    assert rescue is not None
+    rescue = snapshot_of(there, "rescue")
     assert (rescue.name, rescue.commit != late.commit) == (late.name, True)
     keep(there, ref, "B")
     back = move_of(there, state, ref, rescue.name, host="A")
@@ -216,7 +199,7 @@ def _move_and_die(move: WorkspaceMove, file: Path, renames: int) -> None:
 
 def test_the_host_that_holds_it_has_nothing_to_move(place: Place, ref: CheckpointRef, state: StateDir) -> None:
     """A host that still holds the work order has nothing to move."""
-    kept = checkpoint(place)
+    kept = snapshot_of(place)
     keep(place, ref, "A")
     assert is_here(move_of(place, state, ref, kept.name, host="A"))
 
@@ -224,7 +207,7 @@ def test_the_host_that_holds_it_has_nothing_to_move(place: Place, ref: Checkpoin
 def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, ref: CheckpointRef, other: StateDir) -> None:
     """The error of a move names a checkpoint that was never pushed, and the work order stays on its host."""
     keep(place, ref, "A")
-    missing = checkpoint(place)
+    missing = snapshot_of(place)
     move = move_of(place, other, ref, missing.name)
     prepare_host(move)
     with pytest.raises(NotFoundError, match=f"{missing.name} never reached"):
@@ -236,13 +219,13 @@ def test_what_a_failed_push_left_behind_goes_with_the_next_one(
     place: Place, ref: CheckpointRef, tmp_path: Path
 ) -> None:
     """The next push contains the snapshots that a failed push did not send."""
-    first = checkpoint(place)
+    first = snapshot_of(place)
     folder = tmp_path / "checkpoints"
     folder.write_text("in the way")
     with pytest.raises((GitError, OSError)):
         keep(place, ref, "A")
     folder.unlink()
-    second = checkpoint(place)
+    second = snapshot_of(place)
     keep(place, ref, "A")
     assert is_kept_elsewhere(place, ref, first)
     assert is_kept_elsewhere(place, ref, second)
@@ -252,7 +235,7 @@ def test_a_push_that_was_not_noted_is_no_move(place: Place, ref: CheckpointRef) 
     """A host that died between a push and its note finds its own name on the remote and continues."""
     keep(place, ref, "A")
     git(place.vault, "update-ref", "-d", ref.local)
-    snapshot = checkpoint(place)
+    snapshot = snapshot_of(place)
     expect_hold(place, ref, "A")
     keep(place, ref, "A")
     assert is_kept_elsewhere(place, ref, snapshot)
@@ -262,10 +245,10 @@ def test_a_remote_that_was_made_anew_gets_everything_again(
     place: Place, ref: CheckpointRef, tmp_path: Path
 ) -> None:
     """The next push sends all snapshots again to a remote that was lost."""
-    first = checkpoint(place)
+    first = snapshot_of(place)
     keep(place, ref, "A")
     shutil.rmtree(tmp_path / "checkpoints")
-    checkpoint(place)
+    snapshot_of(place)
     keep(place, ref, "A")
     assert is_kept_elsewhere(place, ref, first)
 
@@ -274,11 +257,11 @@ def test_only_what_is_new_is_pushed(place: Place, ref: CheckpointRef) -> None:
     """A checkpoint after a small change sends a few objects, and not the whole tree."""
     for number in range(300):
         (place.worktree / f"file-{number}").write_text(f"{number}\n")
-    checkpoint(place)
+    snapshot_of(place)
     keep(place, ref, "A")
     before = objects(ref)
     (place.worktree / "one-more").write_text("small\n")
-    checkpoint(place)
+    snapshot_of(place)
     keep(place, ref, "A")
     assert objects(ref) - before < 20
 
@@ -288,7 +271,7 @@ def test_the_origin_itself_can_keep_checkpoints_out_of_sight(
 ) -> None:
     """Hidden refs of the origin can hold checkpoints; its branches and tags do not change."""
     change(place)
-    kept = checkpoint(place)
+    kept = snapshot_of(place)
     ref = checkpoint_ref_at(Remote(place.origin, place.env), place, "one run")
     branches = git(origin.bare, "for-each-ref", "refs/heads", "refs/tags")
     keep(place, ref, "A")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.deep_folders import deep_folder
 from fakes.repositories import Origin, git, make_origin
+from fakes.snapshots import snapshot_of
 
 from septet.errors import SnapshotError
 from septet.git.engine.place import Place
@@ -112,9 +113,7 @@ def test_a_nested_repository_is_plain_files(place: Place, origin: Origin, snap: 
     assert git(clone, "diff", "--cached", "--name-only") == "vendor/lib/file.txt"
 
 
-def test_submodules_are_left_alone(
-    open_place: Callable[..., Place], tmp_path: Path, take_of: Callable[..., Snapshot]
-) -> None:
+def test_submodules_are_left_alone(open_place: Callable[..., Place], tmp_path: Path) -> None:
     """The patch contains no submodule, whether empty, checked out or removed, and the rest applies."""
     library, origin = make_origin(tmp_path / "a"), make_origin(tmp_path / "b")
     commit = library.push({"lib.txt": "lib\n"})
@@ -127,7 +126,7 @@ def test_submodules_are_left_alone(
     git(place.worktree, "clone", "-q", str(library.bare), "lib")
     (place.worktree / "other").rmdir()
     (place.worktree / "README.md").write_text("# y\n")
-    clone = _applied(place, origin, take_of(place), tmp_path)
+    clone = _applied(place, origin, snapshot_of(place, "rescue"), tmp_path)
     assert git(clone, "diff", "--cached", "--name-only") == "README.md"
 
 

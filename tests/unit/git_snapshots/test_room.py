@@ -13,13 +13,14 @@ import psutil
 import pytest
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
+from fakes.snapshots import snapshot_of
 
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
 from septet.git.snapshots.destroy import remove_workspace
 from septet.git.snapshots.forget import drop_forgotten, forget_chain, forget_snapshots, has_forgotten
 from septet.git.snapshots.restore import restore
-from septet.git.vault.facts import Snapshot, SnapshotOptions
+from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.pack import Pack
 from septet.git.vault.vault import find, list_snapshots, vault_at, verify
 
@@ -61,14 +62,14 @@ def forget(place: Place) -> None:
 
 
 def test_what_is_forgotten_waits_in_one_pack_and_is_dropped_in_its_time(
-    open_place: Callable[..., Place], take_of: Callable[..., Snapshot], tmp_path: Path
+    open_place: Callable[..., Place], tmp_path: Path
 ) -> None:
     """Forgotten objects wait in one pack until their time is over, and a living snapshot stays whole."""
     old, living = open_place("wo-1"), open_place("wo-2")
     write(old, "old")
     write(living, "living")
-    take_of(old)
-    rescue, before = take_of(living), picture(living.worktree)
+    snapshot_of(old, "rescue")
+    rescue, before = snapshot_of(living, "rescue"), picture(living.worktree)
     vault = vault_at(living)
     forget(old)
     all_objects = objects(vault)
@@ -102,19 +103,17 @@ def test_a_snapshot_that_is_under_way_keeps_what_it_has_written(place: Place) ->
     assert vault_at(place).text("cat-file", "blob", name) == "of a snapshot without a name yet"
 
 
-def test_a_snapshot_holds_again_what_another_one_left(
-    open_place: Callable[..., Place], take_of: Callable[..., Snapshot]
-) -> None:
+def test_a_snapshot_holds_again_what_another_one_left(open_place: Callable[..., Place]) -> None:
     """A later snapshot with the same file stores the file again and needs no forgotten object."""
     old = open_place("wo-1")
     write(old, "same")
-    take_of(old)
+    snapshot_of(old, "rescue")
     vault = vault_at(old)
     forget(old)
     drop_forgotten(vault, DAYS)
     later = open_place("wo-2")
     write(later, "same")
-    rescue = take_of(later)
+    rescue = snapshot_of(later, "rescue")
 
     drop_forgotten(vault, timedelta(0))
     drop_forgotten(vault, timedelta(0))
@@ -147,18 +146,18 @@ def test_what_a_killed_git_has_begun_is_removed_when_it_is_old(place: Place) -> 
 
 
 def test_a_drop_that_is_killed_at_any_time_loses_nothing_that_lives(
-    open_place: Callable[..., Place], take_of: Callable[..., Snapshot], tmp_path: Path
+    open_place: Callable[..., Place], tmp_path: Path
 ) -> None:
     """After drops that were killed at various times every living snapshot is whole, and the next drop finishes."""
     living = open_place("wo-living")
     write(living, "living")
-    rescue, before = take_of(living), picture(living.worktree)
+    rescue, before = snapshot_of(living, "rescue"), picture(living.worktree)
     vault = vault_at(living)
     alone = objects(vault)
     for round_ in range(8):
         old = open_place(f"wo-{round_}")
         write(old, f"old-{round_}")
-        take_of(old)
+        snapshot_of(old, "rescue")
         forget(old)
         _drop_and_die(vault.git_dir, after_seconds=0.01 * round_)
         verify(vault, rescue)

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git
+from fakes.snapshots import snapshot_of
 
 from septet.errors import GitBusyError
 from septet.git.engine.place import Place
 from septet.git.engine.stale_locks import clear_unguarded_locks, guard_of, share_guard
-from septet.git.snapshots.take import take
-from septet.git.vault.facts import SnapshotOptions
-from septet.git.vault.vault import list_snapshots, prepare, publish, vault_at
+from septet.git.vault.vault import list_snapshots, prepare, vault_at
 
 pytestmark = pytest.mark.law
 
@@ -58,8 +57,7 @@ def test_a_sweep_takes_nothing_from_those_who_write(open_place: Callable[[str], 
     def write(place: Place) -> None:
         for number in range(ROUNDS):
             (place.worktree / "work.txt").write_text(f"{number}\n")
-            snapshot = take(place, "checkpoint", SnapshotOptions("a test", 1 << 20))
-            assert snapshot is not None
+            snapshot = snapshot_of(place)
             kept = f"refs/kept/{place.order_id}/{number}"
             vault.run("update-ref", kept, snapshot.commit)
             vault.run("update-ref", "-d", kept, snapshot.commit)
@@ -109,10 +107,3 @@ def test_a_lock_that_this_process_has_open_is_respected(place: Place) -> None:
     with lock.open("w"), pytest.raises(GitBusyError, match=r"config\.lock"):
         clear_unguarded_locks(place.vault)
     assert lock.exists()
-
-
-def test_a_ref_is_published_and_a_missing_guard_is_shared_by_nobody(place: Place) -> None:
-    """A ref is published, and a reader without a folder for the guard shares no guard."""
-    publish(place, "wo-1/0099-checkpoint", place.base_sha)
-    with share_guard(place.vault / "nowhere" / "x.guard") as inherited:
-        assert inherited == ()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git
+from fakes.snapshots import snapshot_of
 
 from septet.errors import SnapshotError
 from septet.git.commits.branches import create_branch
@@ -23,7 +24,6 @@ from septet.git.vault.contents import usual_bits
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.survey import Figures
 from septet.git.vault.vault import list_snapshots, prepare, vault_at, verify
-from septet.system.durable import write_atomically
 
 pytestmark = pytest.mark.law
 
@@ -38,12 +38,6 @@ def test_the_order_in_which_files_are_listed_changes_no_snapshot() -> None:
     """The order of listed files does not matter: of two equally common permissions the higher counts as usual."""
     rows = [(b"run.sh", Figures(0o100755, 1, 1, 1, 1)), (b"tool", Figures(0o100750, 1, 1, 1, 2))]
     assert usual_bits({b"": dict(rows)}) == usual_bits({b"": dict(reversed(rows))}) == {0o100755: 0o755}
-
-
-def _checkpoint(place: Place) -> Snapshot:
-    snapshot = take(place, "checkpoint", SnapshotOptions("a test", LIMIT_BYTES, step="build_plan"))
-    assert snapshot is not None
-    return snapshot
 
 
 def test_no_rescue_of_a_fresh_workspace(place: Place) -> None:
@@ -94,7 +88,7 @@ def test_whatever_may_be_work_is_rescued(place: Place, change: Callable[[Path], 
 
 def test_a_checkpoint_is_always_recorded(place: Place) -> None:
     """Two checkpoints of a state have the same content and different names."""
-    first, second = _checkpoint(place), _checkpoint(place)
+    first, second = (snapshot_of(place, step="build_plan") for _ in range(2))
     assert (first.content, first.tree) == (second.content, second.tree)
     assert [first.name, second.name] == ["wo-1/0001-checkpoint", "wo-1/0002-checkpoint"]
     assert (first.step, first.reason, first.kind) == ("build_plan", "a test", "checkpoint")
@@ -103,8 +97,7 @@ def test_a_checkpoint_is_always_recorded(place: Place) -> None:
 def test_nothing_is_recorded_where_another_snapshot_serves(place: Place) -> None:
     """A snapshot that equals the given snapshot is not recorded again."""
     (place.worktree / "README.md").write_text("changed\n")
-    first = _rescue(place)
-    assert first is not None
+    first = snapshot_of(place, "rescue")
     assert _rescue(place, unless_equal_to=first) is None
     (place.worktree / "README.md").write_text("changed again\n")
     assert _rescue(place, unless_equal_to=first) is not None
@@ -120,14 +113,14 @@ def test_a_checkpoint_by_what_was_seen_is_the_same(place: Place) -> None:
     by_sight = take(place, "checkpoint", SnapshotOptions("a test", LIMIT_BYTES), last_scan)
 
     assert by_sight is not None
-    assert by_sight.content == _checkpoint(place).content
+    assert by_sight.content == snapshot_of(place).content
 
 
 def test_what_was_seen_before_another_snapshot_is_looked_at_again(place: Place) -> None:
     """A scan that is older than the last snapshot does not count."""
     last_scan = scan(place, ignored_limit_bytes=LIMIT_BYTES)
     (place.worktree / "new").write_text("work")
-    last = _checkpoint(place)
+    last = snapshot_of(place)
 
     assert take(place, "checkpoint", SnapshotOptions("", LIMIT_BYTES, equal_to=last), last_scan) is None
 
@@ -138,7 +131,7 @@ def test_a_change_that_keeps_size_and_time_is_seen(place: Place) -> None:
     facts = path.stat()
     path.write_text(path.read_text().upper())
     os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-    snapshot = _checkpoint(place)
+    snapshot = snapshot_of(place)
     assert git(place.vault, "cat-file", "blob", f"{snapshot.commit}:tree/README.md") == "# SAMPLE"
 
 
@@ -147,9 +140,9 @@ def test_a_change_right_after_a_snapshot_is_seen(place: Place, tmp_path: Path) -
     path = place.worktree / "README.md"
     for round_ in range(30):
         path.write_text(f"{round_:04d}\n")
-        _checkpoint(place)
+        snapshot_of(place)
         path.write_text(f"{round_:04d}!"[1:] + "\n")
-        snapshot = _checkpoint(place)
+        snapshot = snapshot_of(place)
         assert git(place.vault, "cat-file", "blob", f"{snapshot.commit}:tree/README.md") == f"{round_:04d}!"[1:]
 
 
@@ -157,31 +150,17 @@ def test_without_the_ledger_a_snapshot_is_the_same(place: Place) -> None:
     """A lost, damaged or outdated ledger does not change the content of a snapshot."""
     (place.worktree / "x.log").write_text("ignored\n")
     (place.worktree / "new.txt").write_text("new\n")
-    first = _checkpoint(place)
+    first = snapshot_of(place)
     ledger = place.records / "ledger"
     for damage in (b"", ledger.read_bytes()[:-10], b"\x91\x63" + b"\xb8\xbd\x8e\x19", None):
         if damage is None:
             ledger.unlink()
         else:
             ledger.write_bytes(damage)
-        again = _checkpoint(place)
+        again = snapshot_of(place)
         assert again.content == first.content
     assert again.name == "wo-1/0005-checkpoint"
     verify(vault_at(place), again)
-
-
-def test_a_ledger_that_this_process_has_written_is_not_read_again(place: Place) -> None:
-    """The process recognises its own ledger by inode, time and size, and reads another worker's ledger."""
-    ledger = place.records / "ledger"
-    before = ledger.read_bytes()
-    (place.worktree / "new.txt").write_text("new\n")
-    snapshot = _checkpoint(place)
-    facts = ledger.stat()
-    ledger.write_bytes(b"x" * facts.st_size)
-    os.utime(ledger, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-    assert scan(place, ignored_limit_bytes=LIMIT_BYTES).since == snapshot.commit
-    write_atomically(ledger, before)
-    assert scan(place, ignored_limit_bytes=LIMIT_BYTES).since not in {snapshot.commit, ""}
 
 
 def test_without_the_ledger_the_base_is_still_known(place: Place) -> None:
@@ -193,19 +172,18 @@ def test_without_the_ledger_the_base_is_still_known(place: Place) -> None:
 def test_a_ledger_whose_snapshot_is_gone_is_not_believed(place: Place) -> None:
     """A ledger of a snapshot whose ref was removed does not count, and all files are stored again."""
     (place.worktree / "new.txt").write_text("new\n")
-    gone = _checkpoint(place)
+    gone = snapshot_of(place)
     git(place.vault, "update-ref", "-d", gone.ref)
     for pack in (place.vault / "objects/pack").glob("*"):
         pack.unlink()
-    snapshot = _checkpoint(place)
-    verify(vault_at(place), snapshot)
+    verify(vault_at(place), snapshot_of(place))
 
 
 def test_packed_refs_keep_their_numbers(place: Place) -> None:
     """After `git pack-refs` in the vault no number is given twice."""
-    first = _checkpoint(place)
+    first = snapshot_of(place)
     git(place.vault, "pack-refs", "--all")
-    assert _checkpoint(place).name == "wo-1/0002-checkpoint"
+    assert snapshot_of(place).name == "wo-1/0002-checkpoint"
     assert first.name in [snapshot.name for snapshot in list_snapshots(vault_at(place), "wo-1")]
 
 
@@ -214,9 +192,7 @@ def test_an_empty_mirror_only_costs_room(place: Place) -> None:
     (place.mirror / "objects").rename(place.mirror / "away")
     (place.records / "ledger").unlink()
     (place.worktree / "README.md").write_text("changed\n")
-    snapshot = _rescue(place)
-    assert snapshot is not None
-    verify(vault_at(place), snapshot)
+    verify(vault_at(place), snapshot_of(place, "rescue"))
 
 
 def test_without_a_vault_there_is_no_snapshot(place: Place) -> None:
@@ -236,7 +212,7 @@ def test_two_work_orders_at_once(open_place: Callable[[str], Place], tmp_path: P
     def work(number: int) -> list[str]:
         place = places[number % 2]
         (place.worktree / f"file-{number}").write_text(f"{number}\n")
-        return [_checkpoint(place).name for _ in range(5)]
+        return [snapshot_of(place).name for _ in range(5)]
 
     with ThreadPoolExecutor(4) as threads:
         names = [name for taken in threads.map(work, range(4)) for name in taken]
@@ -278,13 +254,13 @@ def test_many_snapshots_are_joined(place: Place) -> None:
     """The preparation of a workspace joins the packs of many small snapshots, and all snapshots stay whole."""
     for number in range(60):
         (place.worktree / "README.md").write_text(f"{number}\n")
-        _checkpoint(place)
+        snapshot_of(place)
     prepare(place)
     assert len(list((place.vault / "objects/pack").glob("*.pack"))) < 50
     for snapshot in list_snapshots(vault_at(place), "wo-1"):
         verify(vault_at(place), snapshot)
     (place.worktree / "README.md").write_text("after\n")
-    verify(vault_at(place), _checkpoint(place))
+    verify(vault_at(place), snapshot_of(place))
 
 
 def test_a_file_that_is_too_large_is_listed_unread(place: Place) -> None:
@@ -293,13 +269,10 @@ def test_a_file_that_is_too_large_is_listed_unread(place: Place) -> None:
     with (place.worktree / "hole").open("wb") as file:
         file.truncate(3 << 30)
     began = time.process_time()
-    snapshot = take(place, "checkpoint", SnapshotOptions("a test", 1 << 20))
-    assert snapshot is not None
+    snapshot = snapshot_of(place)
     assert [(each.path, each.size_bytes) for each in snapshot.left_out] == [("hole", 3 << 30)]
     shown = difference(place, limit_bytes=1000)
     assert ([file.path for file in shown.files], shown.whole) == ([], False)
     assert time.process_time() - began < 5
     os.truncate(place.worktree / "hole", 1 << 20)
-    snapshot = take(place, "checkpoint", SnapshotOptions("a test", 1 << 20))
-    assert snapshot is not None
-    assert snapshot.left_out == ()
+    assert snapshot_of(place).left_out == ()

@@ -19,6 +19,7 @@ from fakes.agent_lab import Lab, agent_of
 from fakes.logins import HOUR, log_in, login
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import Origin, git_env, make_origin
+from fakes.snapshots import LIMIT_BYTES, begin, snapshot_of
 
 from septet.agents.clis.adapter import Machine, Turn
 from septet.agents.clis.registry import adapter_for
@@ -32,9 +33,7 @@ from septet.agents.turns.warm import WarmProcess
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.snapshots.restore import restore
-from septet.git.snapshots.take import seed, take
-from septet.git.vault.facts import SnapshotOptions
-from septet.git.vault.vault import find, list_snapshots, prepare, publish, vault_at, verify
+from septet.git.vault.vault import find, list_snapshots, publish, vault_at, verify
 from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.janitor.sweep import Sweep
 from septet.janitor.terms import Owner, SweepReport, Terms
@@ -42,7 +41,6 @@ from septet.state import StateDir
 
 pytestmark = pytest.mark.law
 
-LIMIT_BYTES = 1 << 20
 TERMS = Terms(
     workspaces_days=14, runs_days=30, snapshots_days=90, mirrors_days=14, ignored_limit_bytes=LIMIT_BYTES
 )
@@ -64,8 +62,7 @@ class Home:
         """Open a workspace with a file of an agent and the files of a run."""
         address = parse_address(str(self.origin.bare))
         place = open_workspace(self.state, address, OrderStart(order_id, "run"), env=self.env)
-        prepare(place)
-        seed(place, ignored_limit_bytes=LIMIT_BYTES)
+        begin(place)
         (place.worktree / "work.txt").write_text(f"work of {order_id}\n")
         run = self.state.runs / order_id / "5-implement_plan-1"
         run.mkdir(parents=True)
@@ -273,7 +270,7 @@ def test_what_no_snapshot_holds_stays_until_a_person_says_so(home: Home) -> None
 def test_a_snapshot_that_is_not_whole_keeps_its_workspace(home: Home) -> None:
     """A workspace stays if the vault lost objects of its snapshot."""
     place = home.open("wo-1")
-    assert take(place, "rescue", SnapshotOptions("a test", LIMIT_BYTES)) is not None
+    snapshot_of(place, "rescue")
     for pack in (place.vault / "objects/pack").glob("*.pack"):
         pack.unlink()
     swept = home.sweep(15)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from septet.janitor.terms import Owner, combine_owners, distrust, is_over, pipeline_of
+from septet.janitor.terms import Owner, combine_owners, distrust, pipeline_of
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -27,12 +27,6 @@ def test_clocks_that_agree_are_trusted() -> None:
 def test_a_clock_that_jumped_makes_nothing_old(last: datetime | None, server: datetime, said: str) -> None:
     """A pass after a jump of the clock, or with a clock unlike the server's, removes nothing and says why."""
     assert said in distrust(last, NOW, server)
-
-
-def test_days_are_counted_from_the_end() -> None:
-    """A thing that is kept for two days is due after two days, and not before."""
-    assert is_over(NOW - 2 * DAY, 2, NOW)
-    assert not is_over(NOW - 2 * DAY + timedelta(seconds=1), 2, NOW)
 
 
 def test_a_lane_is_over_with_its_pipeline() -> None:
