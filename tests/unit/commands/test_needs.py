@@ -25,11 +25,6 @@ def test_every_way_to_the_issue_counts(text: str) -> None:
     assert missing(command(Step.CLASSIFY_ISSUE, text)) == ()
 
 
-def test_an_escaped_placeholder_does_not_count() -> None:
-    """An escaped placeholder such as `$$1` gives the agent nothing."""
-    assert len(missing(command(Step.IMPLEMENT_PLAN, "$$1"))) == 1
-
-
 def test_all_arguments_meet_the_needs_of_every_step() -> None:
     """All arguments of a step meet the step's needs."""
     assert [step for step in Step if missing(command(step, "$ARGUMENTS"))] == []

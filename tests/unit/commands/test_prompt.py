@@ -50,9 +50,3 @@ def test_a_first_try_is_told_what_was_said_of_the_work_before() -> None:
     assert "- a person rejected the plan: round {total}\n  not each item\n" in note
     assert "do as it says" in note
     assert "try" not in note
-
-
-@pytest.mark.parametrize("attempt", [1, 2])
-def test_where_nothing_was_said_nothing_is_added(attempt: int) -> None:
-    """A step without reasons has no note."""
-    assert step_note([], attempt) == ""

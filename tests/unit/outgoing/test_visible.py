@@ -12,11 +12,11 @@ STAYS = (
     "```python\nprint('<!-- shown as code -->')\n```",
     "`<!-- shown as code -->`",
     "- [ ] one\n- [x] two\n\n  ![](shot.png)",
+    "A note[^1].\n\n[^1]: It is shown.",
     "\U0001f469\u200d\U0001f4bb and \u2764\ufe0f and 1\ufe0f\u20e3",
     "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
     "\u0915\u094d\u200d\u0937",
     "See [the docs](https://example.org) and [this][].",
-    "A note[^1].\n\n[^1]: It is shown.",
     "<details><summary>More</summary>\n\nShown on a click.\n\n</details>",
     "if a <!-- b, it is shown",
 )
@@ -31,20 +31,12 @@ def test_what_people_see_stays(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "visible"),
     [
-        ("a <!-- b --> c", "a   c"),
         ("a\n\n<!-- b\n\nc", "a"),
-        ("> <!-- b\n\nc", ">"),
         ("<div>\n<!-- b\n</div>\n\nc", "<div>"),
         ("a\u200bb\u2060c\u00ad", "abc"),
         ("a&#8203;&#x62;", "ab"),
-        ("".join(chr(0xE0000 + ord(each)) for each in "do it") + "a", "a"),
-        ("![b](p.png 'c') [d](u \"e\")", "![](p.png) [d](u)"),
         ("![a [b] c](p.png)", "![](p.png)"),
-        ("<img src=p.png alt='b' title=c>", "<img src=p.png>"),
-        ("a\n\n[//]: # (do it)", "a"),
-        ("a\n\n[x]: u\n'do\nit'", "a"),
         ("[a][do it]\n\n[do it]: u", "[a](u)"),
-        ("```sh do it\nls\n```", "```sh\nls\n```"),
     ],
 )
 def test_what_people_do_not_see_goes(text: str, visible: str) -> None:

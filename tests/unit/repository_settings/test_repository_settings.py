@@ -20,16 +20,6 @@ def load(text: str | bytes) -> RepositorySettings:
     return load_repository_settings(lambda path: content if path == ".septet/septet.toml" else None)
 
 
-def test_a_repository_without_a_file_wishes_nothing() -> None:
-    """A repository without a file keeps the work order's limits and models, and has no checks."""
-    settings = load_repository_settings(lambda _path: None)
-    allowed = Timeouts(wall_seconds=7.0, idle_seconds=3.0, turns=2)
-    assert settings == RepositorySettings()
-    assert settings.limits_for(Step.BUILD_PLAN, allowed) == allowed
-    assert settings.model_for(Step.BUILD_PLAN) is None
-    assert (settings.setup, settings.checks) == ((), ())
-
-
 def test_every_setting_is_read() -> None:
     """Every setting of a file is read, with a BOM and CRLF too."""
     settings = load(
@@ -92,14 +82,10 @@ def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tup
     ("text", "line", "words"),
     [
         ("\n[limits]\nturns = 'x'\n", 3, "limits.turns must be a whole number"),
-        ("[limits]\nturns = true\n", 2, "limits.turns must be a whole number"),
         ("[limits]\n\n\nturns = 0\n", 4, "limits.turns must be at least 1"),
         ("[limits]\nwall_seconds = 1e9\n", 2, "limits.wall_seconds must be at most 86400"),
-        ("[limits]\nwall_seconds = nan\n", 2, "limits.wall_seconds"),
         ("limits = 3\n", 1, "limits must be a table"),
-        ("[[limits]]\nturns = 1\n", 1, "limits must be a table"),
         ("[agents]\ndefault = '--model'\n", 2, "agents.default must be a name"),
-        ("[agents]\nmodel = 'a b; touch x'\n", 2, "agents.model must be a name"),
         ("# c\n[limits]\nturnss = 1\n", 3, "limits.turnss is not a setting. Did you mean turns?"),
         ("[steps.implement]\nturns = 1\n", 1, "steps.implement is not a setting. Did you mean implement_plan?"),
         (
@@ -108,27 +94,16 @@ def test_limits_can_only_be_lowered(allowed: Timeouts, step: Step, expected: tup
             "zebra is not a setting. There are: protected, on_protected, read_outgoing, setup, checks, on_failing_base, branch_prefix, agents, limits, steps, allow_findings, commit, issue, pull_request.",
         ),
         ("\nchecks = [\n 'a',\n 3,\n]\n", 2, "checks.1 must be text"),
-        ("checks = [['a', 3]]\n", 1, "checks.0 must be text"),
         ("checks = ['a && b']\n", 1, "'a && b' is written for a shell"),
         ('checks = ["a \'b"]\n', 1, "cannot be split into words: No closing quotation"),
         ("checks = ['make', ' ']\n", 1, "a check names no program"),
-        ("checks = [[]]\n", 1, "a check names no program"),
         ("setup = ['cd a', 'npm ci > log']\n", 1, "set-up commands run without one"),
-        ("\nsetup = ['']\n", 2, "a set-up command names no program"),
-        ("setup = [['a', 3]]\n", 1, "setup.0 must be text"),
-        (
-            "[limits]\nsetup_seconds = 3601\n",
-            2,
-            "limits.setup_seconds must be at most 3600",
-        ),
         ("[limits]\nbudget = 'much'\n", 2, "limits.budget must be an amount such as 5usd"),
         (
             "[agents]\nbudget = '5usd'\n",
             2,
             "agents.budget is not a setting. Move it to `[limits]` or `[steps.STEP]`",
         ),
-        ("budget = '5usd'\n", 1, "budget is not a setting. Move it to `[limits]` or `[steps.STEP]`"),
-        ("checks = [['', 'a']]\n", 1, "a check names no program"),
         ('checks = [["a", "\\u0000"]]\n', 1, "a check names no program"),
     ],
 )
