@@ -114,12 +114,6 @@ def test_each_placeholder_becomes_its_value_and_nothing_else_changes(
     assert fill(command(template), arguments, named) == "".join(meant for _, meant in parts)
 
 
-@given(text=st.text(alphabet=st.sampled_from(list("$0123{}ARGUMENTSx_ \n")), max_size=60))
-def test_a_text_with_its_dollars_doubled_comes_back(text: str) -> None:
-    """A text with all dollars doubled is filled to the text itself."""
-    assert fill(command(text.replace("$", "$$")), ["V"], {"A": "W"}) == text
-
-
 def test_arguments_of_ten_megabytes_are_filled_at_once() -> None:
     """A value of ten megabytes and a template of 50,000 lines are filled in less than two seconds."""
     long = "$1 ${ISSUE_BODY} $$ { " * 500_000

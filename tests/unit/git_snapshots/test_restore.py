@@ -62,10 +62,6 @@ def _stash(tree: Path) -> None:
     git(tree, "stash", "-q")
 
 
-def _rebase(tree: Path) -> None:
-    _conflict(tree, "rebase")
-
-
 def _empty_folders(tree: Path) -> None:
     (tree / "empty/in/empty").mkdir(parents=True)
     (tree / "src/deep/er/one.txt").unlink()
@@ -153,7 +149,7 @@ CASES: dict[str, Change] = {
     "nested repository, ignored": lambda tree: _nested(tree, "dist/lib"),
     "nested repository in a nested one": _nest_twice,
     "merge under way, index unmerged": lambda tree: _conflict(tree, "merge"),
-    "rebase under way": _rebase,
+    "rebase under way": lambda tree: _conflict(tree, "rebase"),
     "cherry-pick under way": lambda tree: _conflict(tree, "cherry-pick"),
     "commits of the agent": lambda tree: _commit(tree, a="1", b="2"),
     "detached HEAD": _detach,

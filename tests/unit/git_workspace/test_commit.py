@@ -39,14 +39,6 @@ def test_everything_that_is_not_ignored_is_committed(branched: Place) -> None:
     assert (branched.worktree / "debug.log").read_text() == "ignored"
 
 
-def test_a_clean_worktree_stays_as_it_is(branched: Place) -> None:
-    """The engine makes no commit if the worktree is clean."""
-    sha = commit_all(branched, "one")
-
-    assert sha == commit_all(branched, "two")
-    assert git(branched.worktree, "log", "-1", "--format=%s") == "one"
-
-
 def test_an_attempt_after_a_dead_one_goes_on(branched: Place) -> None:
     """Locks and indexes that a killed attempt left do not stop the next attempt."""
     folder = view_folder(branched)

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Final
 
 import pytest
-from fakes.repositories import ALLOW, git, make_origin
+from fakes.repositories import ALLOW, Origin, git, make_origin
 
 from septet.git.engine.place import Place
 from septet.git.evidence.staging import look
@@ -16,18 +15,23 @@ LIB, INNER = "vendor/lib", "vendor/lib/inner"
 LONG_AGO: Final = "2000-01-01T00:00:00Z"
 
 
-@pytest.fixture
-def place(tmp_path: Path, open_place: Callable[..., Place]) -> Place:
-    """Return a workspace with a submodule and a submodule in the submodule, both checked out."""
-    inner = make_origin(tmp_path / "origins", "inner.git")
+@pytest.fixture(scope="module")
+def main_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
+    """Return an origin with a submodule and a submodule in the submodule; no test changes them."""
+    folder = tmp_path_factory.mktemp("origins")
+    inner, library, origin = (make_origin(folder, f"{name}.git") for name in ("inner", "lib", "main"))
     inner.push({"inner.py": "1\n"})
-    library = make_origin(tmp_path / "origins", "lib.git")
     git(library.checkout, "submodule", "add", "-q", "../inner.git", "inner", env=ALLOW)
     library.push({"lib.py": "1\n", ".gitignore": "build/\n"})
-    origin = make_origin(tmp_path / "origins", "main.git")
     git(origin.checkout, "submodule", "add", "-q", "../lib.git", LIB, env=ALLOW)
     origin.push({"a.txt": "a\n"})
-    place = open_place(of=origin)
+    return origin
+
+
+@pytest.fixture
+def place(main_origin: Origin, open_place: Callable[..., Place]) -> Place:
+    """Return a workspace in which both submodules are checked out."""
+    place = open_place(of=main_origin)
     place.records.mkdir(parents=True, exist_ok=True)
     git(place.worktree, "submodule", "update", "-q", "--init", "--recursive", env=ALLOW)
     return place

@@ -62,21 +62,7 @@ def poison(place: Place, program: Path) -> None:
     (dot_git / "packed-refs").write_bytes((dot_git / "packed-refs").read_bytes())
 
 
-_HOOKS = (
-    "applypatch-msg",
-    "commit-msg",
-    "fsmonitor-watchman",
-    "post-checkout",
-    "post-commit",
-    "post-index-change",
-    "post-update",
-    "pre-auto-gc",
-    "pre-commit",
-    "pre-push",
-    "pre-receive",
-    "prepare-commit-msg",
-    "reference-transaction",
-)
+_HOOKS = ("pre-commit", "commit-msg", "post-commit", "pre-push", "post-index-change", "reference-transaction")
 _CONFIG = """
 [core]
 \tfsmonitor = {program}

@@ -14,13 +14,7 @@ from septet.errors import InvalidInputError, NotFoundError, WorkspaceError
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import current_head, gather
-from septet.git.workspace.workspace import (
-    OrderStart,
-    find_place,
-    find_record,
-    open_workspace,
-    record_of,
-)
+from septet.git.workspace.workspace import OrderStart, find_place, find_record, open_workspace, record_of
 from septet.state import StateDir
 
 Open = Callable[..., Place]

@@ -11,13 +11,7 @@ from structlog.testing import capture_logs
 
 from septet.contracts.seal import SealedBox
 from septet.errors import DamagedSealError, InvalidInputError, UnknownKeyError
-from septet.keys.key_ring import (
-    KeyRing,
-    keys_in_file,
-    keys_of_command,
-    new_key_line,
-    parse_keys,
-)
+from septet.keys.key_ring import KeyRing, keys_in_file, keys_of_command, new_key_line, parse_keys
 from septet.system.masking import mask
 
 

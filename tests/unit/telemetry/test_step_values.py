@@ -13,10 +13,7 @@ from septet.telemetry.metrics import Metric
 from septet.telemetry.recorder import Recorder
 from septet.telemetry.step_values import record_end, record_finalizer, record_step, record_summary
 
-CALL = StepCall(
-    step=Step.BUILD_PLAN,
-    workspace=WORKSPACE,
-)
+CALL = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE)
 DONE = StepResult(
     step=Step.BUILD_PLAN,
     verdict=Verdict.DONE,
@@ -31,6 +28,19 @@ DONE = StepResult(
     checkpoint="c",
 )
 UNREAD = DONE.model_copy(update={"verdict": Verdict.UNPARSED, "parsed_by": None, "recovered_by": None})
+WITH_FINALIZER = {
+    "agent_starts": 3,
+    "duration_seconds": 14.0,
+    "usage": Usage(input_tokens=13, output_tokens=6, cost_usd=0.5),
+}
+OF_FINALIZER = {
+    "septet_agent_starts build_plan claude": 1,
+    "septet_agent_seconds build_plan claude opus": 1.5,
+    "septet_tokens claude opus o/r input": 3,
+    "septet_tokens claude opus o/r output": 1,
+    "septet_cost_usd claude opus o/r": 0.25,
+}
+"""The values of the finalizer alone, without those of its step."""
 
 
 @pytest.fixture
@@ -85,20 +95,13 @@ def test_an_answer_that_waits_for_its_finalizer_has_no_verdict_yet(
     record_step(CALL, UNREAD, recorder)
     assert not [key for key in taken if key.startswith("septet_steps")]
     taken.clear()
-    usage = Usage(input_tokens=13, output_tokens=6, cost_usd=0.5)
-    told = {"recovered_by": "finalizer", "usage": usage, "duration_seconds": 14.0, "agent_starts": 3}
-    finalizing = FinalizeCall(call=CALL, session_id="s", reasons=("r",), result=UNREAD)
-    record_finalizer(finalizing, DONE.model_copy(update=told), recorder)
-    assert taken == {
+    told = DONE.model_copy(update={"recovered_by": "finalizer", **WITH_FINALIZER})
+    record_finalizer(FinalizeCall(call=CALL, session_id="s", reasons=("r",), result=UNREAD), told, recorder)
+    assert taken == OF_FINALIZER | {
         "septet_finalizer_runs build_plan claude done": 1,
-        "septet_agent_starts build_plan claude": 1,
         "septet_steps build_plan claude done": 1,
         "septet_answers build_plan claude fence": 1,
         "septet_recoveries build_plan claude finalizer": 1,
-        "septet_agent_seconds build_plan claude opus": 1.5,
-        "septet_tokens claude opus o/r input": 3,
-        "septet_tokens claude opus o/r output": 1,
-        "septet_cost_usd claude opus o/r": 0.25,
     }
 
 
@@ -119,31 +122,17 @@ def test_the_end_of_a_cancelled_step_counts_what_was_not_told_before(
 ) -> None:
     """A cancelled step records a verdict only if it had none before."""
     told = known.model_copy(update={"verdict": Verdict.CANCELLED, "recovered_by": None})
-    end = EndCall.of(CALL, known, "")
-    record_end(end, told, recorder)
-    verdict = {} if known is DONE else {"septet_steps build_plan claude cancelled": 1}
-    assert taken == verdict
+    record_end(EndCall.of(CALL, known, ""), told, recorder)
+    assert taken == ({} if known is DONE else {"septet_steps build_plan claude cancelled": 1})
 
 
 def test_the_end_of_a_cancelled_step_counts_the_agent_that_worked_then(
     recorder: Recorder, taken: dict[str, float]
 ) -> None:
     """A cancelled finalizer's agent counts with its start, seconds, tokens and cost, and the step as cancelled."""
-    more = {
-        "verdict": Verdict.CANCELLED,
-        "agent_starts": 3,
-        "duration_seconds": 14.0,
-        "usage": Usage(input_tokens=13, output_tokens=6, cost_usd=0.5),
-    }
-    record_end(EndCall.of(CALL, UNREAD, "finalize_json-1"), UNREAD.model_copy(update=more), recorder)
-    assert taken == {
-        "septet_steps build_plan claude cancelled": 1,
-        "septet_agent_starts build_plan claude": 1,
-        "septet_agent_seconds build_plan claude opus": 1.5,
-        "septet_tokens claude opus o/r input": 3,
-        "septet_tokens claude opus o/r output": 1,
-        "septet_cost_usd claude opus o/r": 0.25,
-    }
+    cancelled = UNREAD.model_copy(update={"verdict": Verdict.CANCELLED, **WITH_FINALIZER})
+    record_end(EndCall.of(CALL, UNREAD, "finalize_json-1"), cancelled, recorder)
+    assert taken == OF_FINALIZER | {"septet_steps build_plan claude cancelled": 1}
 
 
 def test_an_answer_that_no_finalizer_can_read_is_a_verdict(recorder: Recorder, taken: dict[str, float]) -> None:
