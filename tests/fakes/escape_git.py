@@ -37,7 +37,7 @@ from septet.protected_paths import PROTECTED, ProtectedPaths
 from septet.state import StateDir
 
 README = {"README.md": "# Sample\n", "a/b.py": "1\n"}
-_SECONDS = 3.0
+_SECONDS = 1.5
 _RAN = ".git/ran"
 Ask = Callable[[Place], str]
 
