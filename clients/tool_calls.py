@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from septet.contracts.views import LogEntry
+from septet.contracts.host_files import LogEntry
 
 _DONE: Final = re.compile(
     r"(created|updated|written|edited) successfully|successfully (created|updated|written)", re.IGNORECASE

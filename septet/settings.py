@@ -11,8 +11,8 @@ from pydantic import Field, ValidationError, model_validator
 from septet.contracts.names import SandboxChoice
 from septet.contracts.repository import DEFAULT_PREFIX, BranchPrefix
 from septet.contracts.wording import reason_of
+from septet.environment_variables import SettingFields
 from septet.errors import InvalidInputError
-from septet.setting_fields import SettingFields
 from septet.setting_values import split_logins
 from septet.system.keys import key_values
 from septet.system.masking import hide

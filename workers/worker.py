@@ -29,10 +29,10 @@ from workers.slots import agent_slots, workflow_cache
 from workers.watching.accounts import FleetAccounts, sharing_forge_pauses
 from workers.watching.amount_metrics import measuring_amounts
 from workers.watching.announced_agents import AGENT, DEFAULT, FORGE_KEY, METRICS, MODEL, SANDBOX
-from workers.watching.pull_requests import looking_at_pull_requests
+from workers.watching.heard_hosts import watching_hosts
+from workers.watching.pull_request_polls import looking_at_pull_requests
 from workers.watching.reports import reporting_health, serving_on_board, telling_costs, telling_left_turns
 from workers.watching.schedules import scheduling_janitor, sealing_intakes
-from workers.watching.silent_hosts import watching_hosts
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
 """The shortest time between heartbeats: activities rarely send heartbeats by themselves, and a requested heartbeat

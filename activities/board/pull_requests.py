@@ -7,7 +7,7 @@ from temporalio import activity
 from activities.board.board import not_yet
 from activities.host.cancellation import cancellable_thread
 from activities.host.host import Host
-from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
+from septet.contracts.pull_request_watch import PullRequestEnd, PullRequestLook
 from septet.errors import SeptetError
 from septet.forges.events.feedback import read_feedback
 from septet.forges.events.polls import PolledForge, PullRequestPolls

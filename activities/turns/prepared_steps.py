@@ -20,7 +20,7 @@ from septet.agents.turns.request import TurnRequest
 from septet.answers.steps import finalizer_prompt, is_step_answer, request_schema_of
 from septet.base_checks import result_of
 from septet.commands.loader import load, load_rework
-from septet.commands.prompt import prompt, step_note
+from septet.commands.placeholders import prompt, step_note
 from septet.commands.values import rework_values, values
 from septet.contracts.names import Step
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult

@@ -12,7 +12,7 @@ from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.outcomes.transcript import Transcript, TranscriptEntry
 from septet.agents.runs.folders import Run
 from septet.agents.runs.logs import Written, pieces, times_written, written_last
-from septet.contracts.views import LogEntry
+from septet.contracts.host_files import LogEntry
 from septet.errors import NotFoundError
 from septet.state import StateDir
 from septet.system.masking import mask, mask_bytes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from clients.disk.agent_logs import AgentLogs  # the import takes long
-    from septet.contracts.views import LogEntry
+    from septet.contracts.host_files import LogEntry
 
 _MOST_LOGS: Final = 8
 _MOST_ENTRIES: Final = 20_000

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from clients.disk.runs import lanes_of, owner_of
+from septet.contracts.host_files import KeptSnapshot
 from septet.contracts.replies import RescuesReply, RestoredReply
-from septet.contracts.views import KeptSnapshot
 from septet.errors import NotFoundError, RefusedTransitionError
 from septet.git.engine.engine import Git
 from septet.git.snapshots.restore import restore

@@ -10,8 +10,8 @@ import msgspec
 
 from septet.agents.runs.folders import SETUP_FOLDER, Run, Runs
 from septet.agents.runs.logs import NetworkLine, lines_of_commands, network_lines, refused_hosts, refused_in
+from septet.contracts.host_files import AgentRun, NetworkRequest
 from septet.contracts.replies import NetworkReply
-from septet.contracts.views import AgentRun, NetworkRequest
 from septet.janitor.terms import pipeline_of
 from septet.state import StateDir
 from septet.system.preview import scrub

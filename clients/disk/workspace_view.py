@@ -12,7 +12,7 @@ from clients.tool_calls import EDITS
 from septet.agents.clis.registry import ADAPTERS
 from septet.agents.turns.follow import StreamReading
 from septet.base_checks import result_of
-from septet.contracts.views import ChangedFile, DiffView, LogEntry, PlanView
+from septet.contracts.host_files import ChangedFile, DiffView, LogEntry, PlanView
 from septet.errors import SeptetError
 from septet.git.evidence.difference import difference
 from septet.git.workspace.workspace import find_place, find_record

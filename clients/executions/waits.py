@@ -56,7 +56,7 @@ async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_t
             return f"{what}{reason}{_next_try(pending) if tells_next_try else ''}"
     if columns.get(STAGE) != Stage.REVIEW:
         return None
-    from septet.contracts.pull_request import PullRequestNews
+    from septet.contracts.pull_request_watch import PullRequestNews
 
     news = await read_memo(description, TROUBLE, PullRequestNews)  # the host cannot read the pull request's state
     return f"look_at_pull_request: {news.why}" if news is not None else None

@@ -16,7 +16,7 @@ from clients.error_reply import error_reply
 from clients.http.bodies import Connected, OrderId
 from clients.http.problems import problems
 from clients.operations.operations import Operations
-from septet.contracts.views import LogEntry
+from septet.contracts.host_files import LogEntry
 from septet.errors import SeptetError
 
 router = APIRouter(prefix="/agent-work-orders", tags=["work orders"])

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from septet.contracts.host_files import LogEntry
 from septet.contracts.names import Status
 from septet.contracts.replies import RUNNING
 from septet.contracts.task import Task
-from septet.contracts.views import LogEntry
 
 
 def elapsed_seconds(task: Task) -> float:

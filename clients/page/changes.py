@@ -10,7 +10,7 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from clients.patches import PatchFile, PatchLine, files_of
-from septet.contracts.views import ChangedFile
+from septet.contracts.host_files import ChangedFile
 
 # Groups are atomic and never possessive: those are matched wrongly by Python 3.11.2, which Debian 12 has.
 _BLOCK: Final = r"/\*(?>(?:[^*]++|\*(?!/))*)(?:\*/)?"

@@ -20,9 +20,9 @@ from clients.patches import PatchLine, difference
 from clients.tool_calls import only_confirms, without_workspace
 from septet.contracts.amounts import cost_text
 from septet.contracts.decisions import Target, targets_of
+from septet.contracts.host_files import LogEntry
 from septet.contracts.names import Step
 from septet.contracts.task import Task
-from septet.contracts.views import LogEntry
 
 HEADERS: Final = {
     "Content-Security-Policy": (

@@ -24,7 +24,7 @@ from septet.contracts.forge_events import (
 from septet.contracts.intake import CommentCall, IntakeInput, IntakePass, WebhookReply
 from septet.contracts.names import FOLLOWS
 from septet.contracts.order import IssueRequest
-from septet.contracts.pull_request import PullRequestNews, PullRequestNudge
+from septet.contracts.pull_request_watch import PullRequestNews, PullRequestNudge
 from septet.contracts.task import Task
 from septet.contracts.tracker import SessionPrompted, SessionStarted
 from septet.contracts.wire import Wire

@@ -12,7 +12,7 @@ from septet.contracts.names import Stage, watch_id
 from septet.contracts.task import Task
 
 if TYPE_CHECKING:
-    from septet.contracts.pull_request import PullRequestNews
+    from septet.contracts.pull_request_watch import PullRequestNews
 
 _HAS_THE_ROW: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED)
 

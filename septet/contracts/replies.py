@@ -8,11 +8,11 @@ from pydantic import ConfigDict, Field
 from septet.contracts.amounts import Spending
 from septet.contracts.budget import AccountView
 from septet.contracts.costs import CostGroup, Estimate
+from septet.contracts.host_files import AgentRun, DiffView, KeptSnapshot, LogEntry, NetworkRequest, PlanView
 from septet.contracts.names import CostKey, Stage
 from septet.contracts.order import Tools
 from septet.contracts.rework import ReworkRound
 from septet.contracts.task import Move, Task, TaskError, TaskStep
-from septet.contracts.views import AgentRun, DiffView, KeptSnapshot, LogEntry, NetworkRequest, PlanView
 from septet.contracts.wire import Wire
 
 

@@ -9,8 +9,9 @@ from pydantic import JsonValue
 from septet.contracts.order import text_sha256
 from septet.errors import InvalidInputError
 from septet.forges.issue_history import Writers
+from septet.forges.limits import TITLE_LIMIT
 from septet.forges.renames import asked_for
-from septet.forges.values import TITLE_LIMIT, Comment, Issue
+from septet.forges.values import Comment, Issue
 from septet.outgoing.visible import visible_line, visible_text
 
 _MOST_AUTHORS: Final = 30

@@ -7,26 +7,10 @@ from typing import Final, Literal
 
 from septet.contracts.names import LOCAL_PULL
 from septet.errors import ForgeError, InvalidInputError
+from septet.forges.limits import BODIES_LIMIT, BODY_LIMIT, TITLE_LIMIT
 from septet.system.masking import mask
 from septet.system.text import without_controls
 
-TITLE_LIMIT: Final = 256
-"""The most characters of a title: GitHub's own limit."""
-SHORT_TITLE_LIMIT: Final = 255
-"""The most characters of a title on GitLab and Gitea, including the prefix of a draft."""
-BODY_LIMIT: Final = 60_000
-"""The most characters of a pull request's body; GitHub accepts 65,536."""
-_BODIES_LIMIT: Final = 65_000
-"""The most characters of the body of a pull request for several work orders."""
-MOST_BRANCHES: Final = 1000
-"""The most branches with one prefix that are read."""
-LOG_LIMIT: Final = 8000
-"""The most characters of a failing check's log. The end is kept, because it has the most information."""
-LOG_TAIL_BYTES: Final = 4 * LOG_LIMIT
-MOST_THREADS: Final = 100
-"""The most review threads that are read: the newest."""
-MOST_COMMENT_PAGES: Final = 5
-"""The most pages of one search; the next search begins at the time of the last comment."""
 PullRequestState = Literal["open", "closed", "merged"]
 ReviewState = Literal["approved", "changes_requested", "commented"]
 CheckState = Literal["pending", "success", "failure"]
@@ -217,7 +201,7 @@ class NewPullRequest:
         longer = self._below_notice(body)
         if marker_of(self.marker) not in body:
             longer = f"{longer.rstrip()}\n\n## {self.bounded_title}\n\n{self._own_part}"
-        if longer != body and len(longer) > _BODIES_LIMIT:
+        if longer != body and len(longer) > BODIES_LIMIT:
             raise ForgeError("The pull request's text is full.")
         return longer
 

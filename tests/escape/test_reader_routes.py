@@ -15,7 +15,7 @@ from clients.page import rendering
 from clients.page.changes import review_of
 from septet.agents.outcomes.endings import without_result
 from septet.agents.outcomes.outcome import ExitRecord
-from septet.contracts.views import LogEntry
+from septet.contracts.host_files import LogEntry
 from septet.git.evidence.difference import difference
 from septet.system.preview import scrub
 

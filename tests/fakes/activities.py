@@ -13,7 +13,7 @@ from activities.board.board import CancelWorkOrder
 from septet.contracts.board import OthersLook
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
-from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
+from septet.contracts.pull_request_watch import PullRequestEnd, PullRequestLook
 from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.contracts.task import Notification

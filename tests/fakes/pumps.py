@@ -19,8 +19,8 @@ from septet.agents.outcomes import api_errors, reset_times
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.answers import reasoning
 from septet.answers.steps import read_step_answer
+from septet.contracts.host_files import LogEntry
 from septet.contracts.names import Step
-from septet.contracts.views import LogEntry
 from septet.errors import SeptetError
 from septet.forges.events.comment_commands import parse_command
 from septet.forges.opening import without_links_to

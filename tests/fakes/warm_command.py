@@ -25,7 +25,7 @@ WARM: Final = (
     "clients.cli.render.pipeline", "clients.disk.runs", "clients.error_reply", "clients.starting.tracked_issue",
     "clients.temporal.board",
     "clients.temporal.costs", "clients.temporal.decisions", "clients.temporal.intakes", "clients.temporal.pipelines",
-    "septet.agents.clis.registry", "septet.contracts.pull_request", "septet.contracts.steps", "septet.forges",
+    "septet.agents.clis.registry", "septet.contracts.pull_request_watch", "septet.contracts.steps", "septet.forges",
     "septet.pipelines", "septet.pipelines.records", "septet.trackers.choose",
     # The modules of `up` and `worker`, which take a second.
     "clients.cli.serve.up", "clients.cli.serve.worker", "clients.cli.watch.follow", "clients.cli.watch.show", "clients.cli.decide.decide", "clients.cli.start.run", "clients.http.serving", "workers.recovery.strays", "workers.worker",

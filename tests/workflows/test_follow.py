@@ -23,7 +23,7 @@ from septet.contracts.decisions import RetryCall
 from septet.contracts.facts import KeyFinding
 from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.names import Stage, Status, Step, Verdict, watched_order
-from septet.contracts.pull_request import PullRequestNews
+from septet.contracts.pull_request_watch import PullRequestNews
 from septet.contracts.rework import FollowTerms, ReworkEvent
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import NOTIFIES, Task

@@ -11,7 +11,7 @@ from activities.board.intake import ended_claimants
 from clients.temporal.intakes import IntakeClient
 from septet.contracts.intake import IntakeInput
 from septet.git.engine.address import parse_address
-from workers.watching.pull_requests import WebhookNotes
+from workers.watching.pull_request_polls import WebhookNotes
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -27,7 +27,7 @@ from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence
 from septet.state import StateDir
 from workers.observing.runtime import quiet_runtime
 from workers.server.preflight import host_services
-from workers.watching.silent_hosts import HostsWatch
+from workers.watching.heard_hosts import HostsWatch
 from workflows.wire.search_attributes import HOST, STAGE, STATUS
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -29,7 +29,7 @@ from septet.contracts.board import MEMO
 from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall, Target
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import PullRequestWatch, WatchingHost
+from septet.contracts.pull_request_watch import PullRequestWatch, WatchingHost
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError

@@ -19,7 +19,7 @@ from temporalio.worker import Worker
 
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import TROUBLE, WATCHER, Stage, Status, watch_id, watched_order
-from septet.contracts.pull_request import (
+from septet.contracts.pull_request_watch import (
     PullRequestEnd,
     PullRequestLook,
     PullRequestNews,
@@ -31,7 +31,7 @@ from septet.contracts.workspace import PULL_REQUESTS, OpenWorkspace, Workspace
 from septet.errors import ForgeUnavailableError
 from septet.forges.values import PullRequestState
 from workers.beside import beside
-from workers.watching.pull_requests import LookPace, PullRequestWatcher
+from workers.watching.pull_request_polls import LookPace, PullRequestWatcher
 from workflows.pull_request.pull_request import PullRequestWorkflow
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -26,7 +26,7 @@ from septet.contracts.decisions import MoveCall, RetryCall, Target
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import PullRequestWatch
+from septet.contracts.pull_request_watch import PullRequestWatch
 from septet.contracts.replies import TaskReply
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Move, Task

@@ -28,7 +28,7 @@ from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.intake import IntakeInput
 from septet.contracts.names import FOLLOWS, WATCHER, Stage, watch_id
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pull_request import WatchingHost
+from septet.contracts.pull_request_watch import WatchingHost
 from septet.contracts.seal import key_id_of
 from septet.contracts.task import Task
 from septet.git.engine.address import parse_address

@@ -27,7 +27,7 @@ from septet.telemetry.recorder import RECORDER, Recorder
 from workers.beside import beside, repeat
 from workers.builds.deployment import Deployment
 from workers.builds.promotion import builds_with_workers, opens_workspaces
-from workers.watching.silent_hosts import HeardHosts
+from workers.watching.heard_hosts import HeardHosts
 
 LOOK_SECONDS: Final = 60.0
 _WORK: Final = ("decisions", "openings")

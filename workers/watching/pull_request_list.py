@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowExecution
 from activities.host.payloads import memo_json, read_memo
 from septet.contracts.board import MEMO
 from septet.contracts.names import FOLLOWS, TROUBLE, WATCHER
-from septet.contracts.pull_request import PullRequestLook, PullRequestNews, WatchingHost
+from septet.contracts.pull_request_watch import PullRequestLook, PullRequestNews, WatchingHost
 from septet.contracts.task import Task
 from septet.errors import SealedError
 

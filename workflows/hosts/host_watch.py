@@ -17,7 +17,7 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 from septet.contracts.lanes import EnterLane
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import DELIVERS_CANCELS, LIVENESS, CancelledWork, HostSilence, Workspace
-from workflows.hosts.host_wait import (
+from workflows.hosts.host_move import (
     LONGEST_PAUSE,
     HostCall,
     HostNews,

@@ -17,7 +17,7 @@ from septet.contracts.names import AGENT_NAMES, Verdict
 from septet.contracts.order import StepSettings
 from septet.contracts.steps import EndCall, FinalizeCall, ReaderReport, StepCall, StepResult
 from workflows.gates import BudgetGate
-from workflows.hosts.host_wait import Running
+from workflows.hosts.host_move import Running
 from workflows.hosts.host_watch import AnyStepCall, HostWatch
 from workflows.wire.activity_stubs import END_WORK, FINALIZE_JSON, READ_OUTGOING, REWORK, STEPS
 from workflows.wire.cancellation import is_to_end

@@ -10,14 +10,14 @@ from temporalio.exceptions import ActivityError
 
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Step, Verdict
-from septet.contracts.pull_request import Follow
+from septet.contracts.pull_request_watch import Follow
 from septet.contracts.rework import PreparedRework, Rework, ReworkEvent, ReworkRound, ReworkState, RoundOutcome
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from workflows.gates import BudgetGate, FindingsGate
 from workflows.hosts.host_watch import HostWatch
 from workflows.hosts.steps import ActivityIds, StepTaker
-from workflows.pull_request.waits import RoundWaits
+from workflows.pull_request.round_waits import RoundWaits
 from workflows.wire.activity_stubs import PREPARE_REWORK
 from workflows.wire.failures import AgentEnded, AgentLeft, explain_failure
 from workflows.wire.policies import WORKSPACE_OPTIONS, priority_of

@@ -7,7 +7,7 @@ from temporalio import workflow
 from septet.contracts.decisions import FindingsDecision, MoveCall, Target, check_move
 from septet.contracts.facts import tell_findings
 from septet.contracts.names import FOLLOWS, LOCAL_PULL, TROUBLE, WATCHER, Stage
-from septet.contracts.pull_request import (
+from septet.contracts.pull_request_watch import (
     PullRequestEnd,
     PullRequestNews,
     PullRequestNudge,

@@ -13,7 +13,7 @@ from temporalio.workflow import ParentClosePolicy
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.board import MEMO, row_of
     from septet.contracts.names import WATCHER, Stage, Status, watch_id
-    from septet.contracts.pull_request import (
+    from septet.contracts.pull_request_watch import (
         Follow,
         PullRequestEnd,
         PullRequestLook,

@@ -22,7 +22,7 @@ from septet.contracts.lanes import CloseLanes, EnterLane, SessionSummary, Summar
 from septet.contracts.names import Step
 from septet.contracts.pipeline import IssuesRead, ReadIssues
 from septet.contracts.pipeline_view import PipelineView
-from septet.contracts.pull_request import PullRequestEnd, PullRequestLook
+from septet.contracts.pull_request_watch import PullRequestEnd, PullRequestLook
 from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult, SweepCall
 from septet.contracts.task import Notification

@@ -11,7 +11,7 @@ from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.sandbox.probe import missing_programs
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.commands.loader import FOLDER, load_all, overrides
-from septet.commands.prompt import check, missing
+from septet.commands.placeholders import check, missing
 from septet.contracts.names import SETTINGS_PATH
 from septet.errors import SeptetError
 from septet.forges.choose import forge_for, token_for

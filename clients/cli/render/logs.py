@@ -14,8 +14,8 @@ from clients.cli.terminal.console import console
 from clients.disk.runs import runs_of
 from clients.patches import difference
 from clients.tool_calls import only_confirms, without_workspace
+from septet.contracts.host_files import AgentRun, LogEntry, NetworkRequest
 from septet.contracts.replies import NetworkReply
-from septet.contracts.views import AgentRun, LogEntry, NetworkRequest
 from septet.state import StateDir
 from septet.system.preview import printable
 from septet.system.text import cut

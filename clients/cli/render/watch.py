@@ -24,8 +24,8 @@ from clients.operations.under_way import elapsed_seconds
 from clients.patches import PatchFile, files_of
 from clients.tool_calls import only_confirms
 from septet.contracts.amounts import cost_text
+from septet.contracts.host_files import DiffView, LogEntry, PlanView
 from septet.contracts.replies import WatchReply
-from septet.contracts.views import DiffView, LogEntry, PlanView
 from septet.system.preview import preview, printable
 from septet.system.text import count_noun
 

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from clients.cli.terminal.output import wrap
 from clients.patches import files_of
+from septet.contracts.host_files import DiffView
 from septet.contracts.replies import PlanReply
-from septet.contracts.views import DiffView
 from septet.settings import load_settings
 from septet.system import processes
 from septet.system.preview import printable

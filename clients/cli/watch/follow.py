@@ -19,8 +19,8 @@ from clients.cli.watch.options import LogsOptions, OneOrderOptions
 from clients.disk.agent_logs import AgentLogs
 from clients.disk.runs import network_of
 from clients.operations.absence import PATIENCE, Absence, outlast_wait
+from septet.contracts.host_files import LogEntry
 from septet.contracts.replies import LogsReply, TaskReply
-from septet.contracts.views import LogEntry
 from septet.errors import NotFoundError, ServerNotReachedError, UsageError
 from septet.settings import load_settings
 from septet.state import StateDir

@@ -1,6 +1,7 @@
 """The agents by name, and the agents that can be used on a machine.
 
-A new CLI is a folder here with a module `adapter` that has its adapters in `ADAPTERS`.
+A new CLI is a folder here with a module `adapter` that has its adapters in `ADAPTERS`, and a name in
+`septet.contracts.names.AGENTS`.
 """
 
 import re

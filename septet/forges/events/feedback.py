@@ -14,7 +14,8 @@ from pydantic import JsonValue
 from septet.contracts.rework import MOST_EVENTS, TITLE_LIMIT, ReworkEvent
 from septet.forges.forge import Conversation, FollowedForge
 from septet.forges.issue_history import Writers
-from septet.forges.values import LOG_LIMIT, Comment, CommitCheck, PullRequest, Review, ReviewThread
+from septet.forges.limits import LOG_LIMIT
+from septet.forges.values import Comment, CommitCheck, PullRequest, Review, ReviewThread
 from septet.outgoing.text import readable
 from septet.outgoing.visible import visible_line, visible_text
 from septet.system.text import cut, without_controls

@@ -31,16 +31,12 @@ from septet.forges.gitea.answers import (
 from septet.forges.http.api import HttpApi
 from septet.forges.issue_history import IssueEdit, IssueHistory
 from septet.forges.issue_text import bounded_issue
+from septet.forges.limits import LOG_LIMIT, MOST_BRANCHES, MOST_COMMENT_PAGES, MOST_THREADS, SHORT_TITLE_LIMIT
 from septet.forges.opening import Addition, MarkedComment, added_by
 from septet.forges.renames import asked_for
 from septet.forges.rest import RestForge
 from septet.forges.rest_conversation import RestConversation
 from septet.forges.values import (
-    LOG_LIMIT,
-    MOST_BRANCHES,
-    MOST_COMMENT_PAGES,
-    MOST_THREADS,
-    SHORT_TITLE_LIMIT,
     Branch,
     Comment,
     CommitCheck,

@@ -24,16 +24,12 @@ from septet.forges.github.answers import (
 from septet.forges.http.api import BOT, HttpApi
 from septet.forges.issue_history import IssueHistory
 from septet.forges.issue_text import ISSUE_LIMIT_BYTES, bounded_issue
+from septet.forges.limits import LOG_LIMIT, LOG_TAIL_BYTES, MOST_BRANCHES, MOST_COMMENT_PAGES, MOST_THREADS
 from septet.forges.opening import Addition, MarkedComment, added_by
 from septet.forges.renames import asked_for
 from septet.forges.rest import RestForge
 from septet.forges.rest_conversation import RestConversation
 from septet.forges.values import (
-    LOG_LIMIT,
-    LOG_TAIL_BYTES,
-    MOST_BRANCHES,
-    MOST_COMMENT_PAGES,
-    MOST_THREADS,
     Branch,
     Comment,
     CommitCheck,

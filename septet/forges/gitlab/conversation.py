@@ -4,17 +4,10 @@ from dataclasses import dataclass
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError
 from septet.forges.gitlab.answers import GitLabDiscussionAnswer, GitLabNoteAnswer
+from septet.forges.limits import LOG_LIMIT, LOG_TAIL_BYTES, MOST_THREADS
 from septet.forges.opening import MarkedComment
 from septet.forges.rest_conversation import RestConversation
-from septet.forges.values import (
-    LOG_LIMIT,
-    LOG_TAIL_BYTES,
-    MOST_THREADS,
-    Comment,
-    CommitCheck,
-    ReviewThread,
-    ThreadComment,
-)
+from septet.forges.values import Comment, CommitCheck, ReviewThread, ThreadComment
 
 
 @dataclass(frozen=True, slots=True)

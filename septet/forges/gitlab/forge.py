@@ -29,12 +29,11 @@ from septet.forges.gitlab.conversation import GitLabConversation
 from septet.forges.http.api import HttpApi
 from septet.forges.issue_history import IssueHistory
 from septet.forges.issue_text import ISSUE_LIMIT_BYTES, bounded_issue
+from septet.forges.limits import MOST_BRANCHES, SHORT_TITLE_LIMIT
 from septet.forges.opening import Addition
 from septet.forges.renames import asked_for, moved_error
 from septet.forges.rest import RestForge
 from septet.forges.values import (
-    MOST_BRANCHES,
-    SHORT_TITLE_LIMIT,
     Branch,
     CommitCheck,
     Issue,

@@ -11,18 +11,11 @@ from functools import partial
 from typing import Final, Literal
 
 from septet.errors import ForgeError, InvalidInputError, NotFoundError, RefusedTransitionError, SeptetError
+from septet.forges.limits import MOST_BRANCHES
 from septet.forges.local.issues import LocalIssues
 from septet.forges.local.merge import holds, merge_branch
 from septet.forges.local.records import LocalPull, StoreContents, next_number
-from septet.forges.values import (
-    MOST_BRANCHES,
-    Branch,
-    CommitCheck,
-    NewPullRequest,
-    PullRequest,
-    Review,
-    label_names,
-)
+from septet.forges.values import Branch, CommitCheck, NewPullRequest, PullRequest, Review, label_names
 
 _CLOSES: Final = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? +#([1-9][0-9]{0,8})\b", re.IGNORECASE)
 

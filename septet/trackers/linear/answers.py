@@ -5,7 +5,8 @@ from typing import Final, Generic, TypeVar
 from pydantic import Field
 
 from septet.forges.answers import Foreign
-from septet.forges.values import TITLE_LIMIT, Comment
+from septet.forges.limits import TITLE_LIMIT
+from septet.forges.values import Comment
 from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter, TrackerIssue, bound_text, marked_order
 
 N = TypeVar("N")

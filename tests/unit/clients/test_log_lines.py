@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clients.cli.render.logs import LogText, call_lines
-from septet.contracts.views import LogEntry
+from septet.contracts.host_files import LogEntry
 from septet.state import StateDir
 
 

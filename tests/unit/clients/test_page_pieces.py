@@ -9,11 +9,11 @@ from clients.page.live import Pieces, keep_alive
 from clients.page.rendering import text_of
 from clients.page.standing import need_of
 from septet.contracts.facts import LEFT_BESIDE_PLAN, Rescue
+from septet.contracts.host_files import PlanView
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import DetailReply, WatchReply
 from septet.contracts.rework import ReworkRound, ReworkState
 from septet.contracts.task import Task, TaskError, TaskStep
-from septet.contracts.views import PlanView
 
 TASK = Task(id="wo-1", status=Status.RUNNING, plan_path="specs/plan.md")
 DETAIL = DetailReply(task=TASK)

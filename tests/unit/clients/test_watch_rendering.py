@@ -3,10 +3,10 @@ from rich.console import Console
 from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.operations.under_way import elapsed_seconds
 from septet.contracts.facts import Usage
+from septet.contracts.host_files import ChangedFile, DiffView, LogEntry, PlanView
 from septet.contracts.names import Status
 from septet.contracts.replies import WatchReply
 from septet.contracts.task import Task, TaskStep
-from septet.contracts.views import ChangedFile, DiffView, LogEntry, PlanView
 
 STEP = TaskStep(
     step="build_plan",

@@ -12,10 +12,10 @@ from clients.operations.under_way import StepUnderWay
 from clients.page.rendering import text_of
 from septet.contracts.costs import Estimate
 from septet.contracts.facts import Rescue, Usage
+from septet.contracts.host_files import AgentRun, LogEntry
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import BoardReply, BoardSummary, DetailReply, WatchReply
 from septet.contracts.task import Task, TaskError, TaskStep
-from septet.contracts.views import AgentRun, LogEntry
 
 LONG_URL = f"https://github.com/{'o' * 100}/r/pull/1"
 STEPS = (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from septet.commands.loader import Command
-from septet.commands.prompt import check, fill
+from septet.commands.placeholders import check, fill
 from septet.commands.values import FIRST_STEP, available
 from septet.contracts.names import Step
 from septet.errors import CommandError

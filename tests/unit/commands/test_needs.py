@@ -3,7 +3,7 @@
 import pytest
 
 from septet.commands.loader import Command
-from septet.commands.prompt import missing, ought_to_use
+from septet.commands.placeholders import missing, ought_to_use
 from septet.contracts.names import Step
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from septet.commands.loader import Command
-from septet.commands.prompt import prompt, step_note
+from septet.commands.placeholders import prompt, step_note
 from septet.commands.values import Values
 from septet.contracts.names import Step
 

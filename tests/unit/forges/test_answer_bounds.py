@@ -12,7 +12,8 @@ from septet.forges.gitea.forge import GiteaForge, gitea_api
 from septet.forges.github.forge import GitHubForge, github_api
 from septet.forges.gitlab.forge import GitLabForge, gitlab_api
 from septet.forges.http.api import HttpApi
-from septet.forges.values import LOG_LIMIT, LOG_TAIL_BYTES, CommitCheck
+from septet.forges.limits import LOG_LIMIT, LOG_TAIL_BYTES
+from septet.forges.values import CommitCheck
 from septet.trackers.linear.api import LinearApi
 
 Ask = Callable[[str], object]

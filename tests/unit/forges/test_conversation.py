@@ -12,7 +12,8 @@ from fakes.forges.state import Fault, ForgeFake
 from septet.errors import ForgeUnavailableError
 from septet.forges.events.feedback import Feedback, mark_answer, read_feedback
 from septet.forges.forge import FollowedForge
-from septet.forges.values import LOG_LIMIT, NewPullRequest
+from septet.forges.limits import LOG_LIMIT
+from septet.forges.values import NewPullRequest
 from septet.settings import Settings
 
 SHA = "b" * 40

@@ -12,14 +12,9 @@ from septet.forges.gitea.forge import GiteaForge, gitea_api
 from septet.forges.github.forge import GitHubForge, github_api
 from septet.forges.gitlab.forge import GitLabForge, gitlab_api
 from septet.forges.issue_text import ISSUE_LIMIT_BYTES, bounded_issue
+from septet.forges.limits import BODY_LIMIT, TITLE_LIMIT
 from septet.forges.local.forge import LocalForge
-from septet.forges.values import (
-    BODY_LIMIT,
-    TITLE_LIMIT,
-    Comment,
-    Issue,
-    NewPullRequest,
-)
+from septet.forges.values import Comment, Issue, NewPullRequest
 from septet.git.engine.address import parse_address
 from septet.settings import Settings
 from septet.system.masking import MASK, hide, reveal

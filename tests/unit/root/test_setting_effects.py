@@ -21,7 +21,7 @@ from activities.workspaces.hosts import terms_of
 from septet.agents.guest.network import parse_way_out
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.names import Step
-from septet.contracts.pull_request import PullRequestLook
+from septet.contracts.pull_request_watch import PullRequestLook
 from septet.contracts.rework import Rework
 from septet.contracts.steps import StepCall
 from septet.contracts.workspace import Workspace

@@ -11,7 +11,7 @@ from fakes.scripted_agent import ScriptedAgent
 from pydantic import JsonValue
 
 from septet.commands.loader import load
-from septet.commands.prompt import prompt
+from septet.commands.placeholders import prompt
 from septet.commands.values import values
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.steps import Progress

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from workers.watching.silent_hosts import HeardHosts, WorkerHeartbeat
+from workers.watching.heard_hosts import HeardHosts, WorkerHeartbeat
 
 INTERVAL = 10.0
 LIMIT = 3 * INTERVAL

@@ -1,6 +1,6 @@
 """The pauses between two polls of a pull request."""
 
-from workers.watching.pull_requests import LookPace
+from workers.watching.pull_request_polls import LookPace
 
 PACE = LookPace(first_seconds=5.0, longest_seconds=300.0)
 

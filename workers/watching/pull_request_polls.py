@@ -25,7 +25,7 @@ from temporalio.service import RPCError
 from activities.board.pull_requests import error_kind, look_by_polls
 from activities.host.host import Host
 from septet.contracts.intake import INTAKE_PREFIX, delivered_at
-from septet.contracts.pull_request import PullRequestEnd, PullRequestLook, PullRequestNews, WatchingHost
+from septet.contracts.pull_request_watch import PullRequestEnd, PullRequestLook, PullRequestNews, WatchingHost
 from septet.errors import InvalidInputError, SeptetError
 from septet.forges.events.polls import PullRequestPolls
 from septet.git.engine.address import parse_address
