@@ -8,7 +8,7 @@ from fakes.forges.connecting import FAKES, settings_for
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake
 from fakes.repositories import git
-from fakes.step_lab import BRANCH, PLAN, StepLab
+from fakes.step_lab import StepLab
 
 from activities.host.host import Host
 from activities.outgoing.progress import note_progress, set_stage_label
@@ -149,16 +149,7 @@ async def test_a_repository_says_how_its_pull_requests_look(lab: StepLab) -> Non
     lab.origin.push({".septet/septet.toml": settings})
     forge = LocalForge(lab.origin.bare, lab.parts.host.settings.git_env)
     forge.add_issue("Totals are wrong", labels=("bug", "septet:executing"))
-    await lab.open(issue=1)
-    git(lab.worktree, "checkout", "-q", "-b", BRANCH)
-    lab.write("src/app.py", "def total(prices):\n    return sum(prices)\n")
-    git(lab.worktree, "add", "-A")
-    git(lab.worktree, "commit", "-q", "-m", "bug: totals")
-    lab.progress = lab.progress.model_copy(
-        update={"plan_path": PLAN, "branch_name": BRANCH, "commit_sha": git(lab.worktree, "rev-parse", "HEAD")}
-    )
-    lab.parts.host.snapshots.take(lab.place, "checkpoint", "what the steps before this one leave")
-    lab.scenario(create_pull_request={"answer": WORDS})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": WORDS}, issue=1)
     done = await lab.run(Step.CREATE_PULL_REQUEST)
     assert (done.verdict, done.warnings) == (Verdict.DONE, ())
     assert "Closes #1" in forge.pull_request_text(1)[1]

@@ -193,23 +193,6 @@ async def test_a_step_waits_for_the_earliest_reset_where_all_logins_are_paused(l
     assert (starts, len(lab.runs)) == (2, 2)
 
 
-async def test_a_worker_that_is_killed_between_limit_and_move_costs_no_further_start(
-    lab: StepLab, books: Books
-) -> None:
-    """The next attempt finds the limit on disk, reports the pause, and starts with the other login."""
-    limits(lab, FIRST)
-    call = lab.call(Step.CLASSIFY_ISSUE)
-    with pytest.raises(ApplicationError):
-        await lab.running(call)
-    for run in lab.runs:  # the state of a worker that dies as soon as the agent has ended
-        (run.folder / "limit-told").unlink()
-    books.pauses.clear()
-    done = await lab.running(call)
-    assert (done.verdict, done.login) == (Verdict.DONE, "second")
-    assert [pause.login for pause in books.pauses.values()] == [""]
-    assert len(lab.runs) == 2
-
-
 @pytest.mark.parametrize(
     "words",
     ["You've hit your usage limit, or try again at 11:55 PM.", "You've hit your usage limit."],
@@ -231,24 +214,6 @@ async def test_a_usage_limit_that_is_read_after_it_has_ended_pauses_nothing(
     limits(lab)
     done = await lab.running(call)
     assert (done.verdict, done.login, books.pauses) == (Verdict.DONE, "", {})
-
-
-async def test_a_login_that_is_paused_on_one_host_is_passed_over_on_another(
-    tmp_path: Path, origin: Origin
-) -> None:
-    """Logins are known by their keys: another host starts no agent with the paused first login."""
-    books, second = Books(), second_login(tmp_path)
-    async with step_lab(tmp_path, origin, settings_with(tmp_path, second), accounts=books) as lab:
-        await lab.open_to(Step.CLASSIFY_ISSUE)
-        limits(lab, FIRST)
-        with pytest.raises(ApplicationError):
-            await lab.run(Step.CLASSIFY_ISSUE)
-    other_root = tmp_path / "other"
-    async with step_lab(other_root, origin, settings_with(other_root, second), accounts=books) as other:
-        await other.open_to(Step.CLASSIFY_ISSUE)
-        limits(other, FIRST)
-        done = await other.run(Step.CLASSIFY_ISSUE)
-        assert (done.verdict, done.login, len(other.runs)) == (Verdict.DONE, "second", 1)
 
 
 @pytest.mark.parametrize("agent", ["claude", "codex"])

@@ -84,13 +84,6 @@ async def test_the_first_part_is_a_setting(lab: StepLab) -> None:
     assert done.result_text == "bots/bug-wo-1-totals"
 
 
-async def test_where_a_branch_septet_stands_there_is_no_folder(lab: StepLab) -> None:
-    """If a branch `septet` exists, the name has a hyphen instead of the slash."""
-    lab.origin.push({"other.txt": "somebody else's\n"}, branch="septet")
-    done = await _named(lab, BRANCH)
-    assert (done.verdict, done.result_text) == (Verdict.DONE, "septet-bug-wo-1-totals")
-
-
 async def _with_earlier(lab: StepLab, *, own: bool = True) -> LocalForge:
     """Open a work order whose earlier branch and pull request are on the forge."""
     await lab.open_to(Step.GENERATE_BRANCH)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git
-from fakes.step_lab import BRANCH, PLAN, StepLab
+from fakes.step_lab import BRANCH, StepLab
 
 from septet.contracts.names import Step, Verdict
 from septet.forges.local.forge import LocalForge
@@ -73,16 +73,8 @@ async def test_an_agent_reads_it_within_marks_that_it_cannot_know(lab: StepLab) 
 async def test_what_an_agent_repeats_of_it_chooses_nothing_of_the_pull_request(lab: StepLab) -> None:
     """Base, labels and draft of the pull request are the repository's, whatever the answer holds."""
     await opened(lab, hostile=True)
-    git(lab.worktree, "checkout", "-q", "-b", BRANCH)
-    lab.write("src/app.py", "def total(prices):\n    return sum(prices)\n")
-    git(lab.worktree, "add", "-A")
-    git(lab.worktree, "commit", "-q", "-m", "bug: totals")
-    lab.progress = lab.progress.model_copy(
-        update={"plan_path": PLAN, "branch_name": BRANCH, "commit_sha": git(lab.worktree, "rev-parse", "HEAD")}
-    )
-    lab.parts.host.snapshots.take(lab.place, "checkpoint", "what the steps before this one leave")
     answer = {"title": HOSTILE, "body": HOSTILE, "base": "release", "labels": list(LABELS), "reviewers": ["eve"]}
-    lab.scenario(create_pull_request={"answer": answer})
+    await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": answer}, issue=1)
 
     done = await lab.run(Step.CREATE_PULL_REQUEST)
 

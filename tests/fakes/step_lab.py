@@ -113,14 +113,15 @@ class StepLab:
         self.workspace = opened
         return opened
 
-    async def open_to(self, step: Step, scenario: Any = None) -> None:
+    async def open_to(self, step: Step, scenario: Any = None, **options: Any) -> None:
         """Open the workspace, and leave it as the steps before this step do.
 
         Args:
             step: The step to run next.
             scenario: The mistake in that step; `{}` lets each turn cost a cent.
+            options: Fields of the opening.
         """
-        await self.open()
+        await self.open(**options)
         if scenario is not None:
             self.scenario(**({step.value: scenario} if scenario else {}))
         self.progress = Progress(issue_class=IssueClass.BUG)

@@ -132,14 +132,6 @@ def test_what_passes_alone_is_flaky_and_the_run_is_green(run: Run) -> None:
     assert "it lost the race" in ended.text
 
 
-def test_what_fails_again_is_a_fault(run: Run) -> None:
-    """Both failures are shown, with one closing line."""
-    ended = run(_FAULT)
-    assert (ended.code, ended.counts, ended.closings()) == (1, "1 failed, 1 passed", 1)
-    assert "second run of test_it.py::test_fault: not passed" in ended.text
-    assert ended.text.count("E       AssertionError: it is broken") == 2
-
-
 @_both_ways
 def test_what_cannot_be_collected_is_never_run_again(run: Run) -> None:
     """If a file cannot be collected, its tests are missing, so no test runs again."""

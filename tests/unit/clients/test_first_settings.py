@@ -13,12 +13,6 @@ from septet.repository_file import load_repository_settings
 from septet.repository_settings import RepositorySettings
 
 _PACKAGE_LOCK = {"packages": {"node_modules/a": {"resolved": "https://npm.example:8443/a/-/a-1.0.0.tgz"}}}
-_UV_LOCK = """
-[[package]]
-name = "a"
-source = { registry = "https://index.example/simple" }
-sdist = { url = "https://files.example/packages/a-1.0.0.tar.gz", hash = "sha256:0" }
-"""
 
 
 class Project:
@@ -73,15 +67,6 @@ def test_a_package_of_node_is_installed_by_its_lock_file(project: Project) -> No
     assert project.look().notes == ()
 
 
-def test_the_lock_file_says_which_tool_installs(project: Project) -> None:
-    """A placeholder that npm writes for a test is no check; a note names the command of a missing tool."""
-    scripts = {"test": 'echo "Error: no test specified" && exit 1'}
-    project.write({"package.json": {"scripts": scripts}, "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"})
-    found = project.look()
-    assert (found.setup, found.checks) == ((("pnpm", "install", "--frozen-lockfile"),), ())
-    assert (found.hosts, found.notes) == ((), ("Ask `pnpm config get registry` for the host of packages.",))
-
-
 def test_a_python_project_gets_an_environment_of_its_own(project: Project) -> None:
     """The requirements decide whether pytest runs, and pip's settings name the index."""
     project.write({"requirements.txt": "flask\n", "requirements-dev.txt": "pytest\n", "tests/test_a.py": ""})
@@ -91,15 +76,6 @@ def test_a_python_project_gets_an_environment_of_its_own(project: Project) -> No
     assert settings.setup == (("python3", "-m", "venv", ".venv"), install)
     assert settings.checks == ((".venv/bin/python", "-m", "pytest"),)
     assert project.look().hosts == ("index.example:443",)
-
-
-def test_uv_has_all_hosts_in_its_lock_file(project: Project) -> None:
-    """The lock file of uv names the index and the host of the files."""
-    project.write({"pyproject.toml": "[dependency-groups]\ndev = ['pytest']\n", "uv.lock": _UV_LOCK})
-    found = project.look()
-    assert found.setup == (("uv", "sync", "--locked"),)
-    assert found.checks == (("uv", "run", "--no-sync", "python", "-m", "pytest"),)
-    assert found.hosts == ("files.example:443", "index.example:443")
 
 
 @pytest.mark.parametrize(

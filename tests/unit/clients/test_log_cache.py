@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -43,11 +42,3 @@ def test_each_byte_is_read_once(state: StateDir, run: Run) -> None:
         f"{run.folder.name}/{n}" for n in (1, 2)
     ]
     assert told(LogCache(), state) == ["???", "two"]
-
-
-def test_runs_that_are_removed_are_told_no_more(state: StateDir, run: Run) -> None:
-    """A run that the janitor has removed disappears from the answer."""
-    books = LogCache()
-    assert told(books, state) == ["one"]
-    shutil.rmtree(run.folder)
-    assert told(books, state) == []

@@ -91,20 +91,6 @@ CURRENT = Routing(current="one", is_decided=True)
             "",
         ),
         (
-            Routing(),
-            {UNVERSIONED: -1.0},
-            "ok",
-            "Workers without a build take the work orders; one asked for work 0 s ago.",
-            "",
-        ),
-        (
-            CURRENT,
-            {"two": 4.0, "three": 4.0},
-            "warning",
-            "The current build one has no worker: work orders wait. Builds with workers: three, two.",
-            "`septet promote BUILD` with one of these, or start a worker of one.",
-        ),
-        (
             CURRENT,
             {UNVERSIONED: 4.0},
             "warning",
@@ -126,7 +112,7 @@ CURRENT = Routing(current="one", is_decided=True)
             "`septet promote --ramp 0`, or start a worker of two.",
         ),
     ],
-    ids=["current", "unversioned", "several others", "others without a build", "none current", "ramping"],
+    ids=["current", "others without a build", "none current", "ramping"],
 )
 def test_whoever_gets_work_orders_has_to_have_a_worker(
     routing: Routing, asked: dict[str, float], status: str, message: str, remedy: str

@@ -162,15 +162,6 @@ def test_the_board_tells_what_a_person_moved_to_blocked_from_what_was_closed(
     assert more == "There are more: add --after abc"
 
 
-def test_a_board_fits_its_terminal() -> None:
-    """A long title is cut, so that status and pull request fit the terminal."""
-    long = TASK.model_copy(update={"title": "Totals \x1b[31m文字" * 40, "assigned_agent": "claude"})
-    (row,) = (line for line in painted(board(long, TASK), console().width) if "…" in line)
-    assert len(row) <= console().width
-    assert "\x1b" not in row
-    assert row.rstrip().endswith("failed  claude  pull/1")
-
-
 def test_the_board_has_the_reason_of_a_failure() -> None:
     """The reason of a failure stands in place of the pull request, and is cut to the terminal's width."""
     reason = "The plan's file specs/plan.md does not exist.\nsecond line"

@@ -1,17 +1,15 @@
 """The contract of every forge, checked for three forges over HTTP on loopback with their real clients."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import pytest
-from fakes.forges.connecting import FAKES, connected
+from fakes.forges.connecting import connected
 from fakes.forges.github import GitHubFake
 from fakes.forges.gitlab import GitLabFake
-from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake, PullState
 
 from septet.errors import (
@@ -28,17 +26,6 @@ SHA = "b" * 40
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.\n\nCloses #1", "wo-1")
 
 pytestmark = pytest.mark.law
-
-
-@pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
-def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
-    """Return a forge whose repository and whose fork each have a branch other than `main`."""
-    branches = {"main": "a" * 40, "feat-1": SHA}
-    with serving_forge(
-        request.param(heads={"o/foo.js": branches, "me/foo.js": {"feat-2": "c" * 40}, "you/foo.js": {}})
-    ) as fake:
-        yield fake
-    assert fake.deviations == []  # clients and fake use only published parts of the API
 
 
 @pytest.fixture

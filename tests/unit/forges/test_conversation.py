@@ -1,12 +1,10 @@
 """Words on a pull request and the answers to them, against each forge with its real client."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.forges.connecting import FAKES, connected
-from fakes.forges.serving import serving_forge
+from fakes.forges.connecting import connected
 from fakes.forges.state import Fault, ForgeFake
 
 from septet.errors import ForgeUnavailableError
@@ -18,14 +16,6 @@ from septet.settings import Settings
 
 SHA = "b" * 40
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.", "wo-1")
-
-
-@pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
-def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
-    """Return a forge with a branch beside `main`; `ada` may push, and `eve` may not."""
-    with serving_forge(request.param(heads={"o/foo.js": {"main": "a" * 40, "feat-1": SHA}})) as fake:
-        yield fake
-    assert fake.deviations == []
 
 
 @pytest.fixture

@@ -1,14 +1,12 @@
 """Who requested work on an issue, and on which text, against each forge with its real client."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
-from fakes.forges.connecting import FAKES, connected
+from fakes.forges.connecting import connected
 from fakes.forges.github_graphql import github_schema
-from fakes.forges.serving import serving_forge
 from fakes.forges.state import ForgeFake
 from graphql import parse, validate
 
@@ -21,14 +19,6 @@ from septet.system.timestamps import timestamp
 SET_AT: Final = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BEFORE, AFTER = (timestamp(SET_AT + timedelta(minutes=minutes)) for minutes in (-10, 10))
 BOT: Final = "renovate[bot]"
-
-
-@pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
-def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
-    """Return a forge; `ada` may push, and `eve` may not."""
-    with serving_forge(request.param(heads={"o/foo.js": {"main": "a" * 40}})) as fake:
-        yield fake
-    assert fake.deviations == []
 
 
 @pytest.fixture
