@@ -99,6 +99,13 @@ async def test_a_check_that_does_not_end_is_a_failing_one(lab: StepLab, settings
     assert reason in refused.reasons[0]
 
 
+async def test_checks_run_in_the_agents_environment(lab: StepLab) -> None:
+    """A check has an agent's environment, without the worker's keys."""
+    refused = await _committed(lab, """["sh -c 'env; false'"]""")
+    assert "HOME=" in refused.reasons[0]
+    assert "a-key-that-no-agent-sees" not in refused.reasons[0]
+
+
 async def test_checks_are_those_of_the_base_commit(lab: StepLab) -> None:
     """An agent that edits the repository's settings does not change the checks of its own work."""
     lab.origin.push({".septet/septet.toml": 'checks = ["false"]\n'})

@@ -169,6 +169,17 @@ async def test_without_a_commit_there_is_none(lab: StepLab) -> None:
     assert _pull_requests(lab) == []
 
 
+async def test_what_others_pushed_is_not_replaced(lab: StepLab) -> None:
+    """A branch with another person's commit stays as it is, and the step fails with a remedy."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    others = lab.origin.push({"others.txt": "mine\n"}, branch=BRANCH)
+    lab.scenario(create_pull_request={"answer": WORDS})
+    failed = await lab.failing(lab.call(Step.CREATE_PULL_REQUEST), "has commits")
+    assert failed.non_retryable
+    assert failed.details[0].remedy
+    assert lab.origin.sha(BRANCH) == others
+
+
 @pytest.fixture
 def slow_forge() -> Iterator[GitHubFake]:
     """Return a forge whose branches the test sets, whatever was pushed."""
@@ -263,6 +274,21 @@ async def test_work_that_does_not_fit_on_the_new_base_is_not_pushed(lab: StepLab
     lab.scenario(implement_plan={"answer": IMPLEMENTED})
     unresolved = await lab.run(Step.IMPLEMENT_PLAN)
     assert "src/app.py still hold its markers" in unresolved.reasons[0]
+
+
+async def test_a_file_that_the_new_base_has_no_longer_is_a_persons_word(lab: StepLab) -> None:
+    """If the new base removed a file that the work changes, the step fails for a person, without an agent."""
+    await lab.open_to(Step.CREATE_PULL_REQUEST)
+    checkout = lab.origin.checkout
+    git(checkout, "fetch", "-q", "origin")
+    git(checkout, "checkout", "-q", "--detach", lab.origin.sha("main"))
+    git(checkout, "rm", "-q", "src/app.py")
+    git(checkout, "commit", "-q", "--amend", "-m", "written anew")
+    git(checkout, "push", "-q", "--force", "origin", "HEAD:main")
+    lab.scenario(create_pull_request={"answer": WORDS})
+    raised = await lab.failing(lab.call(Step.CREATE_PULL_REQUEST), r"does not fit on .*src/app\.py")
+    assert raised.type == "LostBase"
+    assert lab.origin.sha(BRANCH) == ""
 
 
 async def test_a_plan_that_is_not_on_the_branch_is_not_linked(lab: StepLab) -> None:

@@ -143,6 +143,14 @@ def test_the_stage_label_follows_the_steps(fake: ForgeFake, tmp_path: Path) -> N
     ]
 
 
+def test_a_label_that_is_refused_costs_a_warning(fake: ForgeFake, tmp_path: Path) -> None:
+    """If the forge refuses the label, the step has a warning."""
+    teller = Teller(fake, tmp_path)
+    fake.faults = [Fault(status=403, method=method, text="no") for method in ("POST", "PUT")]
+    (warning,) = teller.tell(Step.CLASSIFY_ISSUE, by=set_stage_label)
+    assert "the stage label was not set" in warning
+
+
 async def test_a_repository_says_how_its_pull_requests_look(lab: StepLab) -> None:
     """Draft and labels follow `.septet/septet.toml`, and the text closes the issue."""
     settings = "[pull_request]\ndraft = true\nlabels = ['good first issue']\n[issue]\nprogress_comment = true\nstage_labels = true\n"

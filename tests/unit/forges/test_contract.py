@@ -20,6 +20,7 @@ from septet.errors import (
     NotFoundError,
 )
 from septet.forges.forge import CommentedForge, FollowedForge, Forge
+from septet.forges.http.pauses import PAUSES
 from septet.forges.values import NewPullRequest, marker_of, pull_request_number
 
 SHA = "b" * 40
@@ -291,6 +292,15 @@ def test_a_write_that_is_refused_for_a_moment_is_told(fake: ForgeFake, forge: Fo
         forge.open_pull_request(NEW)
     assert busy.value.retry_after_seconds == 1
     assert fake.pulls == {}
+
+
+def test_a_short_pause_that_another_has_met_is_waited_for(fake: ForgeFake, forge: Forge) -> None:
+    """A request waits for the end of a short pause that another request has met."""
+    fake.add_issue("Title")
+    PAUSES.note(fake.url + fake.api_path, fake.token, 1.0)
+    began = time.monotonic()
+    assert forge.issue(1).title == "Title"
+    assert time.monotonic() - began > 0.9
 
 
 def test_a_limit_that_is_spent_stops_all_who_ask_with_its_key(
