@@ -84,6 +84,13 @@ async def test_the_first_part_is_a_setting(lab: StepLab) -> None:
     assert done.result_text == "bots/bug-wo-1-totals"
 
 
+async def test_a_worker_may_leave_whole_names_to_agents(tmp_path: Path, origin: Origin) -> None:
+    """The worker's setting of the prefix counts if the repository has none."""
+    async with step_lab(tmp_path, origin, settings_of(tmp_path, branch_prefix="")) as lab:
+        done = await _named(lab, "bugfix/totals")
+    assert done.result_text == "bugfix/totals"
+
+
 async def _with_earlier(lab: StepLab, *, own: bool = True) -> LocalForge:
     """Open a work order whose earlier branch and pull request are on the forge."""
     await lab.open_to(Step.GENERATE_BRANCH)

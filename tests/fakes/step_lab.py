@@ -19,7 +19,6 @@ from fakes.scripted_program import write_scripted_program
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from septet.agents import scripted
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.turns.end_of_turn import end_all
 from septet.contracts.lanes import SessionSummary, SummariseCall
@@ -90,11 +89,6 @@ class StepLab:
         """Write the scenario of the steps: see `septet.agents.scripted`. Each turn costs a cent."""
         scenario = {"cost_usd": 0.01, "tokens": {"input_tokens": 9, "output_tokens": 1}, "steps": steps}
         (self.root / "scenario.json").write_text(json.dumps(scenario), encoding="utf-8")
-
-    def built_in_scenario(self, name: str) -> None:
-        """Use a built-in scenario."""
-        source = Path(scripted.__file__).parent / "scenarios" / f"{name}.json"
-        (self.root / "scenario.json").write_bytes(source.read_bytes())
 
     def agent(self, body: str) -> None:
         """Replace the scripted agent by a program: see `agent_program`; `answer(value)` ends it with an answer."""
