@@ -1,7 +1,8 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from fakes.repositories import git
+from fakes.repositories import Origin, git
 from fakes.step_lab import BRANCH, StepLab
 from temporalio.exceptions import ApplicationError
 
