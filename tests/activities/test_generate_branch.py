@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.step_lab import BRANCH, StepLab
+from fakes.step_lab import BRANCH, StepLab, settings_of, step_lab
 from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import SETTINGS_PATH, Step, Verdict
