@@ -114,6 +114,22 @@ def test_branches_are_found_by_the_number_of_their_issue(place: Place, origin: O
     assert branches_of(place, "wo-1") == {}
 
 
+def test_it_is_made_at_head_without_touching_files_or_index(place: Place) -> None:
+    """A new branch is checked out at HEAD, and files and index do not change."""
+    (place.worktree / "new.py").write_text("1")
+    git(place.worktree, "add", "new.py")
+    index = (place.worktree / ".git" / "index").stat().st_mtime_ns
+    readme = (place.worktree / "README.md").stat().st_mtime_ns
+
+    create_branch(place, NAME)
+
+    assert Head(NAME, place.base_sha) == current_head(place)
+    assert git(place.worktree, "branch", "--show-current") == NAME
+    assert git(place.worktree, "status", "--porcelain") == "A  new.py"
+    assert readme == (place.worktree / "README.md").stat().st_mtime_ns
+    assert index <= (place.worktree / ".git" / "index").stat().st_mtime_ns
+
+
 def test_it_is_fine_when_the_agent_did_it(place: Place) -> None:
     """A branch that the agent has checked out stays, and a branch at HEAD is only checked out."""
     git(place.worktree, "checkout", "-q", "-b", NAME)

@@ -54,6 +54,19 @@ def test_an_attempt_after_a_dead_one_goes_on(branched: Place) -> None:
     assert git(branched.worktree, "status", "--porcelain") == ""
 
 
+def test_commits_of_the_agent_are_kept(branched: Place) -> None:
+    """A commit of the agent stays as the parent of the engine's commit, with its author."""
+    git(branched.worktree, "add", "new.py")
+    git(branched.worktree, "commit", "-q", "-m", "by the agent")
+    agents = git(branched.worktree, "rev-parse", "HEAD")
+
+    sha = commit_all(branched, "the rest")
+
+    assert agents == git(branched.worktree, "rev-parse", f"{sha}^")
+    assert git(branched.worktree, "log", "-1", "--format=%an", agents) == "Ada"
+    assert git(branched.worktree, "status", "--porcelain") == ""
+
+
 def test_the_agent_can_go_on_working(branched: Place) -> None:
     """After the engine's commit the agent can commit and rename with its own git."""
     commit_all(branched, "one")

@@ -197,3 +197,12 @@ def test_a_branch_that_holds_what_was_erased_is_told(place: Place, origin: Origi
     refuse_erased_base(place, commit, began)
     with pytest.raises(LostBaseError, match=f"no longer holds {merged[:12]}.*git rebase --onto origin/main"):
         refuse_erased_base(place, _head(place), began)
+
+
+def test_work_that_uses_what_was_taken_out_does_not_bring_it_back(place: Place, origin: Origin) -> None:
+    """A file that the work changed and the base lost is a conflict, and does not return."""
+    (place.worktree / "key.txt").write_text("a key, and more\n")
+    commit = commit_all(place, "more")
+    _erase(origin)
+    with pytest.raises(LostBaseError, match=r"key\.txt"):
+        work_on_base(place, BranchWork(BRANCH, commit, place.base_sha))

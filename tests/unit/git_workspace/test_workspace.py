@@ -121,6 +121,18 @@ def test_two_work_orders_share_nothing_but_the_mirror(open_place: Open) -> None:
     assert git(two.worktree, "branch", "--list", "mine") == ""
 
 
+def test_opening_again_changes_nothing(open_place: Open, origin: Origin) -> None:
+    """A second attempt returns the same workspace with the agent's files, whatever was pushed since."""
+    place = open_place()
+    (place.worktree / "work.py").write_text("x = 1")
+    origin.push({"a": "1"})
+
+    again = open_place()
+
+    assert place == again
+    assert (place.worktree / "work.py").read_text() == "x = 1"
+
+
 @pytest.mark.parametrize("order_id", ["", ".", "..", "a/b", "a" * 65, "a b", "wo*"])
 def test_an_id_that_is_no_folder_name_is_refused(
     state: StateDir, env: dict[str, str], origin: Origin, order_id: str
