@@ -27,7 +27,7 @@ _MOST: Final = 1e15
 """The largest number of dollars, tokens or minutes in a limit: `_PART` can read no more digits."""
 _TOKEN_UNITS: Final = ((1_000_000, "Mtok"), (1_000, "ktok"))
 _CENT_PARTS: Final = 6
-"""The decimals of a dollar that are kept, so that sums of many small costs stay exact to a millionth."""
+"""The number of decimals to which dollars are rounded, so that sums of many costs stay exact to a millionth."""
 _CENT: Final = 0.01
 _SECONDS: Final = 60.0
 
@@ -59,7 +59,7 @@ class Spending(Wire):
         return cls(usd=usd, tokens=usage.tokens, seconds=round(seconds, 3), unpriced=unpriced)
 
     def plus(self, other: "Spending") -> "Spending":
-        """Return the sum of both uses."""
+        """Return the sum of this use and `other`."""
         return Spending(
             usd=round(self.usd + other.usd, _CENT_PARTS),
             tokens=self.tokens + other.tokens,
@@ -69,7 +69,7 @@ class Spending(Wire):
         )
 
     def since(self, before: "Spending") -> "Spending":
-        """Return the use since `before`, as one turn; an amount that is lower than before counts as 0."""
+        """Return the use since `before`, counted as one turn; an amount that is lower than before counts as 0."""
         more = Spending(
             usd=round(max(self.usd - before.usd, 0.0), _CENT_PARTS),
             tokens=max(self.tokens - before.tokens, 0),
@@ -80,7 +80,7 @@ class Spending(Wire):
         return more.model_copy(update={"turns": 1, "unpriced": int(self.unpriced > before.unpriced)})
 
     def most(self, other: "Spending") -> "Spending":
-        """Return the larger of both values for each amount."""
+        """Return, for each amount, the larger value of this use and `other`."""
         return Spending(
             usd=max(self.usd, other.usd),
             tokens=max(self.tokens, other.tokens),
@@ -119,7 +119,7 @@ class Limit(Wire):
         )
 
     def lowered(self, other: "Limit | None") -> "Limit":
-        """Return the lower of both values for each amount; the result is daily only if both limits are daily."""
+        """Return, for each amount, the lower value of both limits; the result is daily only if both limits are."""
         if other is None:
             return self
         names = ("usd", "tokens", "minutes")

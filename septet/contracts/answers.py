@@ -17,7 +17,7 @@ Text = Annotated[str, StringConstraints(max_length=65_536, pattern=r"\S")]
 
 
 class ResultAnswer(StrictWire):
-    """An answer with one field that says the most."""
+    """An answer with one main field, which becomes the `result_text`."""
 
     main_field: ClassVar[str]
 
@@ -107,7 +107,7 @@ class CreateCommitAnswer(ResultAnswer):
 
 
 class PullRequestText(ResultAnswer):
-    """Title and body for the pull request that the engine opens."""
+    """Title and body for the pull request that Septet opens."""
 
     title: Line
     """The pull request's title."""

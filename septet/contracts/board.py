@@ -18,7 +18,7 @@ def board_id(task_queue: str) -> str:
 
 
 class SeatRequest(Wire):
-    """A work order's request for a seat; the work order waits until the board gives it a seat."""
+    """A work order's request for a seat (permission to run); the work order waits until the board gives it."""
 
     id: str
     project: str
@@ -45,7 +45,7 @@ class BoardState(Wire):
     waiting: tuple[tuple[str, str, int, float], ...] = ()
     """The waiting work orders, each with its id, project, score and the start of its wait."""
     holders: tuple[tuple[str, str], ...] = ()
-    """The work orders that have a seat, each with its id and project."""
+    """The work orders that may run (have a seat), each with its id and project."""
     hosts: tuple[tuple[str, int, float], ...] = ()
     """The hosts that serve work orders, each with its id, its limit, and the time until which the host counts."""
     project_limit: int = 0
@@ -60,7 +60,7 @@ class KnownOrders(Wire):
     limit: int = 0
     """The most work orders that the board can add."""
     project_limit: int = 1
-    """The number of work orders of one project that may run at a time; the order of seats depends on it."""
+    """The number of work orders of one project that may run at a time; it decides which work order runs next."""
 
 
 class WaitingOrders(Wire):
@@ -84,7 +84,7 @@ class OthersLook(Wire):
 
 
 MEMO: Final = "task"
-"""The memo key of a work order's row."""
+"""The key of a workflow's memo under which a work order's row is stored."""
 DESCRIPTION_LIMIT: Final = 200
 _MESSAGE_LIMIT: Final = 500
 _ONLY_IN_MEMO: Final = ("title", "error", "rework", "budget")
@@ -92,7 +92,7 @@ _ONLY_IN_MEMO: Final = ("title", "error", "rework", "budget")
 
 
 def row_of(task: Task) -> Task:
-    """Return a task without its steps, and with its texts cut."""
+    """Return a task without its steps, and with long texts cut."""
     error = task.error
     if error is not None:
         texts = {"message": cut(error.message, _MESSAGE_LIMIT), "remedy": cut(error.remedy, _MESSAGE_LIMIT)}

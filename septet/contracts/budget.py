@@ -34,14 +34,14 @@ def account_id(task_queue: str, scope: str) -> str:
 
 
 class Caps(Wire):
-    """The amounts that a turn may use before it sends another request; an absent amount is not limited."""
+    """The amounts that a turn may use before the turn requests more; an absent amount is not limited."""
 
     usd: float | None = None
     tokens: int | None = None
     seconds: float | None = None
 
     def lowered(self, other: "Caps") -> "Caps":
-        """Return the lower of both values for each amount."""
+        """Return, for each amount, the lower of the two values."""
         return Caps(
             usd=lower_of(self.usd, other.usd),
             tokens=lower_of(self.tokens, other.tokens),
@@ -57,9 +57,9 @@ class ReserveCall(Wire):
     order_id: str
     step: str = ""
     limit: Limit | None = None
-    """The limit of the whole budget, for an account without a limit."""
+    """The limit to set for the whole budget if the account has no limit yet."""
     step_limit: Limit | None = None
-    """The limit of the step, for an account without a limit of this step."""
+    """The limit to set for the step if the account has no limit of this step yet."""
     so_far: Spending = Spending()
     """The turn's use up to now."""
     wall_seconds: float = DAY_SECONDS
@@ -87,12 +87,12 @@ class BudgetWait(Wire):
     until: str | None = None
     """The time at which a daily limit resets: ISO 8601, UTC."""
     is_spent: bool = True
-    """Whether the limit is used up; if it is not, running agents hold the rest, and the work order continues
+    """Whether the limit is used up; if not, the rest is reserved for running agents, and the work order continues
     later."""
 
 
 class Grant(Wire):
-    """The account's answer to a turn: the bounds within which the agent may start, or the reason to wait."""
+    """The account's answer to a turn: the amounts that the turn's agent may use, or the reason to wait."""
 
     granted: bool = True
     caps: Caps = Caps()
@@ -103,7 +103,7 @@ class Grant(Wire):
 
 
 class Hold(Wire):
-    """The amounts that the account holds for a turn."""
+    """The amounts that the account has reserved for a turn."""
 
     key: str
     order_id: str
@@ -125,8 +125,8 @@ class AccountState(Wire):
     """The limit of the whole budget; without a limit the account only counts."""
     step_limits: Mapping[str, Limit] = Field(default_factory=dict)
     unlimited: tuple[str, ...] = ()
-    """Steps whose limit a person removed; the empty name is the whole budget. A turn sets no new limit for
-    these."""
+    """The steps whose limit a person removed, and the empty name if a person removed the whole budget's limit. A
+    turn sets no new limit in place of a removed limit."""
     total: Spending = Spending()
     day: str = ""
     """The day of `today`: ISO 8601, UTC."""
@@ -149,7 +149,7 @@ class AccountState(Wire):
     """The seconds between two checks whether the account of a work order or pipeline is used; an unused account
     ends."""
     read_at: float | None = None
-    """The Unix time at which the state of the ended account was read; only the input of a run has it."""
+    """The Unix time at which the state of the ended account was read; only the input of a workflow run has it."""
 
     def waits_for(self, key: str) -> bool:
         """Say whether a turn's use is not counted yet."""
@@ -234,7 +234,7 @@ class QuotaPause(Wire):
     """A pause of a login: until its end no agent starts with the login, or no request uses the forge's key."""
 
     agent: str
-    """The agent that the login belongs to, or the host of a forge's API."""
+    """The agent that the login belongs to, or the host name in the address of a forge's API."""
     login: str = ""
     """The name of a further login; empty for the workers' own login."""
     until: float

@@ -154,8 +154,8 @@ class Estimate(Wire):
 
     is_known: bool = False
     orders: int = 0
-    """The number of completed work orders from which the cost is estimated, also if they are too few to estimate a
-    cost."""
+    """The number of completed work orders that are similar; if there are too few of them, the cost is not
+    estimated."""
     issues: int = 1
     """The number of issues that the estimate covers: for a pipeline, the issues without a result; 0 if unknown."""
     remaining: Amounts | None = None

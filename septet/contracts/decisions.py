@@ -1,4 +1,4 @@
-"""The decisions of people about a work order, and the table of the allowed moves."""
+"""The decisions of people about a work order, and the table of the allowed moves on the board."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -71,7 +71,7 @@ HISTORY_KEPT = 100
 """The number of moves that a continued work order keeps from its previous run."""
 
 Who = Annotated[str, StringConstraints(max_length=200)]
-"""The person who decides, as the history shows the name."""
+"""The name of the person who decides, as the work order's history shows it."""
 Words = Annotated[str, StringConstraints(max_length=8000)]
 """A text that a person wrote."""
 Decision = TypeVar("Decision", bound=Wire)

@@ -59,8 +59,8 @@ class KeyFinding(Wire):
     line: int = 0
     """The line of the finding, from 1; 0 for a protected path, and if the file's name itself looks like a key."""
     rule: str
-    """The kind of the key, such as `github-pat`, never its value; or the change of the protected path; or the
-    reader's suspicion."""
+    """The kind of the key, such as `github-pat`, but never the key itself; or the change of the protected path; or
+    the reader's suspicion."""
     commit: str = ""
     """The first characters of the commit that adds the finding; empty before a commit."""
 

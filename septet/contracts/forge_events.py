@@ -1,7 +1,7 @@
 """The events that a forge reports by webhook, in one form for all forges.
 
 After an event, Septet reads the state from the forge. Events of issues and comments also contain the account, and
-a digest of the issue's text at that time. Texts of people are untrusted and bounded.
+a digest of the issue's text at the time of the event. Texts of people are untrusted and bounded.
 """
 
 from typing import Annotated, Final, Literal
@@ -36,7 +36,7 @@ class IssueChanged(ForgeEvent):
     actor: str = Field(default="", max_length=200)
     """The account that caused the event."""
     text_sha256: str = Field(default="", max_length=64)
-    """The SHA-256 of the issue's title and body at that time."""
+    """The SHA-256 of the issue's title and body at the time of the event."""
 
 
 class CommentWritten(ForgeEvent):
@@ -54,7 +54,7 @@ class CommentWritten(ForgeEvent):
     created_at: str = Field(default="", max_length=40)
     """The time of the comment: ISO 8601."""
     text_sha256: str = Field(default="", max_length=64)
-    """The SHA-256 of the issue's title and body at that time; empty if unknown."""
+    """The SHA-256 of the issue's title and body at the time of the comment; empty if unknown."""
 
 
 Look = Literal["none", "followers", "watches", "merged"]

@@ -18,11 +18,11 @@ class AgentRun(Wire):
     ended_at: str | None = None
     exit_code: int | None = None
     cause: str | None = None
-    """The end of the agent's process, such as `exited`, `killed` or a limit; `None` while the process runs."""
+    """The way in which the agent's process ended, such as `exited`, `killed` or a limit; `None` while it runs."""
     folder: str
     """The run's folder on the host, with prompt, stream and record."""
     refused_hosts: tuple[str, ...] = ()
-    """The network hosts that the sandbox of the agent or of its work's checks refused: `name:port`, each once."""
+    """The addresses that the sandbox refused to the agent and the checks of its work: `name:port`, each once."""
 
 
 class NetworkRequest(Wire):
@@ -36,14 +36,14 @@ class NetworkRequest(Wire):
     asked_at: str = ""
     """The time of the request: ISO 8601, UTC."""
     host: str
-    """The requested host, with keys masked."""
+    """The host name in the requested address, with keys masked."""
     port: int = 0
     """The port; 0 if the request names no host and port."""
     allowed: bool
     why: str = ""
     """Why the request was refused."""
     sent_bytes: int = 0
-    """The bytes to the host, counted when the connection ends. `received_bytes` are counted at the same time."""
+    """The bytes sent to the address, counted when the connection ends, as are the `received_bytes`."""
     received_bytes: int = 0
     seconds: float = 0.0
     request: str = ""

@@ -82,8 +82,8 @@ class IntakeInput(StrictWire):
 def choose_intake(intakes: Sequence[IntakeInput], labels: Collection[str]) -> IntakeInput:
     """Return the intake of a repository whose options apply to an issue; every caller gets the same intake.
 
-    An intake whose label the issue has takes precedence; among several, an intake that waits for approval of the
-    plan; among several of these, the intake whose label comes first in the alphabet.
+    An intake whose label the issue has takes precedence. If there are several, an intake that waits for approval
+    of plans takes precedence, and among several of these the intake whose label comes first in the alphabet.
     """
     return min(intakes, key=lambda each: (each.label not in labels, not each.approve_plan, each.label))
 
@@ -125,8 +125,8 @@ class FindIssues(Wire):
     comments_seen: tuple[int, ...] = ()
     """The ids of comments that earlier passes found."""
     passed_over: tuple[int, ...] = ()
-    """The issues that earlier passes did not take, the least recently checked first; the pass checks new issues
-    before."""
+    """The issues that earlier passes did not take, the least recently checked first; the pass checks these issues
+    after new issues."""
 
 
 class IssuesFound(Wire):
@@ -179,10 +179,10 @@ class IntakeResult(Wire):
 
     started: tuple[str, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
     comments_until: str = ""
-    """The time from which the next pass of the schedule searches comments; as in `IssuesFound`."""
+    """The time from which the next pass of the schedule searches comments; see `IssuesFound`."""
     comments_seen: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
     passed_over: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
-    """The issues that this and earlier passes did not take; as in `FindIssues`."""
+    """The issues that this and earlier passes did not take; see `FindIssues`."""
 
 
 class IntakeView(Wire):

@@ -61,7 +61,7 @@ class Lane(Wire):
 
 
 class LaneGrant(Wire):
-    """The pipeline's message that a work order has a lane until the work order reports that it left the lane."""
+    """The pipeline's message that gives a lane to a work order until the work order reports that it left."""
 
     role: Role
     lane: Lane
@@ -83,8 +83,8 @@ class PlanningOutcome(Wire):
 
 
 SessionContext = Literal["shared", "fresh", "summarised"]
-"""The start of a session: `shared` continues the session of earlier issues, `fresh` begins without earlier issues,
-and `summarised` begins with a summary of earlier issues."""
+"""The way in which a session begins: `shared` continues the session of earlier issues, `fresh` begins without
+earlier issues, and `summarised` begins with a summary of earlier issues."""
 
 
 class LaneLeft(Wire):
@@ -98,13 +98,13 @@ class LaneLeft(Wire):
     """The planned solution; `None` without a plan."""
     result: PlanningOutcome | None = None
     visit: str = ""
-    """The visit to the lane that ended."""
+    """The id of the ended visit to the lane."""
     task: Task | None = None
     """The work order's row when it left the lane, also for a work order without a result."""
     done_at: str = ""
     """The last snapshot of a completed work order."""
     context: SessionContext = "shared"
-    """The start of the work order's session."""
+    """The way in which the work order's session began."""
 
 
 class FilesChanged(Wire):
@@ -112,7 +112,7 @@ class FilesChanged(Wire):
 
     order_id: str
     files: tuple[FileChange, ...]
-    """The first twenty files."""
+    """The first twenty changed files."""
     count: int
 
 

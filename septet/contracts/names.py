@@ -75,7 +75,7 @@ class IssueClass(StrEnum):
 
 
 class Status(StrEnum):
-    """The status of a work order in the engine."""
+    """The status of a work order: whether its work waits, runs, or has ended, and how it ended."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -97,10 +97,10 @@ class Stage(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The end of a try of a step, unless an infrastructure error ended the try."""
+    """The way in which a try of a step ended, unless an infrastructure error ended the try."""
 
     DONE = "done"
-    """The worker read the answer and proved its claim."""
+    """The worker read the answer and proved that its claim is true."""
     UNPARSED = "unparsed"
     """The agent ended without an error, but the worker could not read the answer: the finalizer requests the
     answer again."""

@@ -106,7 +106,7 @@ Fork = Annotated[
         max_length=500, pattern=r"^[A-Za-z0-9._~+@][A-Za-z0-9._~+@-]*(/[A-Za-z0-9._~+@][A-Za-z0-9._~+@-]*)+$"
     ),
 ]
-"""The name of a repository on the same host, such as `me/r`."""
+"""The name of a repository on the same forge, such as `me/r`."""
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 
 
@@ -135,7 +135,7 @@ class OrderChoices(StrictWire):
     after_until: Literal["merged", "completed", "closed"] = "merged"
     """`merged`, `completed` with a proven pull request, or `closed` in any way."""
     stage: Literal["collected", "triaged"] | None = None
-    """The stage of the board in which it waits for you, or for its turn; it starts immediately when absent."""
+    """The stage in which the work order waits for you, or for its turn; when absent, it starts immediately."""
     approve_plan: bool = False
     """Wait for approval after planning."""
     plan_only: bool = False
@@ -150,11 +150,11 @@ class OrderChoices(StrictWire):
     timeouts: Timeouts = Timeouts()
     """The limits of every step."""
     budget: BudgetText | None = None
-    """The limit for all its agents together, as `5usd`, `2Mtok` or `90min`; when it is used up, the work order
-    waits."""
+    """The limit for all agents of the work order together, such as `5usd`, `2Mtok` or `90min`; when the limit is
+    used up, the work order waits."""
     steps: Mapping[Step, StepSettings] = Field(default_factory=dict)
-    """By step: its tools, model and limits; they take precedence over values for all steps and the
-    repository's."""
+    """The tools, the model and the limits of each named step, which take precedence over values for all steps and
+    over the repository's values."""
     labels: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
     """Labels for the pull request."""
 
@@ -173,11 +173,11 @@ class WorkOrderInput(OrderChoices):
     tracker: TrackedIssue | None = None
     """The issue, when a tracker such as Linear has it and not the repository's forge."""
     requested: IssueRequest | None = None
-    """The person who requested it on the forge, and the text of the issue at that time; intakes set this."""
+    """The person who requested the work on the forge, and a digest of the issue's text then; set by intakes."""
     plan_comment: bool = False
     """Post a plan that waits for approval to the issue."""
     pipeline: Id | None = None
-    """The pipeline that it belongs to, whose agents work on many issues."""
+    """The pipeline that the work order belongs to, whose agents work on many issues."""
     pipeline_budget: BudgetText | None = None
     """The limit for all agents of that pipeline together."""
 

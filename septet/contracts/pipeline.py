@@ -18,10 +18,10 @@ MOST_DEPENDENCIES = 5_000
 MOST_BEFORE = 100
 """The most dependencies of one issue."""
 PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"
-"""A pipeline's id is shorter than a work order's: the ids of its work orders begin with it."""
+"""The pattern of a pipeline's id, which is short because the ids of the pipeline's work orders begin with it."""
 ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"
 _NOT_AN_ISSUE = re.compile(r"\.{1,2}|planner|executor-\d+|0\d+")
-"""Names of folders and lanes, and numbers with leading zeros."""
+"""The pattern of texts that are no issue's id: names of folders and lanes, and numbers with leading zeros."""
 TEXT_LIMIT_BYTES = 500_000
 """The most bytes, as JSON, of all issues together that are given as text: a Temporal payload holds two million
 bytes, and also contains the results of all issues."""
@@ -40,7 +40,7 @@ class PipelineIssue(InnerWire):
     body: str | None = None
     """The issue's text; absent for an issue of the forge, whose text Septet reads from the forge."""
     depends_on: Annotated[tuple[IssueId, ...], Field(max_length=MOST_BEFORE)] = ()
-    """The issues of the pipeline that precede it."""
+    """The issues of the pipeline that must be completed before this issue."""
 
     @property
     def number(self) -> int | None:

@@ -67,7 +67,7 @@ class IssueState(Wire):
     overlaps: tuple[str, ...] = ()
     """The issues that executors implemented at the same time and whose diffs change the same files."""
     context: Literal["shared", "fresh"] = "shared"
-    """Whether the issue's sessions should continue the sessions of earlier issues."""
+    """`shared` if the issue's sessions should continue the sessions of earlier issues; otherwise `fresh`."""
     sessions: Annotated[tuple[IssueSession, ...], Field(max_length=2)] = ()
     """The last session of each role, with the way in which the session really began."""
     executor: str = ""
@@ -160,7 +160,7 @@ class ContinuedState(Wire):
 
     @field_serializer("issues")
     def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:
-        """Return issues without default values: a pipeline may have a thousand issues that have not begun."""
+        """Return all issues, but leave out fields with default values: a thousand issues may not have begun."""
         return [issue.model_dump(mode="json", exclude_defaults=True) for issue in issues]
 
 
@@ -176,7 +176,7 @@ class PlanningResult(Wire):
 
     issue_id: str
     solution_id: str | None = None
-    """The solution's `id`, by which both documents name the solution."""
+    """The solution's `id`, which names the solution here and in `execution-results.json`."""
     status: Literal["completed", "failed", "skipped"]
     solution: dict[str, object] | None = None
     """The whole solution in the document on disk; the outline in a query, and if the disk lacks the solution."""
@@ -268,11 +268,11 @@ class PipelinesReply(PagedReply):
 
 
 class ResultsReply(Reply):
-    """Both documents of a pipeline's results, which are valid also while the pipeline runs."""
+    """The planning results and the execution results of a pipeline, which may still run."""
 
     planning: PlanningResults
-    """The planning results, with the whole solution if this host has the solution, and otherwise with its
-    outline."""
+    """The planning results, each with the whole solution if this host has the solution, and otherwise with the
+    solution's outline."""
     execution: ExecutionResults
 
 

@@ -11,7 +11,7 @@ from septet.contracts.wire import Wire
 
 
 class WatchingHost(Wire):
-    """A host whose worker polls a pull request and reports news to the watch's workflow."""
+    """A host whose worker polls a pull request and reports its changes to the watch's workflow."""
 
     host: str
     control_queue: str
@@ -41,7 +41,7 @@ class PullRequestWatch(Wire):
     """The host that polls the pull request; `None` if the workspace's host does not poll: the workflow then polls
     with an activity."""
     follow: Follow | None = None
-    """The agent's call and terms; `None` if no agent answers events on the pull request."""
+    """The facts for the agent that answers events on the pull request; `None` if no agent does."""
 
 
 class PullRequestLook(Wire):
@@ -71,13 +71,13 @@ class PullRequestEnd(Wire):
 
 
 class PullRequestNews(Wire):
-    """A host's report of news about a pull request."""
+    """A host's report that a pull request has changed or has events, or that the host cannot read it."""
 
     url: str
     state: Literal["open", "merged", "closed", "unknown"]
     kind: str = ""
     """The type of the error, if the host cannot read the pull request."""
     why: Annotated[str, Field(max_length=1000)] = ""
-    """The message of that error."""
+    """The message of the error, if the host cannot read the pull request."""
     events: Annotated[tuple[ReworkEvent, ...], Field(max_length=MOST_EVENTS)] = ()
     """The events that wait for the agent's answer, if an agent follows the pull request."""

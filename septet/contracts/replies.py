@@ -81,8 +81,8 @@ class DetailReply(TaskReply):
     runs: tuple[AgentRun, ...] = ()
     """The agent runs on the host that replies, oldest first."""
     refused_in_setup: tuple[str, ...] = ()
-    """The network hosts that the sandbox refused to the workspace's set-up on the host that replies: `name:port`,
-    each once."""
+    """The addresses that the sandbox refused to the workspace's set-up on the host that replies: `name:port`, each
+    once."""
     history: tuple[Move, ...] = ()
     waiting_for: str | None = None
     """The event or decision that the work order waits for now; `None` if the work order does not wait."""
@@ -101,7 +101,7 @@ class StepsReply(Reply):
 
     steps: tuple[TaskStep, ...] = ()
     refused_hosts: tuple[str, ...] = ()
-    """The network hosts that the sandboxes refused to set-up and runs on the host that replies: `name:port`, each
+    """The addresses that the sandboxes refused to set-up and runs on the host that replies: `name:port`, each
     once."""
     rounds: tuple[ReworkRound, ...] = ()
     """The rounds of the agent on the pull request."""
@@ -127,11 +127,11 @@ class BoardReply(PagedReply):
     """The work orders by stage. A row has no steps, and its description is cut."""
 
     project: str | None = None
-    """The requested project; `None` for all."""
+    """The requested project; `None` for all projects."""
     stages: dict[Stage, tuple[Task, ...]]
     """All stages in order, with the work orders of this page."""
     counts: dict[Stage, int]
-    """By stage: the number of work orders on all pages."""
+    """The number of work orders on all pages, by stage."""
     summary: BoardSummary
 
 
@@ -154,7 +154,7 @@ class NetworkReply(Reply):
 
 
 class RescuesReply(Reply):
-    """The kept snapshots."""
+    """The snapshots that a person can restore."""
 
     rescues: tuple[KeptSnapshot, ...] = ()
 

@@ -52,7 +52,7 @@ def form_refusal(name: str) -> str | None:
 
 
 def name_refusal(name: str) -> str | None:
-    """Return why `name` cannot be a work order's branch, by form or another meaning; `None` if valid."""
+    """Return why `name` cannot be a work order's branch: its form or another meaning; `None` if it can."""
     if refusal := form_refusal(name):
         return refusal
     if _OWN.match(name):
@@ -74,7 +74,7 @@ BranchPrefix = Annotated[str, Field(max_length=50), AfterValidator(_as_prefix)]
 
 @dataclass(frozen=True, slots=True)
 class FirstPart:
-    """The part of a branch's name that the engine puts before the agent's words: `septet/bug-7-`."""
+    """The part of a branch's name that Septet puts before the agent's words: `septet/bug-7-`."""
 
     prefix: str
     issue_class: IssueClass | None
@@ -135,4 +135,4 @@ Repository = Annotated[
     StringConstraints(min_length=1, max_length=2048, pattern=r"^[^\x00-\x1f]+$"),
     AfterValidator(without_credentials),
 ]
-"""A repository's address without credentials, because search attributes, rows and summaries are not all sealed."""
+"""A repository's address without credentials, because some search attributes and rows are not encrypted."""

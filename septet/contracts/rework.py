@@ -33,11 +33,11 @@ class FollowTerms(Wire):
     work_seconds: Annotated[float, Field(gt=0)] = 4 * 3600.0
     """The most seconds of work for all rounds together."""
     quiet_seconds: Annotated[float, Field(gt=0)] = 7 * 24 * 3600.0
-    """The seconds without news after which the agent stops following."""
+    """The seconds without an event on the pull request after which the agent stops following it."""
 
 
 class Rework(Wire):
-    """One round of an agent on a pull request; the rest of its prompt is on the host."""
+    """One round of an agent on a pull request; the host has the other facts for the round's prompt."""
 
     round: int
     url: str
@@ -58,8 +58,8 @@ class PreparedRework(Wire):
 
     rework: Rework
     state: Literal["ready", "answered", "merged", "closed", "gone"]
-    """The state of the round: `answered` if no event waits for an answer any more, and `gone` if the branch does
-    not exist."""
+    """The state of the round: `answered` if no event waits for an answer now, and `gone` if the branch does not
+    exist."""
     checkpoint: str = ""
     """The snapshot with which the agent begins."""
 
@@ -85,7 +85,7 @@ class ReworkState(Wire):
 
     state: Literal["waiting", "working", "ended"] = "waiting"
     round: int = 0
-    """The number of the last round that began; 0 before the first."""
+    """The number of the last round that began; 0 before the first round."""
     rounds: int = 3
     """The most rounds."""
     events: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class ReworkState(Wire):
     """The rounds, first to last."""
 
     def ending_round(self, outcome: RoundOutcome, commit_sha: str = "") -> "ReworkState":
-        """Return the state with the working round ended."""
+        """Return the state after the running round has ended with `outcome`."""
         if not self.history or self.history[-1].outcome != "working":
             return self
         last = self.history[-1].model_copy(update={"outcome": outcome, "commit_sha": commit_sha})

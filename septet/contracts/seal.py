@@ -1,4 +1,4 @@
-"""The metadata of sealed and refused payloads."""
+"""The metadata of sealed (encrypted) payloads, and of payloads that a worker refuses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

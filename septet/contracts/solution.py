@@ -91,7 +91,7 @@ class ExecutionAnswer(ResultAnswer):
 
 
 class ExecutionRecord(Wire):
-    """The implemented part of a solution, by git and by the executor; the record stays on the host's disk."""
+    """The executor's result for a solution, with the changed files from git; it stays on the host's disk."""
 
     summary: str
     tasks: tuple[TaskDone, ...] = ()

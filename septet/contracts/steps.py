@@ -184,7 +184,7 @@ class StepResult(StepFacts):
     reasons: tuple[str, ...] = ()
     """Why the verdict is not `done`."""
     parsed_by: str | None = None
-    """The rung of the answer ladder that read the answer."""
+    """The way in which the answer was read: a rung of the answer ladder (`septet.answers.ladder`)."""
     checkpoint: str | None = None
     """The snapshot taken when the step was done."""
     rescues: tuple[Rescue, ...] = ()
@@ -214,7 +214,7 @@ class StepResult(StepFacts):
 
 
 class SweepCall(Wire):
-    """A request for a pass of a host's janitor."""
+    """A request to a host's janitor to clean up once."""
 
     server_now: datetime
     """The Temporal server's clock."""

@@ -111,7 +111,7 @@ class Task(Wire):
     source: str = "text"
     """The origin of the issue: `github`, `local` or `text`."""
     external_id: str = ""
-    """The issue's number on its forge, or its key on its tracker, under the name that other boards use."""
+    """The issue's number on its forge, or its key on its tracker; the field has the name that other boards use."""
     repository_url: str = ""
     issue_number: str = ""
     issue_class: str | None = None
@@ -171,7 +171,7 @@ class Task(Wire):
 
     @property
     def question(self) -> str:
-        """The question to a person, with the command that answers; empty without a question or about a plan."""
+        """The question to a person, with the command that answers; empty if none, or if it is about a plan."""
         if self.budget is not None:
             return f"{self.budget.message} {self.budget.remedy}".strip()
         return self.host_wait or self.findings_question
@@ -185,7 +185,7 @@ class Task(Wire):
 
     @property
     def word(self) -> str:
-        """The word for the state on the board and the page, with different words for merged and closed."""
+        """The word for the state on the board and the page: a status, `stuck`, `closed`, or a final stage."""
         if self.stuck:
             return "stuck"
         if self.status is not Status.COMPLETED:
@@ -200,12 +200,12 @@ class Task(Wire):
 
     @property
     def plan_answer(self) -> str:
-        """A sentence with the command that continues a work order with a plan alone; otherwise empty."""
+        """A sentence with the command that continues from the plan; empty unless the work order ended with it."""
         return f"Its plan is ready: septet retry {self.id} continues with it." if self.has_plan_alone else ""
 
     @property
     def findings_question(self) -> str:
-        """The question to a person about findings, with the commands that answer; empty if none."""
+        """The question to a person about findings, with the commands that answer; empty without findings."""
         if not self.findings:
             return ""
         allowing = " ".join(f"--finding {finding.id}" for finding in self.findings if finding.id)

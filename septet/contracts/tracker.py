@@ -24,7 +24,7 @@ def tracked_order_id(tracker: TrackerName, key: str) -> str:
 
 
 class TrackedIssue(InnerWire):
-    """The issue of a tracker that a work order is about; its code lives on a forge."""
+    """The issue of a tracker that a work order is about; the code for the issue is on a forge."""
 
     tracker: TrackerName
     id: TrackerId

@@ -77,7 +77,7 @@ def docs_of_fields(model: type) -> Mapping[str, str]:
 
 @cache
 def _docs_in(module: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the docstrings of a module's classes, by class and name."""
+    """Return the docstrings of the fields of a module's classes, by class and field."""
     source = getattr(sys.modules.get(module), "__file__", None)
     docs: dict[str, dict[str, str]] = {}
     for node in ast.parse(Path(source).read_bytes()).body if source is not None else ():

@@ -82,7 +82,7 @@ def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, w
 
 
 def find_odd_text(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the mistake of the first field whose text is not UTF-8; pydantic does not name the field."""
+    """Return the mistake of the first field whose text is not UTF-8, because pydantic names no field."""
     for name, value in fields.items():
         try:
             json.dumps(value, ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""The values about a workspace in workflows: the request to open, the facts, and the move to another host."""
+"""Requests of workflows to open a workspace or to move it to another host, and the facts about a workspace."""
 
 from datetime import datetime
 from typing import Final
@@ -11,14 +11,14 @@ from septet.contracts.tracker import TrackedIssue
 from septet.contracts.wire import Wire
 
 END_WORK: Final = "end_work"
-"""The host ends the agent of a cancelled work order on its control queue, where no agent takes a slot."""
+"""The host's control queue, on which agents take no slot, serves the requests to end cancelled work orders."""
 DELIVERS_CANCELS: Final = "deliver_cancel"
 """The host delivers cancels to its running attempts, because the server does not push cancels to workers."""
 LIVENESS: Final = "liveness"
 """The host's work orders get a report when the host falls silent and when it is back, and need not probe the
 host."""
 PULL_REQUESTS: Final = "pull_requests"
-"""The host polls pull requests by itself and reports news to their workflows."""
+"""The host polls pull requests by itself and reports changes to the workflows that watch them."""
 
 
 class OpenWorkspace(Wire):
@@ -42,8 +42,8 @@ class OpenWorkspace(Wire):
     push_to: str | None = None
     """The fork to push work to, such as `me/r`; the worker's setting when absent."""
     restores: str = ""
-    """The snapshot of a lane on the same host with which a work order begins that continues outside of its
-    pipeline."""
+    """The snapshot of a lane on the same host with which the work order begins, if the work order now continues
+    outside of its pipeline."""
     tracker: TrackedIssue | None = None
     """The issue, if the issue is on a tracker and not on the forge."""
     requested: IssueRequest | None = None
@@ -92,7 +92,7 @@ class Workspace(Wire):
     orphan_limit_seconds: float = 1800.0
     """The seconds after which agents of a host without a worker have ended, even if the host cannot be reached."""
     kept: bool = False
-    """Whether the host keeps its snapshots on a checkpoint remote."""
+    """Whether the host also pushes its snapshots to a checkpoint remote."""
     opened_by: str = ""
     """The id of the Temporal run that opened the workspace first."""
     sessions: Sessions = "separate"
@@ -105,7 +105,7 @@ class Workspace(Wire):
     began_at: str = ""
     """The commit on a lane's branch from which the work order continues; empty for the base commit."""
     entered_after: str = ""
-    """The lane's last snapshot when the work order entered it; later snapshots are the work order's own."""
+    """The lane's last snapshot when the work order entered the lane; later snapshots are the work order's own."""
     fork: str = ""
     """The fork to push work to, such as `me/r`; empty for the repository itself."""
     follow: FollowTerms | None = None
@@ -118,7 +118,7 @@ class Workspace(Wire):
 
     @property
     def place_id(self) -> str:
-        """The id of the workspace's folders on its host: the lane's id, or without a lane the work order's."""
+        """The id of the workspace's folders on its host: the lane's id, or the work order's id without a lane."""
         return self.lane or self.work_order_id
 
     @property
