@@ -1,1 +1,1 @@
-"""The engine's use of git: mirrors and workspaces, vaults and snapshots, evidence."""
+"""All that Septet does with git: mirrors and workspaces, vaults and snapshots, evidence."""

@@ -1,1 +1,1 @@
-"""Snapshots on a remote, from which another host opens a workspace."""
+"""The copies of snapshots on a remote, from which another host can open a workspace."""

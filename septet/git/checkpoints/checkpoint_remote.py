@@ -1,8 +1,8 @@
 """The checkpoint remote keeps a host's snapshots, so that another host can continue when the first host is gone.
 
-One ref for each work order, `refs/septet/checkpoints/<work order>/<digest of its first run>`. Its commits are a
-chain that only its holder may extend: each commit names the host that wrote it, and a push carries a lease on the
-commit before it, so that the remote refuses the pushes of a host whose work order has moved.
+Each work order has one ref, `refs/septet/checkpoints/<work order>/<digest of the first Temporal run>`. The ref's
+commits form a chain. Only the host that has the work order may extend the chain: each commit names its host, and a
+push expects the commit that this host knows, so the remote refuses a host whose work order has moved.
 """
 
 import hashlib
@@ -37,21 +37,21 @@ class StaleError(GitError):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRef:
-    """The place of one work order on the checkpoint remote."""
+    """The ref of one work order on the checkpoint remote."""
 
     remote: Remote
     ref: str
-    """The ref on the remote."""
+    """The ref's full name."""
     folder: Path | None = None
     """The folder of the bare repository, which this host makes if missing; `None` for an existing repository."""
 
     @property
     def local(self) -> str:
-        """The name of the vault's ref for the last commit that this host knows to be on the remote."""
+        """The name of the vault's ref that records the last commit which this host knows to be on the remote."""
         return f"refs/kept/{self.ref.removeprefix(f'refs/{_REFS}/')}"
 
     def tip(self, vault: Git) -> str | None:
-        """Return the last commit of the chain, or `None` if the remote has none.
+        """Return the ref's commit on the remote, the last of its chain; `None` if the remote lacks the ref.
 
         Raises:
             GitUnavailableError: The remote was not reached.
@@ -80,7 +80,7 @@ class CheckpointRef:
         return vault.text("rev-parse", copy)
 
     def push(self, vault: Git, commit: str, expected_tip: str | None) -> None:
-        """Replace the chain's last commit `expected_tip` by `commit`, and record `commit` in the vault.
+        """Move the remote's ref from `expected_tip` to `commit`, and record `commit` in the vault.
 
         Raises:
             StaleError: The chain ends with another commit.
@@ -114,17 +114,17 @@ class CheckpointRef:
 
 
 def checkpoint_ref_in(folder: Path, place: Place, first_run_id: str) -> CheckpointRef:
-    """Return the ref in a folder that holds a bare repository for each repository of work orders."""
+    """Return a work order's ref in `folder`, which has a separate bare repository for each repository."""
     repository = folder / place.vault.name
     return CheckpointRef(Remote(str(repository), place.env), _ref(place.order_id, first_run_id), repository)
 
 
 def checkpoint_ref_at(remote: Remote, place: Place, first_run_id: str) -> CheckpointRef:
-    """Return the ref in an existing repository."""
+    """Return a work order's ref in the existing repository `remote`."""
     return CheckpointRef(remote, _ref(place.order_id, first_run_id))
 
 
 def _ref(order_id: str, first_run_id: str) -> str:
-    """Return the ref of a work order; a work order of the same id on another server has another ref."""
+    """Return the name of a work order's ref; a work order with the same id on another server has another ref."""
     digest = hashlib.sha256(first_run_id.encode()).hexdigest()[:16]
     return f"refs/{_REFS}/{order_id.replace('.', '%2E')}/{digest}"

@@ -1,4 +1,4 @@
-"""Keep a work order's snapshots on the checkpoint remote, with the records to open its workspace elsewhere."""
+"""Push a work order's snapshots to the checkpoint remote, with the records that another host needs to continue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from septet.git.vault.vault import list_snapshots, vault_at
 from septet.system.locks import hold_lock
 
 RECORDS: Final = ("dot-git.json", "papers.json", "pushed.json", "rescues.jsonl", "rework.json", "workspace.json")
-"""The engine's files of a work order that the remote keeps too.
+"""Septet's files about a work order, which are pushed with the snapshots.
 
-The files are copied to a new host in this order: a `workspace.json` there means that all files were copied.
+A new host writes the files in this order: if it has a `workspace.json`, it has all files.
 """
 
 _NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -32,20 +32,20 @@ class MovedError(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class ChainState:
-    """The facts of one commit of the chain."""
+    """The content of one commit of a work order's chain on the checkpoint remote."""
 
     commit: str
     host: str
-    """The id of the host that wrote the commit; in the last commit, the holder of the work order."""
+    """The id of the host that wrote the commit; the host of the last commit has the work order."""
     snapshots: Mapping[str, str]
-    """Name → commit of every snapshot so far, oldest first."""
+    """Name → commit of every snapshot up to this commit of the chain, oldest first."""
 
 
 def keep(place: Place, ref: CheckpointRef, host: str, extra: Mapping[str, bytes] = _NOTHING) -> None:
-    """Push the snapshots that the remote does not have, in one push; snapshots of failed pushes are included.
+    """Push all snapshots that the remote lacks, in one push, also those whose earlier push failed.
 
     Raises:
-        MovedError: Another host holds the work order.
+        MovedError: The work order has moved to another host.
         GitUnavailableError: The remote was not reached.
         GitError: The remote refused.
         OSError: The disk refused.
@@ -64,7 +64,7 @@ def keep(place: Place, ref: CheckpointRef, host: str, extra: Mapping[str, bytes]
 
 
 def take_hold(place: Place, ref: CheckpointRef, host: str, tip: str) -> None:
-    """Make `host` the holder of the work order, if the chain still ends with `tip`.
+    """Record on the remote that `host` has the work order, if `tip` is still the last commit of the chain.
 
     Raises:
         StaleError: Another host was faster.
@@ -77,7 +77,7 @@ def take_hold(place: Place, ref: CheckpointRef, host: str, tip: str) -> None:
 
 
 def claim(place: Place, ref: CheckpointRef, host: str) -> None:
-    """Make `host`, which opened the workspace last, the holder of the work order, whichever host held it before.
+    """Record on the remote that `host`, which opened the workspace last, has the work order.
 
     Raises:
         StaleError: Another host was faster.
@@ -93,7 +93,7 @@ def claim(place: Place, ref: CheckpointRef, host: str) -> None:
 
 
 def expect_hold(place: Place, ref: CheckpointRef, host: str) -> None:
-    """Check that the work order has not moved to another host.
+    """Refuse to continue if the work order has moved to another host.
 
     Raises:
         MovedError: The work order has moved.
@@ -107,7 +107,7 @@ def expect_hold(place: Place, ref: CheckpointRef, host: str) -> None:
 
 
 def read_chain_state(vault: Git, commit: str) -> ChainState:
-    """Return the facts of a commit of the chain.
+    """Return the content of a commit of the chain.
 
     Raises:
         GitError: The commit is not part of a chain.
@@ -119,19 +119,19 @@ def read_chain_state(vault: Git, commit: str) -> ChainState:
 
 
 def read_file(vault: Git, chain: ChainState, name: str) -> bytes | None:
-    """Return one of `RECORDS`, or an extra file, from a commit of the chain; `None` without such a file."""
+    """Return one of `RECORDS`, or an extra file, from a commit of the chain; `None` if the file is missing."""
     completed = vault.try_run("cat-file", "blob", f"{chain.commit}:{name}")
     return completed.stdout if completed.exit_code == 0 else None
 
 
 def _known_tip(vault: Git, ref: CheckpointRef) -> str | None:
-    """Return the last commit of the chain that this host knows."""
+    """Return the last commit of the chain that this host knows; `None` if it knows none."""
     completed = vault.try_run("rev-parse", "--verify", "--quiet", ref.local)
     return completed.stdout.decode().strip() or None
 
 
 def _after_another_push(vault: Git, ref: CheckpointRef, host: str) -> str | None:
-    """Return the chain's present end, after a refused push: this host may have died before it recorded a push."""
+    """Return the chain's last commit after a refused push, if this host wrote it; `None` without a chain."""
     if ref.tip(vault) is None:
         return None
     tip = ref.fetch(vault)
@@ -159,17 +159,17 @@ class _Page:
     extra: Mapping[str, bytes]
 
     def new_since(self, known_tip: str | None) -> list[str]:
-        """Return the commits of the snapshots that are not in the chain; a snapshot's commit has no parent."""
+        """Return the commits of the snapshots that the chain up to `known_tip` does not contain."""
         commits = [snapshot.commit for snapshot in self.snapshots]
         if known_tip is None or not commits:
             return commits
         return vault_at(self.place).run("rev-list", "--reverse", *commits, f"^{known_tip}").decode().split()
 
     def after(self, before: str | None) -> str:
-        """Make the chain's next commit. The parents are `before`, or the base commit, and the new snapshots.
+        """Return a new commit of the chain; its parents are `before`, or the base commit, and the new snapshots.
 
-        The commit's tree holds the latest snapshot's tree. A snapshot's own commit has no parent, so a push finds
-        the objects that the remote already has only by the trees of `before` or the base commit.
+        The new commit's tree contains the latest snapshot's tree. A snapshot's commit has no parent, so git can
+        see only from `before` or the base commit which objects the remote already has.
         """
         latest = self.snapshots[-1]
         with Pack(self.place.vault) as pack:

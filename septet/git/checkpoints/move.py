@@ -1,4 +1,4 @@
-"""Open a work order's workspace on this host from another host's snapshots on the checkpoint remote."""
+"""Open a work order's workspace on this host from the snapshots that another host has pushed."""
 
 import shutil
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ from septet.system.locks import hold_lock
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceMove:
-    """The facts that a host needs to take over a work order."""
+    """What a host needs to take over a work order."""
 
     place: Place
-    """The work order's place on this host."""
+    """The work order's folders on this host."""
     checkpoint_ref: CheckpointRef
     origin: Remote
     checkpoint: str
@@ -36,10 +36,10 @@ class WorkspaceMove:
 
 
 def prepare_host(move: WorkspaceMove) -> None:
-    """Fetch the origin into the mirror and make the vault, if this host lacks them.
+    """Fetch the origin into the mirror, and make the vault if this host has none.
 
     Raises:
-        NotFoundError: This host has no such repository, or the repository lost the branch or the base commit.
+        NotFoundError: The origin does not exist, or no longer has the branch or the base commit.
         GitUnavailableError: The origin was not reached.
         GitError: The origin refused.
     """
@@ -54,7 +54,7 @@ def prepare_host(move: WorkspaceMove) -> None:
 
 
 def is_here(move: WorkspaceMove) -> bool:
-    """Return whether this host already holds the work order and has its workspace.
+    """Return whether the remote names this host as the work order's host, and the workspace is here.
 
     Raises:
         NotFoundError: The checkpoint remote has no chain of the work order.
@@ -69,10 +69,10 @@ def is_here(move: WorkspaceMove) -> bool:
 
 
 def move_here(move: WorkspaceMove, options: SnapshotOptions) -> ChainState:
-    """Restore the workspace at the checkpoint and make this host the holder; return the last state of the chain.
+    """Restore the workspace at the checkpoint, and record this host as the host of the work order.
 
-    Idempotent: an attempt after a dead attempt continues from its files. A worktree that this host has from an
-    earlier time is restored at the checkpoint, after a rescue.
+    Return the content of the chain's last commit before the move. Idempotent. If this host has a worktree from an
+    earlier time, the worktree is rescued, and then restored at the checkpoint.
 
     Raises:
         NotFoundError: The checkpoint is not on the remote, or this host cannot get the repository.
@@ -111,7 +111,7 @@ def bring_snapshot(place: Place, ref: CheckpointRef, name: str) -> None:
 
 
 def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
-    """Copy the snapshots' names and the engine's records from the chain."""
+    """Write the names of the chain's snapshots, and the records in its last commit, to this host."""
     place, vault = move.place, vault_at(move.place)
     if move.checkpoint:
         _expect(chain, move.checkpoint, move.checkpoint_ref)
@@ -132,7 +132,7 @@ def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
 
 
 def _name_again(place: Place, name: str, commit: str, chain: ChainState) -> None:
-    """Give a second name, which the chain does not use, to a snapshot of this host whose name the chain uses too.
+    """Give a snapshot of this host another name if the checkpoint remote has a different snapshot with its name.
 
     A repeated call after a kill gives no third name.
     """
@@ -150,7 +150,7 @@ def _expect(chain: ChainState, name: str, ref: CheckpointRef) -> None:
 
 
 def _make_view(place: Place, fresh: Path) -> None:
-    """Make the engine's view with an index of the base commit, and remove the folder `fresh` again."""
+    """Make Septet's own view of the future worktree, with an index of the base commit; `fresh` is temporary."""
     shutil.rmtree(fresh, ignore_errors=True)  # of an attempt that died; no agent has used it
     make_view(place, fresh_config(place, fresh))
     shutil.rmtree(fresh)

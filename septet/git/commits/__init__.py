@@ -1,1 +1,1 @@
-"""The engine's branches, commits and pushes."""
+"""The branches, commits and pushes that Septet makes."""

@@ -26,11 +26,10 @@ _NO_COMMIT: Final = "0" * 40
 
 
 def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
-    """Return why `name` cannot be this work order's branch, in words for the agent; `None` if the name is usable.
+    """Return why `name` cannot be this work order's branch, as a text for the agent; `None` if the name is usable.
 
-    A branch at a commit that the engine pushed for this work order is allowed. So is a branch at the worktree's
-    HEAD, because the agent has pushed such a branch; but not at `began_at`, the commit of another work order that
-    this work order continues.
+    The remote may have a branch `name` whose commit was pushed for this work order, or is the worktree's HEAD and
+    thus pushed by the agent; but not `began_at`, the commit of a work order that this work order continues.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -44,7 +43,7 @@ def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | 
 
 
 def remote_branches(place: Place, token: str | None = None) -> RemoteRefs:
-    """Return the remote's branches and its default branch.
+    """Return the branches of the repository to which the work is pushed, and its default branch.
 
     Raises:
         GitUnavailableError: The remote was not reached.
@@ -61,7 +60,7 @@ def free_name(
     token: str | None = None,
     there: RemoteRefs | None = None,
 ) -> str:
-    """Return the first of some names that can be this work order's branch, by the rules of `branch_refusal`.
+    """Return the first of `names` that can be this work order's branch, by the rules of `branch_refusal`.
 
     Args:
         began_at: The commit of another work order that this work order continues; empty for a new start.
@@ -84,7 +83,7 @@ def free_name(
 
 
 def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) -> str | None:
-    """Return a name's conflict with the remote's branches, also without regard to case; `None` if none."""
+    """Return why the remote's branches rule out a name, even if only case differs; `None` if the name is free."""
     if f"{_HEADS}{name}" == there.head:
         return f"{name} is the default branch there: use another branch for the work"
     shas = _branch_shas(there)
@@ -109,10 +108,10 @@ def _branch_shas(there: RemoteRefs) -> dict[str, str]:
 def branches_of(
     place: Place, order_id: str, number: str = "", *, token: str | None = None, there: RemoteRefs | None = None
 ) -> dict[str, str | None]:
-    """Return the origin's branches that may be a work order's, with their commits.
+    """Return the origin's branches that may be of a work order, each with its commit.
 
-    These are branches with the work order's id as a word, branches named after its issue's `number`, and branches
-    that the work order has pushed; a pushed branch that is gone has the commit `None`. `there` is the same as for
+    These are branches with the work order's id as a word, branches named after the issue's `number`, and branches
+    that the work order has pushed. A pushed branch that is gone has the commit `None`. `there` is the same as for
     `free_name`.
 
     Raises:
@@ -129,7 +128,7 @@ def branches_of(
 
 
 def create_branch(place: Place, name: str) -> None:
-    """Make branch `name` at HEAD and the worktree's current branch; files and index stay unchanged.
+    """Make branch `name` at HEAD, and check it out in the worktree; files and index stay unchanged.
 
     Idempotent: the agent or an earlier attempt may have checked out the branch already.
 
@@ -189,7 +188,7 @@ def bring_branch_to_head(place: Place, name: str, since: str) -> str:
 
 
 def usable_name(place: Place, name: str) -> str:
-    """Return a name that a work order's branch may have, whatever the origin holds.
+    """Return `name` if a work order's branch may have it; branches of the origin are not checked.
 
     Raises:
         EvidenceError: The name is not allowed.

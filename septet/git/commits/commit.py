@@ -1,4 +1,4 @@
-"""The engine's commit on top of the agent's commits, and the form of messages in which they are published."""
+"""Commit the rest of an agent's work, and rewrite messages of commits to the form in which they are published."""
 
 import re
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def commit_all(
     examine: Callable[[Git | None, str, str], None] = lambda _git, _head, _tree: None,
     merges: str = "",
 ) -> str:
-    """Commit everything that HEAD does not hold, and return HEAD's commit; a clean worktree stays unchanged.
+    """Commit all changes since HEAD, and return HEAD's commit; if the worktree is clean, make no commit.
 
     Commits of the agent stay below the new commit. No hook runs. The agent's index is updated: afterwards
     `git status` in the worktree is clean.
@@ -36,7 +36,7 @@ def commit_all(
         sign: Sign with the worker's own git settings.
         examine: Raises if the work must not be committed. The arguments are the index that holds the work
             (`None` if HEAD holds all work), HEAD's commit, and the tree of the work.
-        merges: A second parent, unless HEAD contains it; its files are in the worktree already.
+        merges: A second parent, which is left out if HEAD contains it; its files are in the worktree already.
 
     Raises:
         EvidenceError: HEAD is detached, a merge or rebase is unfinished, or the message is blank.
@@ -68,9 +68,9 @@ def commit_all(
 
 
 def with_trailer(message: str, trailer: str) -> str:
-    """Return a message with a trailer such as `Assisted-by: claude` after its other trailers.
+    """Return a message to which a trailer such as `Assisted-by: claude` was added after the other trailers.
 
-    The message stays unchanged if the message has the line already, or if `trailer` is empty.
+    The message stays unchanged if it has the line already, or if `trailer` is empty.
     """
     text = message.rstrip()
     if not text or not trailer or trailer in text.splitlines():
@@ -82,7 +82,7 @@ def with_trailer(message: str, trailer: str) -> str:
 
 
 def write_commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *, sign: bool = False) -> str:
-    """Write a commit of the engine, to which no ref points yet, and return it.
+    """Write a commit, to which no ref points yet, and return its id.
 
     Raises:
         GitError: git failed.
@@ -113,8 +113,8 @@ def clean_messages(place: Place, since: tuple[str, ...], clean: Callable[[str], 
     Trees, authors and times stay; a rewritten commit loses its signature. Files and index stay unchanged.
 
     Args:
-        since: The commits whose histories stay.
-        clean: Returns the form of a message for publication, without the newline at its end.
+        since: Commits that stay unchanged, with all their ancestors.
+        clean: The function that returns a message as it is published, without the newline at the end.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -143,7 +143,7 @@ def clean_messages(place: Place, since: tuple[str, ...], clean: Callable[[str], 
 
 
 def _new_commit(commit: bytes, new_names: dict[bytes, bytes], clean: Callable[[str], str]) -> bytes | None:
-    """Return a commit with another message or other parents; `None` if it stays unchanged."""
+    """Return a commit's content with its cleaned message and its rewritten parents; `None` if nothing changes."""
     head, _, message = commit.partition(b"\n\n")
     try:
         text, encoding = message.decode(), "utf-8"

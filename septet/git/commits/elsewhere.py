@@ -20,13 +20,13 @@ from septet.git.worktree.inside import read_inside
 from septet.git.worktree.view import hold_head, view_folder, view_git
 
 _MOST: Final = 5
-"""The most worktrees, and the most branches, that are named."""
+"""The most worktrees that are named, and the most branches."""
 _SHA: Final = re.compile(rb"[0-9a-f]{40}")
 _BRANCH: Final = b"ref: refs/heads/"
 
 
 def lost_repository(place: Place) -> str:
-    """Return how the worktree lost its `.git`, in words; the empty string if the worktree still has it.
+    """Return a text on how the worktree lost its `.git`; empty if the worktree still has it.
 
     Raises:
         WorkspaceError: A file of `.git` that git would read is not a plain file.
@@ -49,7 +49,7 @@ def lost_repository(place: Place) -> str:
 
 
 def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return the places of work outside the worktree and its HEAD, in words; the first few of each kind.
+    """Return a text for each stash, branch or worktree with work that HEAD lacks; the first few of each kind.
 
     Raises:
         WorkspaceError: A file of `.git` that git would read is not a plain file.
@@ -63,7 +63,7 @@ def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[st
 
 
 def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
-    """Write the files of the latest stash, or else of a branch, into the worktree, if that overwrites nothing.
+    """Write the files of the latest stash, or else of a branch, into the worktree, if no file is overwritten.
 
     Only a commit on top of HEAD counts. HEAD, branches, stash and the agent's index stay unchanged. Return whether
     files were written.
@@ -91,7 +91,7 @@ def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
 
 
 def _whole_tree(place: Place, sha: str) -> str:
-    """Return a commit's tree; the tree of a stash includes the untracked files of the stash."""
+    """Return `sha` itself, or for a stash the id of a tree that includes the stash's untracked files."""
     unknown = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{sha}^3").stdout.decode().strip()
     if not unknown:
         return sha
@@ -102,7 +102,7 @@ def _whole_tree(place: Place, sha: str) -> str:
 
 
 def work_beside(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return, like `work_elsewhere`, the places of work that is missing in finished work: a stash, branches."""
+    """Return a text for a stash and for each branch with work that finished work lacks, like `work_elsewhere`."""
     return (*_stash(place), *_branches_beside(place, head, {own_branch}))
 
 
@@ -114,7 +114,7 @@ def _stash(place: Place) -> tuple[str, ...]:
 
 
 def _worktrees(place: Place) -> Iterator[tuple[str, str]]:
-    """Yield the folder of each further worktree of the clone, and the branch that it has checked out."""
+    """Yield, for each further worktree of the clone, its folder and the branch that is checked out there."""
     folder = place.worktree / ".git" / "worktrees"
     if folder.is_symlink() or not folder.is_dir():
         return
@@ -135,7 +135,7 @@ def _branches_beside(place: Place, head: Head, others: set[str | None]) -> tuple
 
 
 def _commit_on_no_branch(place: Place, head: Head) -> tuple[str, ...]:
-    """Return the latest commit that HEAD was on and no branch holds: the commit of a former detached HEAD."""
+    """Return a text for the latest commit on which HEAD was detached and which no branch contains, if any."""
     steps = (line.split(b" ") for line in _read(place, "logs/HEAD").splitlines()[-50:])
     shas = {words[1].decode("ascii") for words in steps if len(words) > 1 and _SHA.fullmatch(words[1])}
     options = ("--ignore-missing", "--max-count=1", "--abbrev-commit", "--abbrev=12")

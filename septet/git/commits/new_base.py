@@ -1,4 +1,4 @@
-"""Work on a rewritten base: content that was removed from the base is not published with the work."""
+"""Move work to a rewritten base branch, so that content which the base removed is not published with the work."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from septet.system.durable import write_durably
 
 _FILE: Final = "moved_work.json"
 _BASES: Final = "bases"
-"""The record of the base's commits at the start or end of rounds: a merge may bring any of them into a branch."""
+"""The record of the base branch's commits at the start or end of rounds; a merge may bring them into the work."""
 _MARKER: Final = b"<<<<<<< "
 _SHOWN: Final = 12
 _REMEDY: Final = (
@@ -38,7 +38,7 @@ class LostBaseError(GitError):
 
 @dataclass(frozen=True, slots=True)
 class BranchWork:
-    """The commits of a work order on its branch; `commit` is the last."""
+    """The commits of a work order on its branch; `commit` is the last commit."""
 
     branch: str
     commit: str
@@ -48,15 +48,15 @@ class BranchWork:
 
 @dataclass(frozen=True, slots=True)
 class MovedWork:
-    """A commit's work on another base."""
+    """A work order's commit, and the commit with the same work on another base."""
 
     commit: str
-    """The commit on the base that the work began from."""
+    """The work order's last commit, on the base from which the work began."""
     base: str
     sha: str
-    """The commit that holds the same work on `base`."""
+    """The commit with the same work on `base`."""
     conflicts: tuple[str, ...] = ()
-    """The files that work and base both changed; `sha` holds them with git's markers, which an agent resolves."""
+    """The files that both work and base changed; in `sha` they have git's conflict markers for an agent."""
     was_checked: bool = False
     """Whether an agent has resolved the conflicts, and checks have run on the work on `base`."""
 
@@ -65,21 +65,19 @@ class UnfitWorkError(LostBaseError):
     """The work and the base as it is now have changed the same files, which an agent may bring together."""
 
     def __init__(self, message: str, remedy: str, work: MovedWork) -> None:
-        """Keep the work with its conflicts, and the reason why it cannot be pushed."""
+        """Keep the work with its conflicts; `message` is the reason why the work cannot be pushed."""
         self.work = work
         super().__init__(message, remedy=remedy)
 
 
 def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: str | None = None) -> MovedWork:
-    """Return a work order's commit on the origin's base branch: another commit if that branch was rewritten.
+    """Return a work order's commit on the origin's base branch; it is a new commit if that branch was rewritten.
 
-    The commit stays if the base still holds the commit at the start of the work, or is gone. Otherwise the changes
-    of the work are applied to the present base, in one commit with the last commit's message. The worktree stays
-    unchanged.
+    The commit stays if the base still contains the commit at which the work began, or is gone. Otherwise the
+    changes of the work become one commit on the present base, with the last message. The worktree stays unchanged.
 
     Raises:
-        UnfitWorkError: Work and base have changed the same files: `lay_on_base` writes the conflicts to the
-            worktree.
+        UnfitWorkError: Work and base changed the same files; `lay_on_base` writes the conflicts to the worktree.
         LostBaseError: The work does not fit on the present base; the message has the reason.
         GitUnavailableError: The origin was not reached.
         GitError: The origin refused.
@@ -112,9 +110,9 @@ def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: s
 
 
 def lay_on_base(place: Place, work: MovedWork, options: SnapshotOptions) -> None:
-    """Write work that does not fit on its new base into the worktree, with git's markers; HEAD stays.
+    """Write work that conflicts with its new base into the worktree, with git's conflict markers; HEAD stays.
 
-    A worktree that is not clean, such as after an earlier call, stays unchanged.
+    If the worktree is not clean, for example after an earlier call, nothing is written.
     """
     if is_clean(place):
         _remember(place, work)
@@ -122,19 +120,19 @@ def lay_on_base(place: Place, work: MovedWork, options: SnapshotOptions) -> None
 
 
 def unfit_files(place: Place) -> tuple[str, ...]:
-    """Return the files that still hold markers of work that was applied to a new base here."""
+    """Return the files of the worktree that still have conflict markers from `lay_on_base`."""
     work = _last_moved(place)
     return unresolved(place, work.conflicts) if work is not None and keeps(place, work.commit) else ()
 
 
 def is_behind(place: Place, work: MovedWork) -> bool:
-    """Return whether the worktree is at the work's former commit, and so may move to the new base too."""
+    """Return whether the worktree is clean and at the former commit, so that it may move to the new base."""
     here = read_head(place.worktree / ".git").sha
     return work.sha != here == work.commit and is_clean(place)
 
 
 def refuse_erased_base(place: Place, head: str, tip: str) -> None:
-    """Record the base's commit `tip`, and refuse a branch at `head` with a commit that the base no longer has.
+    """Record `tip`, the base's last commit; refuse a branch at `head` with a commit that the base no longer has.
 
     Raises:
         LostBaseError: The branch holds a commit that the base no longer has.
@@ -154,7 +152,7 @@ def refuse_erased_base(place: Place, head: str, tip: str) -> None:
 
 
 def _is_clean(place: Place, commit: str) -> bool:
-    """Return whether the worktree holds only the commit, or the commit's conflicts with a new base."""
+    """Return whether the worktree is clean, or has the conflicts of `commit` with a new base."""
     work = _last_moved(place)
     return is_clean(place) or (work is not None and work.commit == commit and bool(work.conflicts))
 
@@ -164,7 +162,7 @@ def _remember(place: Place, work: MovedWork) -> None:
 
 
 def _last_moved(place: Place) -> MovedWork | None:
-    """Return the last moved work of this workspace."""
+    """Return the work that was moved to a new base last in this workspace; `None` if none was moved."""
     try:
         facts = json.loads((place.records / _FILE).read_bytes())
     except FileNotFoundError:
@@ -173,10 +171,10 @@ def _last_moved(place: Place) -> MovedWork | None:
 
 
 def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
-    """Return a commit's work after the move to a new base, or on the first base if no move happened.
+    """Return a commit's work after its move to a new base; if it was not moved, return it on its first base.
 
-    An agent's resolution of the conflicts counts as a move. The second value is the reason why that resolution
-    does not fit; the empty string if the resolution fits or does not exist.
+    A commit in which an agent has resolved the conflicts counts as moved. The second value is the reason why such
+    a commit is not accepted; empty if it is accepted, or if there is none.
     """
     moved, began = _last_moved(place), MovedWork(commit, place.base_sha, commit)
     if moved is not None and moved.conflicts and commit != moved.commit and contains(place, commit, moved.commit):
@@ -190,9 +188,9 @@ def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
 
 
 def _why_unfit(place: Place, work: MovedWork, commit: str) -> str:
-    """Return why a commit does not hold the work as applied to its new base; empty if it does.
+    """Return why a commit is not the work on its new base; empty if the commit is that work.
 
-    The commit must have all changes of the base, and no line that the base removed from a file that both changed.
+    The commit must have all changes of the base. Files with conflicts must have no line that the base removed.
     """
     git, paths = view_git(place), work.conflicts
     files, now, before = (read_files_at(git, sha, paths) for sha in (commit, work.base, place.base_sha))
@@ -216,10 +214,10 @@ def _message(git: Git, sha: str) -> str:
 
 
 def _lay_over(place: Place, work: MovedWork, tip: str, *, sign: bool) -> MovedWork:
-    """Return the work on `tip`: a commit with the changes of the work since its base.
+    """Return the work on `tip`, as a commit with the changes of the work since its base.
 
-    git merges from a common ancestor. The former base serves as the ancestor, not the common ancestor of both
-    bases: otherwise content that was removed from the base would count as the work's.
+    git merges from a common ancestor, and the former base serves as this ancestor. With the common ancestor of
+    both bases, content that was removed from the base would count as a change of the work.
     """
     git = view_git(place)
     before = write_commit(git, f"{work.base}^{{tree}}", (), "before")

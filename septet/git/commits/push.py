@@ -1,4 +1,4 @@
-"""The engine's push: one commit to one branch of the origin, if that branch is at the expected commit.
+"""Push one commit to one branch of the origin, if that branch is at the expected commit.
 
 A work order's pushes are recorded: after a return to an earlier step, the work order may replace its own pushes.
 """
@@ -33,7 +33,7 @@ def note_push(place: Place, branch: str, sha: str) -> None:
 
 
 def is_own_push(place: Place, branch: str, sha: str) -> bool:
-    """Return whether this work order pushed `sha` to the origin's `branch`."""
+    """Return whether a push of `sha` to the origin's `branch` was recorded for this work order."""
     return sha in _read(place).get(_key(place, branch), [])
 
 
@@ -44,7 +44,7 @@ def pushed_branches(place: Place) -> tuple[str, ...]:
 
 
 def copy_pushes(lane: Place, place: Place) -> None:
-    """Record the pushes of a lane's present visitor as pushes of `place`. Idempotent."""
+    """Record the pushes of the work order that uses a lane now as pushes of `place`. Idempotent."""
     pushes = _read(lane)
     for branch in pushed_branches(lane):
         for sha in pushes[_key(lane, branch)]:
@@ -52,7 +52,7 @@ def copy_pushes(lane: Place, place: Place) -> None:
 
 
 def _key(place: Place, branch: str) -> str:
-    """Return the key of a branch's pushes, which differs for each work order that a lane serves."""
+    """Return the key of a branch in the record of pushes; work orders of the same lane have different keys."""
     return f"{place.visitor}{_OF}{branch}" if place.visitor else branch
 
 
@@ -117,8 +117,8 @@ def protected_branches(place: Place) -> frozenset[str]:
 def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None, token: str | None = None) -> str:
     """Push commit `sha` to the origin's `branch`, and return the branch's new commit.
 
-    Idempotent: a branch that is at `sha` already stays. git runs in the engine's view and gets the origin's
-    URL, so that git reads no setting that an agent can write.
+    Idempotent: a branch that is at `sha` already stays. git runs in Septet's own view of the worktree and gets the
+    origin's URL, so that git reads no setting that an agent can write.
 
     Args:
         expected_tip: The present commit of the origin's branch, which `sha` must contain unless this work order
@@ -155,7 +155,7 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
 
 
 def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str | None:
-    """Return the commit that the origin has for `branch`, or `None`.
+    """Return the commit of the origin's `branch`; `None` if the origin lacks the branch.
 
     Raises:
         GitUnavailableError: The origin was not reached.

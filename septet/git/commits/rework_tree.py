@@ -1,6 +1,6 @@
-"""Move the worktree of a rework to the branch's commit on the forge, and merge other commits if necessary.
+"""Move a worktree to its branch's commit on the forge before a round, and merge other commits if necessary.
 
-A person's commits are never undone: the worktree moves forward to them, or merges them with unpushed work.
+A person's commits are never undone: the worktree moves forward to them, or they are merged with unpushed work.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _CONFLICTS: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class RemoteTips:
-    """The last commits of the origin's branches."""
+    """The last commits of the work order's branch and of its base branch on the origin."""
 
     head: str
     """The last commit of the work order's branch."""
@@ -43,11 +43,11 @@ class MergedTree:
 
     tree: str
     conflicts: tuple[str, ...] = ()
-    """The paths that hold a conflict's markers, or whose conflict has no markers."""
+    """The paths of files in conflict, with or without conflict markers in the file."""
 
 
 def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | None:
-    """Fetch the origin into the mirror, from which the worktree borrows; return `None` if the branch is gone.
+    """Fetch the origin into the mirror, and return the branches' last commits; `None` if `branch` is gone.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -66,18 +66,18 @@ def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | Non
 
 
 def is_clean(place: Place) -> bool:
-    """Return whether the worktree holds nothing that a commit would take up."""
+    """Return whether the worktree has no change that a commit could contain."""
     dirt = look(place)
     return not dirt.entries and not dirt.unfinished
 
 
 def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -> str:
-    """Move a clean worktree forward to its branch's commit on the forge, and return the commit to merge.
+    """Move a clean worktree forward to `head`, its branch's commit on the forge, and return the commit to merge.
 
-    If other people have rewritten the branch over this work order's pushes, the rewritten branch counts: commits
-    that they removed stay removed.
+    If other people have rewritten the branch after this work order's pushes, the worktree moves to the rewritten
+    branch: commits that they removed stay removed.
 
-    `options.equal_to` holds the present worktree.
+    `options.equal_to` is a snapshot of the present worktree.
 
     Returns:
         `head` if the worktree has unpushed commits and the forge has other commits; else the empty string.
@@ -154,7 +154,7 @@ def unresolved(place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def with_copied_index(place: Place) -> Git:
-    """Return the view over a copy of the index that holds HEAD's tree: a killed git damages only the copy."""
+    """Return Septet's view with a copy of the index of HEAD's tree, so that a killed git damages only the copy."""
     staging = staging_index(place)
     staging.with_suffix(".lock").unlink(missing_ok=True)
     staging.write_bytes((view_folder(place) / "index").read_bytes())
