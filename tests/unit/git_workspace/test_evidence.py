@@ -149,22 +149,39 @@ def conflict(place: Place, write: Write) -> None:
     git(place.worktree, "commit", "-q", "-a", "-m", "ours")
 
 
+@pytest.fixture
+def plans(tmp_path: Path) -> Place:
+    """Return a place with a plan and odd files; a plan needs no repository."""
+    root, secret = tmp_path / "work", tmp_path / "secret.md"
+    (root / "specs").mkdir(parents=True)
+    (root / ".git").mkdir()
+    for path in (secret, root / ".git" / "config", root / "specs" / "plan.md"):
+        path.write_text("# Plan")
+    (root / "specs" / "empty.md").touch()
+    os.mkfifo(root / "specs" / "fifo.md")
+    for link, target in {
+        "plan.md": "specs/plan.md",
+        "specs/loop.md": "loop.md",
+        "specs/out.md": secret,
+        "linked": tmp_path,
+        "into-git": ".git",
+    }.items():
+        (root / link).symlink_to(target)
+    return Place("wo-1", root, root, root, "", "main", "")
+
+
 @pytest.mark.parametrize(
-    "path", ["specs/plan.md", "./specs/plan.md", " specs/plan.md\n", "specs//plan.md", "{root}/specs/plan.md"]
+    ("path", "name"),
+    [
+        ("./specs//plan.md", "specs/plan.md"),
+        (" specs/plan.md\n", "specs/plan.md"),
+        ("{root}/specs/plan.md", "specs/plan.md"),
+        ("plan.md", "plan.md"),
+    ],
 )
-def test_a_plan_is_named_relative_to_the_root(place: Place, write: Write, path: str) -> None:
-    """A relative or absolute path to a plan becomes the path relative to the root."""
-    write("specs/plan.md", "# Plan")
-
-    assert plan_file(place, path.format(root=place.worktree)) == "specs/plan.md"
-
-
-def test_a_symlink_inside_the_worktree_is_followed(place: Place, write: Write) -> None:
-    """A symlink that stays inside the worktree may name a plan."""
-    write("specs/plan.md", "# Plan")
-    (place.worktree / "plan.md").symlink_to("specs/plan.md")
-
-    assert plan_file(place, "plan.md") == "plan.md"
+def test_a_plan_is_named_relative_to_the_root(plans: Place, path: str, name: str) -> None:
+    """A path to a plan becomes relative to the root, also through a symlink that stays inside the worktree."""
+    assert plan_file(plans, path.format(root=plans.worktree)) == name
 
 
 @pytest.mark.parametrize(
@@ -186,18 +203,10 @@ def test_a_symlink_inside_the_worktree_is_followed(place: Place, write: Write) -
         ("x" * 5000, "no file"),
     ],
 )
-def test_what_is_no_plan_is_refused(place: Place, write: Write, tmp_path: Path, path: str, why: str) -> None:
+def test_what_is_no_plan_is_refused(plans: Place, path: str, why: str) -> None:
     """A missing or empty file, a folder, a FIFO and a file outside the worktree are refused as plans."""
-    (tmp_path / "secret.md").write_text("secret")
-    write("specs/empty.md", "")
-    os.mkfifo(place.worktree / "specs" / "fifo.md")
-    (place.worktree / "specs" / "loop.md").symlink_to("loop.md")
-    (place.worktree / "specs" / "out.md").symlink_to(tmp_path / "secret.md")
-    (place.worktree / "linked").symlink_to(tmp_path)
-    (place.worktree / "into-git").symlink_to(".git")
-
     with pytest.raises(EvidenceError, match=why):
-        plan_file(place, path.format(root=place.worktree))
+        plan_file(plans, path)
 
 
 def test_a_file_is_read_as_of_the_base(place: Place, write: Write, origin: Origin) -> None:
