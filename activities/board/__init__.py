@@ -1,1 +1,1 @@
-"""The server's answers to the board, and to work orders that wait for others."""
+"""Activities for the board, intakes, comments, pull requests, trackers and the accounts of budgets."""

@@ -51,11 +51,11 @@ async def find_account(client: Client, task_queue: str, scope: str) -> FoundAcco
 async def open_account(
     client: Client, task_queue: str, opening: AccountState, account: FoundAccount, word: SettleCall | None = None
 ) -> None:
-    """Start an account that does not run: with the account's last state, or else with `opening`.
+    """Start an account that does not run, from its last state, or from `opening` if no last state exists.
 
     Args:
         account: The result of `find_account`, just read.
-        word: The use of a turn, sent to the account together with its start.
+        word: The report of a turn's use, which the account gets together with its start.
 
     Raises:
         RPCError: The server refused.

@@ -1,4 +1,4 @@
-"""Queries to the server about work orders: which have ended, which wait for a seat, which others they wait for."""
+"""Queries to the server about work orders: which have ended, which wait to run, which wait for earlier ones."""
 
 import asyncio
 from collections.abc import Sequence
@@ -41,10 +41,10 @@ class BoardActivities:
 
     @activity.defn(name="find_waiting")
     async def find_waiting(self, orders: KnownOrders) -> WaitingOrders:
-        """Return the best triaged work orders of this queue that the board does not know, up to a limit.
+        """Return this queue's best work orders in stage `triaged` that the board does not know, up to a limit.
 
         Writes nothing. The result leaves out work orders of a pipeline, which wait for its lanes, and work orders
-        that still wait for other work orders: they do not need a seat yet.
+        that still wait for other work orders: these do not need permission to run yet.
         """
         known_ids, query = frozenset(orders.ids), f'{_WAITING} AND TaskQueue="{activity.info().task_queue}"'
         listed = activity.client().list_workflows(query, page_size=1000)
@@ -65,7 +65,7 @@ async def _find_running(client: Client, order_ids: Sequence[str]) -> set[str]:
 
 
 async def _find_request(row: WorkflowExecution, places: asyncio.Semaphore) -> SeatRequest | None:
-    """Return a triaged work order's request for a seat; `None` if it still waits for other work orders."""
+    """Return a work order's request to run; `None` if the work order still waits for other work orders."""
     task = await read_memo(row, MEMO, Task)
     if task is None or task.after:
         async with places:
@@ -93,7 +93,7 @@ class CancelWorkOrder:
 
     @activity.defn(name="cancel_work_order")
     async def run(self, call: MoveReason) -> None:
-        """Request the cancel of the calling work order from the server. Idempotent; writes nothing to disk."""
+        """Send the server a request to cancel the calling work order. Idempotent; writes nothing to disk."""
         info = activity.info()
         handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
         is_sealed = activity.client().data_converter.payload_codec is not None  # the server would read a reason
@@ -103,10 +103,10 @@ class CancelWorkOrder:
 def not_yet(why: str, settings: Settings, *, kind: str = "NotYet", rarely: bool = False) -> ApplicationError:
     """Return the failure that makes Temporal poll again after a growing pause.
 
-    Users see its message as the reason why the workflow waits.
+    Users see the failure's message as the reason why the workflow waits.
 
     Args:
-        rarely: Take the longest pause at once: only a person can help.
+        rarely: Whether to take the longest pause at once, because only a person can help.
     """
     first, longest = settings.look_seconds, settings.longest_look_seconds
     grown = first * 2.0 ** min(activity.info().attempt - 1, 30)
@@ -128,7 +128,7 @@ class Others:
 
     @activity.defn(name="look_at_others")
     async def look_at_others(self, look: OthersLook) -> None:
-        """Return if all work orders that the caller waits for are over. Idempotent; writes nothing.
+        """Check that all work orders that the caller waits for are over. Idempotent; writes nothing.
 
         Raises:
             ApplicationError: A work order is not over, or the server did not answer; Temporal retries after a
@@ -179,7 +179,7 @@ async def _why_not_merged(other: str) -> str | None:
 
 
 async def _comes_after(order_id: str) -> tuple[str, ...]:
-    """Return the work orders that a waiting work order comes after, from its row on the board."""
+    """Return the ids of the work orders that must end before a waiting one begins, from the waiting one's row."""
     order = await _describe(order_id)
     if order is None or order.status is not WorkflowExecutionStatus.RUNNING:
         return ()

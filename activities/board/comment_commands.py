@@ -1,4 +1,4 @@
-"""Commands in comments: check the commenter, run the command, and write its only answer."""
+"""Commands in comments: check the commenter, run the command, and write one comment as the answer."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from septet.telemetry.metrics import COMMENT_COMMANDS
 from septet.telemetry.recorder import RECORDER
 
 Decide = Callable[[Client, str, CommentCommand, str], Awaitable[Task]]
-"""Runs a command about a work order: the server, the order's id, the command, and the person who decides."""
+"""Runs a command about a work order. Takes the client, the order's id, the command, and the person who decides."""
 _REMEMBERED: Final = timedelta(hours=12)
 """The time for which every server remembers a comment; later, only the comment's answer on the forge shows that
 the command was obeyed."""
@@ -49,7 +49,7 @@ async def decide_nothing(client: Client, order_id: str, command: CommentCommand,
 
 @dataclass(frozen=True, slots=True)
 class CommentActivities:
-    """The activities of one host for comments, with its keys."""
+    """The activities of one host for comments, with the host's keys."""
 
     host: Host
     decide: Decide = decide_nothing
@@ -85,8 +85,7 @@ class CommentActivities:
     async def obey_comment(self, call: CommentCall) -> CommandAnswer:
         """Carry out a command about a work order, and return the answer.
 
-        Idempotent as decisions are: this repeats no decision of an earlier attempt, and the answer reports the
-        work order's state.
+        Idempotent: this repeats no decision of an earlier attempt, and the answer reports the work order's state.
 
         Raises:
             ApplicationError: The server or a worker did not answer.
@@ -103,7 +102,7 @@ class CommentActivities:
 
     @activity.defn(name="answer_comment")
     async def answer_comment(self, answer: CommandAnswer) -> None:
-        """Write an answer as one comment. Idempotent: the answer's mark finds an earlier comment.
+        """Write an answer as one comment. Idempotent: an earlier comment is found by its hidden mark.
 
         Raises:
             ApplicationError: The forge did not answer, or refused.

@@ -55,7 +55,7 @@ def take_issue(
     """Take an issue for a workflow, unless it was taken before; if settings forbid the issue, return the reason.
 
     Args:
-        left_by: The workflows that ended before they had started a work order: their issues are free.
+        left_by: The workflows that ended before they had started a work order: the issues that they took are free.
         label: The label that requests work on the issue; empty if a person has delegated the issue.
 
     Raises:
@@ -87,7 +87,7 @@ def take_issue(
 
 
 IntakesOf = Callable[[Client, str], Awaitable[tuple[IntakeInput, ...]]]
-"""Returns the intakes of a repository or a team, from the client and the key of the address."""
+"""Returns the intakes of a repository or a team. Takes the client and the key of the address."""
 _REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
 _log = structlog.get_logger()
 
@@ -100,7 +100,7 @@ async def no_intakes(client: Client, key: str) -> tuple[IntakeInput, ...]:
 
 @dataclass(frozen=True, slots=True)
 class IntakeActivities:
-    """The intake of one host, with its keys."""
+    """The intake activities of one host, with the host's keys."""
 
     host: Host
     intakes_of: IntakesOf = no_intakes
@@ -162,7 +162,7 @@ class IntakeActivities:
         return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
 
     def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
-        """Return the request, or the reason why no account with push rights made one; `None` if none is needed."""
+        """Return the request to work on an issue, or why it does not count; `None` if no request is needed."""
         _, forge = self.host.forges.of(request.repository)
         if not isinstance(forge, TellingForge):
             return None
@@ -185,7 +185,7 @@ class IntakeActivities:
         return find_commands(forge, request, found, address.key)
 
     def _find_in_team(self, page: TeamPage, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
-        """Return the issues of a team; a tracker has no commands in comments."""
+        """Return the issues of a team, without commands, because a tracker has no commands in comments."""
         issues = tracker_for("linear", self.host.settings).open_issues(page.team, request.label)
         free = [each.number for each in issues if each.mark is None or each.mark.claimant in left_by]
         return IssuesFound(numbers=in_turn(free, request.passed_over))
@@ -244,7 +244,7 @@ def in_turn(numbers: Sequence[int], passed_over: Sequence[int]) -> tuple[int, ..
 
 
 def claims_of(host: Host, address: Address) -> IssueClaims:
-    """Return the claims of a repository, or of its fork if Septet pushes to one, with this host's key."""
+    """Return the reader and writer of claims in a repository, or in its fork if Septet pushes to a fork."""
     fork = fork_for(address, host.settings)
     url = address.beside(fork).url if fork else address.url
     return IssueClaims(Remote(url, host.settings.git_env, host.forges.token(address)), host.state.scratch)

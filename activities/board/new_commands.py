@@ -16,16 +16,16 @@ from septet.forges.values import NewComment
 from septet.system.timestamps import timestamp
 
 _OLDEST: Final = timedelta(days=3)
-"""The age from which a command no longer counts; the same holds for deliveries."""
+"""The age from which a command is ignored; a command in a webhook's delivery has the same limit."""
 _LATE: Final = timedelta(minutes=2)
-"""The time by which a forge's list may lag, or clocks may differ."""
+"""The time by which a forge's list may be late, or clocks may differ."""
 _log = structlog.get_logger()
 
 
 def find_commands(forge: Forge, request: FindIssues, issues: IssuesFound, key: str) -> IssuesFound:
-    """Add the commands that people have written since the previous pass to the issues found.
+    """Return the found issues with the commands that people have written since the previous pass.
 
-    If the forge refuses to list comments, issues are still taken.
+    If the forge refuses to list comments, the result has only the issues.
 
     Args:
         key: The key of the repository's address.

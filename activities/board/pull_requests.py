@@ -23,11 +23,11 @@ class PullRequestActivities:
 
     @activity.defn(name="look_at_pull_request")
     async def look_at_pull_request(self, look: PullRequestLook) -> PullRequestEnd:
-        """Return how a pull request ended, or the events for its follower. Idempotent; writes nothing.
+        """Return how a pull request ended, or the events for an agent that follows it. Idempotent; writes nothing.
 
         Raises:
-            ApplicationError: The pull request is open and has no follower, or the forge did not answer; Temporal
-                retries after a growing pause.
+            ApplicationError: The pull request is open and no agent follows it, or the forge did not answer;
+                Temporal retries after a growing pause.
         """
         settings = self.host.settings
         try:

@@ -24,14 +24,14 @@ _LOOKS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class TrackerActivities:
-    """The trackers of one host, with its keys."""
+    """The tracker activities of one host, with the host's keys."""
 
     host: Host
     decide: Decide = decide_nothing
 
     @activity.defn(name="tell_session")
     async def tell_session(self, message: SessionMessage) -> None:
-        """Write a message in a session as one activity. Idempotent: an earlier message is found by its key.
+        """Write a message as one entry of a tracker's session. Idempotent: an earlier entry is found by its key.
 
         Raises:
             ApplicationError: The tracker did not answer, or refused.
@@ -57,7 +57,7 @@ class TrackerActivities:
     async def obey_prompt(self, prompt: SessionPrompted) -> SessionMessage:
         """Carry out a person's answer in a session, and return the reply.
 
-        Idempotent as decisions are: this repeats no decision of an earlier attempt.
+        Idempotent: this repeats no decision of an earlier attempt.
 
         Raises:
             ApplicationError: The tracker, the server or a worker did not answer.
@@ -91,7 +91,7 @@ def _answer(prompt: SessionPrompted, text: str, *, kind: MessageKind) -> Session
 
 
 async def _expect_order(client: Client, order_id: str) -> None:
-    """Check that the server has the work order of a marked issue; the work order may be about to start."""
+    """Check that the server has the work order that an issue's mark names; the order may be about to start."""
     try:
         await client.get_workflow_handle(order_id).describe()
     except RPCError as error:

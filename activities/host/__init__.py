@@ -1,1 +1,1 @@
-"""The context of an activity: its host, its attempt, the fence before each effect, and errors."""
+"""The context of an activity: its host, its attempt, the check before each effect, and errors."""

@@ -50,10 +50,10 @@ async def why_agent_ends(*, is_pushed: bool) -> str | None:
 
 
 async def cancellable_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run idempotent blocking work in a thread; a cancel ends its processes, and the next attempt repeats it.
+    """Run idempotent blocking work in a thread, and return its result; a cancel ends the work's processes.
 
-    Neither a person nor a stopping worker waits for a remote that hangs, and an attempt that has timed out holds
-    no lock that the next attempt needs.
+    The next attempt repeats the work. Neither a person nor a stopping worker waits for a remote that hangs, and an
+    attempt that has timed out holds no lock that the next attempt needs.
     """
     halt = Halt()
     return await stoppable_thread(pool, halt.now, halt.over()(work), *args, **kwargs)
@@ -125,7 +125,7 @@ def bound_to(key: RunKey, handle: AsyncActivityHandle, client: Client) -> AsyncA
 
 
 async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
-    """Return the server's record of a pending activity; `None` if it has ended or the server does not answer."""
+    """Return the server's record of a pending activity; `None` if it has none or does not answer."""
     try:
         description = await client.get_workflow_handle(key.workflow_id, run_id=key.run_id).describe()
     except RPCError as error:

@@ -21,7 +21,7 @@ P = TypeVar("P")
 
 @dataclass(frozen=True, slots=True)
 class Claim(Generic[A]):
-    """The work that an agent reports, and git's evidence of it."""
+    """The work that an agent reports, and git's evidence of the work."""
 
     call: StepCall
     place: Place
@@ -77,7 +77,7 @@ class UnclearAnswerError(EvidenceError):
 
 
 def prove_bare(value: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> P:
-    """Return the proof of a value as the agent wrote it, or else the proof of its bare form.
+    """Return the proof of a value as the agent wrote it, or else of the value without its markup.
 
     Args:
         bare: The forms that the value may have without its markup.

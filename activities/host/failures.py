@@ -27,16 +27,16 @@ the error."""
 _log = structlog.get_logger()
 
 _MOST_OF_A_TRY: Final = 300.0
-"""The most seconds between two failures on a full disk that count as a wait: an agent may have worked
-meanwhile."""
+"""If more seconds lie between two failures on a full disk, they do not count as a wait: an agent may have
+worked."""
 
 
 @dataclass(slots=True)
 class DiskWaits:
-    """The time that each activity has waited for the disk. A restarted worker does not know earlier waits."""
+    """The time that each activity has waited because the disk was full, without waits from before a restart."""
 
     longest_seconds: float = 3600.0
-    """The longest wait for the disk, in seconds; afterwards a person has to act."""
+    """The longest wait because of a full disk, in seconds; afterwards a person has to act."""
     clock: Callable[[], float] = time.monotonic
     _waits: dict[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
     """The seconds that each activity has waited, and the time of its last failure on a full disk."""
@@ -62,9 +62,9 @@ def failure(
     notifies_on: str = "",
     issue_title: str = "",
 ) -> ApplicationError:
-    """Return `error` as Temporal's failure: its type, whether a retry can help, and the delay before the retry.
+    """Return `error` as Temporal's failure, which says whether a retry can help, and after which delay.
 
-    This function decides about retries, for `non_retryable_error_types` would match only an exact class name.
+    This function decides about retries, because `non_retryable_error_types` would match only an exact class name.
     """
     if will_retry(error, most_tries):
         attempt = activity.info().attempt
@@ -82,7 +82,7 @@ def failure(
 
 
 def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
-    """Return whether Temporal has to retry the activity after this attempt.
+    """Return whether Temporal is going to retry the activity after this attempt.
 
     A busy machine always allows a retry, and a full disk allows retries as long as the worker's settings allow.
     For a busy machine and a full disk, `most_tries` does not count: earlier attempts may have been other waits.
@@ -106,8 +106,8 @@ def translating_failures(
     """Translate errors of the core and of the machine into failures that name cause, place and remedy.
 
     Args:
-        most_tries: The attempts after which an error is final, even an error that time may cure. An attempt that
-            died with its worker is never the last attempt.
+        most_tries: The attempts after which an error is final, even an error that may pass with time. An attempt
+            that died with its worker is never the last attempt.
         notifies_on: The queue on which this host notifies people of a work order without a workspace.
         issue: The issue for which a workspace is opened; empty until it was read.
     """

@@ -1,4 +1,4 @@
-"""Read the inputs of a work order or of a round once, before the first agent, and keep them beside the vault."""
+"""Read the inputs of a work order or of a round once, before the first agent, and save them next to the vault."""
 
 import json
 from typing import Final
@@ -31,7 +31,7 @@ class FrozenInputs(Wire):
 
 
 def write_frozen_inputs(place: Place, inputs: FrozenInputs) -> None:
-    """Keep the inputs beside the vault, out of the agent's reach."""
+    """Save the inputs next to the vault, out of the agent's reach."""
     write_durably(place.records / _INPUTS_FILE, inputs.model_dump_json().encode())
 
 
@@ -48,7 +48,7 @@ def read_frozen_inputs(place: Place) -> FrozenInputs:
 
 
 class FrozenRework(Wire):
-    """The inputs of a round on a pull request: the words to answer, and the preparation of each try."""
+    """The inputs of a round on a pull request: the feedback to answer, and the preparation of each try."""
 
     run_id: str
     """The workflow run that watches the pull request; another run counts its own rounds."""
@@ -58,7 +58,7 @@ class FrozenRework(Wire):
 
 
 def write_frozen_rework(place: Place, rework: FrozenRework) -> None:
-    """Keep a round's inputs out of the agent's reach, in place of the inputs of the round before."""
+    """Save a round's inputs out of the agent's reach; they replace the inputs of the previous round."""
     write_durably(place.records / _REWORK_FILE, rework.model_dump_json().encode())
 
 
@@ -69,7 +69,7 @@ def read_frozen_rework(place: Place, run_id: str, number: int) -> FrozenRework |
 
 
 def words_of(place: Place, run_id: str, number: int) -> str:
-    """Return the words to answer as one line of JSON, so that no text looks like a line of the command.
+    """Return the feedback to answer as one line of JSON, so that no text looks like a line of the command.
 
     Raises:
         WorkspaceError: The round was not prepared here.
@@ -83,7 +83,7 @@ def words_of(place: Place, run_id: str, number: int) -> str:
 def read_issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
     """Return the issue as agents see it; for an issue that is not of a forge, the number is the empty string.
 
-    A tracker's issue without a mark is marked for the work order.
+    If a tracker's issue has no work order's mark, this adds the mark of this work order.
 
     Raises:
         IssueChangedError: The text is no longer the text of the request: a person has to read the issue first.

@@ -42,10 +42,10 @@ from septet.system.threads import Beside, ThreadPools
 
 
 class Accounts(Protocol):
-    """The accounts of an installation's budgets. Each method raises SeptetError if they cannot be reached now."""
+    """The accounts of an installation's budgets. A method raises SeptetError if it cannot reach an account now."""
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        """Reserve room in an account; return `None` if the budget does not exist and `opens` is not set."""
+        """Reserve a turn's use, and return the account's answer; `None` if no budget exists and not `opens`."""
 
     async def is_open(self, scope: str) -> bool:
         """Return whether a budget exists."""
@@ -61,9 +61,9 @@ class Accounts(Protocol):
 
 
 _PASSES: Final = 3
-"""The number of attempts that full hosts pass on. If all hosts are full, the host of the next attempt opens the
-workspace: an error of the repository or the issue is then reported at once, however long the agent waits for a
-slot."""
+"""The number of attempts that full hosts leave to other hosts. If all hosts are full, the host of the next attempt
+opens the workspace: an error of the repository or the issue is then reported at once, however long the agent waits
+for a slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Forges:
         """Return a repository's address, and the forge of its issues and pull requests.
 
         Raises:
-            InvalidInputError: `repository` is no address, or its host has no forge.
+            InvalidInputError: `repository` is no address, or no known forge is at the address.
         """
         address = parse_address(repository, home=Path.home())
         return address, forge_for(address, self.settings)
@@ -108,7 +108,7 @@ class Host:
     max_agents: int | None = None
     """The number of agents that each worker of the host runs at a time; `None` if agents are not counted."""
     accounts: Accounts | None = None
-    """The accounts of budgets, which grant room before an agent starts; `None` if nothing is limited or
+    """The accounts of budgets, which decide whether an agent may start; `None` if nothing is limited or
     counted."""
 
     @property
@@ -127,7 +127,7 @@ class Host:
         return f"{self.task_queue}{CONTROL}"
 
     def pass_on_if_full(self) -> None:
-        """Leave a task of the shared queue to a host with a slot for its agent; call this before all else.
+        """Fail if this host is full, so that another host takes the task of the shared queue; call this first.
 
         Raises:
             HostFullError: This host has no free slot; another host may take the next attempt.
@@ -195,7 +195,7 @@ class Host:
 
     @cached_property
     def held_turns(self) -> HeldTurns:
-        """The host's notes of turns that hold room in a budget."""
+        """The host's notes of the turns for which a budget has reserved room."""
         return HeldTurns(self.state.held_turns)
 
     @cached_property
@@ -205,11 +205,11 @@ class Host:
 
     @cached_property
     def homes(self) -> Homes:
-        """The homes of the host's work orders."""
+        """The home folders of the host's work orders."""
         return Homes(self.state.homes, Logins(self.state.logins))
 
     def sessions(self, place: Place, adapter: Adapter) -> SessionFolder | None:
-        """Return an agent's session folder in a work order's home; `None`, the user's, without a sandbox."""
+        """Return an agent's session folder in a work order's home; `None`, for the user's, without a sandbox."""
         if not self.sandbox.confines:
             return None
         return self.homes.of(place.order_id, adapter, self.agents).sessions
@@ -237,7 +237,7 @@ class Host:
         return bool(agent) and self.settings.warm_agents and adapter_for(agent).capabilities.input_stream
 
     def place(self, order_id: str, visitor: str = "") -> Place:
-        """Return the place of a work order that was opened here.
+        """Return the folders of a work order that was opened here.
 
         Args:
             order_id: The work order, or the lane.

@@ -28,7 +28,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class KeptSession:
-    """The session of an agent, to keep on the checkpoint remote."""
+    """An agent's session, which is saved on the checkpoint remote."""
 
     agent: str
     id: str
@@ -40,7 +40,7 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
     After a failure, the next call pushes the missing snapshots.
 
     Args:
-        claims: Whether the workspace was newly opened on this host, so that no other host holds the work order.
+        claims: Whether the workspace was newly opened on this host, so that no other host has the work order.
     """
     if host.settings.checkpoint_remote is None:
         return ()
@@ -56,10 +56,10 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
 
 
 def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agents: tuple[str, ...]) -> None:
-    """Unpack the last kept session for this host's CLI; without a session the step begins anew.
+    """Unpack the last saved session for this host's CLI; without a session the step begins anew.
 
     Args:
-        agents: The agents that may own the session: only the name of the owning agent opens the session.
+        agents: The agents that may own the session, which can be decrypted only with its owner's name.
     """
     key = host.settings.checkpoint_key
     sealed = read_file(vault_at(move.place), checkpoint, _SESSION)
@@ -80,7 +80,7 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
 
 
 def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
-    """Return a session's files, sealed; none without a key, or if the remote is the origin, which others read."""
+    """Return a session's files, encrypted; empty without a key, or if others read the remote (the origin)."""
     key = host.settings.checkpoint_key
     if key is None or host.settings.checkpoint_remote == ORIGIN:
         return {}

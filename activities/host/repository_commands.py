@@ -8,11 +8,11 @@ from septet.errors import AgentCrashedError
 from septet.system.masking import mask
 
 _OUTPUT_SHOWN: Final = 1200
-"""The reported characters of a failing command's output: its end matters most."""
+"""The number of characters that are reported from the end of a failing command's output."""
 
 
 def why_failed(end: GuestEnd, name: str, time: str) -> str:
-    """Return why a command failed by itself; empty if it did not fail.
+    """Return why a command failed by itself; empty if the command did not fail.
 
     Raises:
         AgentCrashedError: Another cause ended the command: a retry may help.
@@ -34,7 +34,7 @@ def why_failed(end: GuestEnd, name: str, time: str) -> str:
 
 
 def run_command(guests: GuestRunner, command: GuestCommand, what: str, time: str) -> str:
-    """Run a command, confined as agents are; return why the command failed, empty if it did not fail.
+    """Run a command, confined like agents, and return why the command failed; empty if the command did not fail.
 
     Args:
         command: The command as argv, never a shell's line.

@@ -23,7 +23,7 @@ from septet.system.processes import Halt
 _OUTAGE: Final = timedelta(seconds=30)
 """The longest outage of a server that loses no attempt: three times an outage of ten seconds."""
 _SHORT: Final = timedelta(seconds=2)
-"""The pause between heartbeats if the time-out leaves no longer pause."""
+"""The pause between heartbeats if the time-out allows no longer pause."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +132,7 @@ class Fence:
     """The running activity: only an attempt with the same key adopts the agents of an earlier attempt."""
     lease: Lease
     halt: Halt = field(default_factory=Halt)
-    """Ends a push or a check when the attempt is cancelled, even a push or a check that hangs."""
+    """Ends a push or a check when the attempt is cancelled, even if the push or the check hangs."""
 
     def check(self) -> None:
         """Check that the fence is open; call this right before a commit, a push or a pull request.
@@ -149,7 +149,7 @@ def take_fence(runs: Runs, place_id: str, visit: str) -> Fence:
     """Record the running attempt, and return its fence, which is open until a later attempt begins.
 
     Args:
-        visit: The work order's visit to the lane; empty outside of lanes.
+        visit: The id of the work order's visit to the lane; empty outside of lanes.
 
     Raises:
         SupersededError: A later attempt has begun already.

@@ -26,7 +26,7 @@ from septet.telemetry.metrics import RESCUES
 from septet.telemetry.recorder import RECORDER
 
 _LEFT: Final = "an agent or a check changed what git runs or follows; it was restored to what set-up left"
-"""The text of the rescue and of the step's warning."""
+"""The reason of the rescue, and the text of the step's warning."""
 _SHOWN_PATHS: Final = 5
 _NOTES: Final = "rescues.jsonl"
 
@@ -42,7 +42,7 @@ class Snapshots:
     ignored_limit_bytes: int
 
     def scan(self, place: Place) -> WorktreeScan:
-        """Scan a worktree to which no process writes any more.
+        """Scan a worktree to which no process writes now.
 
         Raises:
             SnapshotError: The worktree cannot be read, or is larger than its limit.
@@ -63,7 +63,7 @@ class Snapshots:
     def checkpoint_after_guest(
         self, place: Place, reason: str, step: str, last_scan: WorktreeScan | None = None
     ) -> tuple[Snapshot | None, tuple[str, ...]]:
-        """Restore the engine's `.git` and take a checkpoint; return the checkpoint, and warnings about `.git`.
+        """Restore `.git` as Septet left it, take a checkpoint, and return it with warnings about `.git`.
 
         `septet.git`'s `take` describes `last_scan`.
         """
@@ -71,7 +71,7 @@ class Snapshots:
         return self.take(place, "checkpoint", reason, step, None if warnings else last_scan), warnings
 
     def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
-        """Take a checkpoint, or return the last snapshot if it is no rescue and already holds the worktree."""
+        """Take and return a checkpoint, or return the last snapshot if it is a checkpoint of the same worktree."""
         known = first_and_last(vault_at(place), place.order_id)
         last = known[1] if known and known[1].kind != "rescue" else None
         taken = take(place, "checkpoint", self.options(reason, equal_to=last))
@@ -80,7 +80,7 @@ class Snapshots:
         return snapshot
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take a rescue, then restore the engine's `.git`; return `None` without work to keep."""
+        """Take a rescue, then restore `.git` as Septet left it; return the rescue, `None` without work to save."""
         try:
             snapshot = self.take(place, "rescue", reason, step)
         except SnapshotError:
@@ -92,13 +92,13 @@ class Snapshots:
         return rescue
 
     def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take a rescue; return `None` if the last snapshot already holds all work."""
+        """Take and return a rescue; return `None` if the last snapshot already holds all work."""
         known = first_and_last(vault_at(place), place.order_id)
         snapshot = take(place, "rescue", self.options(reason, step, known[1] if known else None))
         return self.note_rescue(place, snapshot)
 
     def own_repository(self, place: Place, step: str, secured_by: Snapshot | None = None) -> tuple[str, ...]:
-        """Restore the engine's `.git` after a guest, and return warnings about the restored files.
+        """Restore `.git` as Septet left it before a guest, and return warnings about the restored files.
 
         If the disk fails, the step still counts: the end of the next guest, or a retry, restores `.git`.
         """
@@ -139,7 +139,7 @@ class Snapshots:
         return self._note(place, snapshot) if snapshot is not None else None
 
     def rescues_of(self, place: Place, call: StepCall) -> tuple[Rescue, ...]:
-        """Return the rescues since a step began, oldest first, also the rescues of dead attempts.
+        """Return the rescues since a step began, including those of dead attempts, oldest first.
 
         Rescues from before the work order entered its lane do not count, even if the step starts from an older
         snapshot.
@@ -172,7 +172,7 @@ class Snapshots:
         return rescue
 
     def _write_patch(self, place: Place, snapshot: Snapshot) -> str | None:
-        """Write `rescue.patch` beside the last run and return its path; `None` if it could not be written."""
+        """Write `rescue.patch` in the last run's folder, and return the patch's path; `None` if that fails."""
         last = next(reversed(self.runs.of(place.order_id)), None)
         folder = last.folder if last is not None else self.runs.folder_of(place.order_id)
         path = folder / "rescue.patch"

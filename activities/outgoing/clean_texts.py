@@ -1,4 +1,4 @@
-"""Clean the texts that a work order's agent wrote for a forge, mask keys in them, and sign commits off."""
+"""Clean the texts that a work order's agent wrote for a forge, mask keys in the texts, and sign commits off."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +19,7 @@ _RAW: Final = {"github.com": "https://raw.githubusercontent.com/"}
 
 
 def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[str] | None = None) -> Outgoing:
-    """Return a cleaner of the texts of a work order.
+    """Return the object that cleans the texts of a work order.
 
     Args:
         masks: The list that receives the rule of each masked key.
@@ -39,7 +39,7 @@ def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[
 
 
 def outgoing_for(host: Host, claim: AnyClaim, masks: list[str] | None = None) -> Outgoing:
-    """Return a cleaner of the texts of a claim's work order, by the settings of the work order's repository."""
+    """Return the object that cleans a work order's texts, by the settings of the work order's repository."""
     closes = claim.repository_settings.pull_request.closes_issue
     return outgoing_of(host, claim.call, closes=closes, masks=masks)
 
@@ -53,7 +53,7 @@ def message_of(host: Host, claim: AnyClaim) -> Callable[[str], str]:
 def clean_commits(host: Host, claim: AnyClaim, assistance: str, *since: str) -> None:
     """Clean the messages of the agent's own commits after `since`, as `message_of` does.
 
-    If an earlier attempt has committed, the `assistance` line at the end of the engine's own messages stays.
+    Septet's own messages, which an earlier attempt may have committed, keep the `assistance` line at the end.
     """
     clean = message_of(host, claim)
     kept = tuple(dict.fromkeys(filter(None, (claim.began_at, *since))))

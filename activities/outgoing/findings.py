@@ -25,7 +25,7 @@ _ID_LENGTH: Final = 12
 
 
 def found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[KeyFinding, ...]:
-    """Return the first twenty texts that look like keys in the commits up to `head` and in the staged changes.
+    """Return the first 20 findings of texts like keys in the commits up to `head` and in the staged changes.
 
     Findings that a person or the repository's settings (as of the base commit) allow are left out.
 
@@ -73,7 +73,7 @@ def _key_finding(match: KeyMatch, salt: bytes) -> KeyFinding:
 def refuse_findings(
     host: Host, claim: AnyClaim, staged: Git | None, head: str, tree: str
 ) -> tuple[ProtectedChange, ...]:
-    """Check that the commits up to `head` and the changes staged on it hold no undecided finding.
+    """Check that no finding in the commits up to `head` and the changes staged on `head` waits for a decision.
 
     Args:
         staged: The index with the staged changes; `None` if `head` holds the whole work.
@@ -106,7 +106,7 @@ def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ..
 def changes_of_protected(
     host: Host, claim: AnyClaim, tree: str, began_at: str = ""
 ) -> tuple[ProtectedChange, ...]:
-    """Return a tree's changes of protected paths since the work began, without changes on the forge's branch.
+    """Return a tree's changes of protected paths since the work began, except changes on the forge's branch.
 
     Args:
         began_at: The commit from which the work began; if empty, the claim's `began_at`.
@@ -135,7 +135,7 @@ def notice_of(changes: tuple[ProtectedChange, ...]) -> str:
 def _waiting_paths(
     host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool
 ) -> tuple[KeyFinding, ...]:
-    """Return the changes that a person has not allowed: 20 one by one, the rest as one finding.
+    """Return the changes that a person has not allowed: a finding for each of the first 20, and one for the rest.
 
     The policy `draft` lets every change pass if the push opens a pull request.
     """

@@ -134,7 +134,7 @@ class LeavingParts:
 
     @property
     def findings(self) -> tuple[KeyFinding, ...]:
-        """One finding, for a person, about all parts that no reader has seen."""
+        """A single finding, for a person, about all parts that no reader has seen."""
         if not self.left_out:
             return ()
         digest = hashlib.sha256()
@@ -206,7 +206,7 @@ def join_findings(findings: tuple[KeyFinding, ...], most: int) -> tuple[KeyFindi
 
 
 def _path_of(file: bytes) -> str:
-    """Return the path of a file's patch, whose first line names it twice."""
+    """Return the path of the file that a patch changes: the patch's first line names the path twice."""
     names = file.partition(b"\n")[0].removeprefix(b"diff --git ")
     return _text(names[: len(names) // 2])
 
@@ -240,7 +240,7 @@ _KEPT_FILE: Final = "leaving.json"
 def refuse_unread(host: Host, claim: AnyClaim, leaving: Leaving) -> None:
     """Check that a reader has read exactly this content, if settings want a reader, and that no finding waits.
 
-    Content that no reader has read is written beside the vault, for the reader.
+    Content that no reader has read is written next to the vault, for the reader.
 
     Raises:
         UnreadError: No reader has read the content.
@@ -264,7 +264,7 @@ def is_read(claim: AnyClaim) -> bool:
 
 
 def is_here(host: Host, call: StepCall) -> bool:
-    """Return whether this host has the content for a call's reader; another host may have begun the push."""
+    """Return whether the content for a call's reader is on this host, and not on another that began the push."""
     leaving = read_model(host.place(call.workspace.place_id).records / _KEPT_FILE, Leaving)
     return leaving is not None and leaving.digest == call.reads
 
@@ -287,7 +287,7 @@ def leaving_of(place: Place, call: StepCall) -> Leaving:
 def folder_of_reader(host: Host, call: StepCall) -> Path:
     """Return the empty folder in which a reader, its finalizer and its next attempts work.
 
-    The folder is named after the work order, as a worktree is.
+    Like a worktree, the folder is named after the work order.
     """
     place_id = call.workspace.place_id
     folder = host.state.homes / place_id / f"reader-{call.reads[:16]}" / place_id

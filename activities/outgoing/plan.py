@@ -26,8 +26,8 @@ def read_plan_text(place: Place, path: str) -> bytes:
         path: The plan's path, proven to be a file inside the worktree.
 
     Raises:
-        EvidenceError: The plan is too long to be shown, is not UTF-8, or has invisible characters; the message
-            names them.
+        EvidenceError: The plan is too long to be shown, is not UTF-8, or has invisible characters, which the
+            message names.
     """
     if any(find_invisible(path)):
         raise EvidenceError(f"{path!r} has invisible characters in its name: give the plan's file another one.")
@@ -51,7 +51,7 @@ def read_plan_text(place: Place, path: str) -> bytes:
 def exclude_plan(place: Place, lease: Lease, path: str) -> None:
     """Make git ignore the plan's file.
 
-    A plan's file that is in the base belongs to the repository, and stays in its commits.
+    If the plan's file is in the base, it belongs to the repository, and stays in the commits.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -79,7 +79,7 @@ def refuse_plan(claim: AnyClaim, tree: str) -> None:
 
 
 def plan_paragraph(claim: AnyClaim, outgoing: Outgoing) -> str:
-    """Return the plan as a folded part of the pull request's text; empty if the text holds no plan."""
+    """Return the plan as a folded part of the pull request's text; empty if the plan belongs elsewhere."""
     plan = claim.call.progress.plan_path
     if not plan or claim.repository_settings.pull_request.plan != "body":
         return ""

@@ -38,8 +38,8 @@ class _Row(BaseModel):
 def note_progress(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
     """Write the row of an ended step into the issue's comment; return failures as warnings.
 
-    Idempotent: the place's records hold the rows of earlier steps, and the comment is found by its mark. After a
-    failure, the next step's comment holds the row.
+    Idempotent: a file on disk holds the rows of earlier steps, and the comment is found by its hidden mark. After
+    a failure, the next step adds the missing row.
     """
     number, order_id = call.workspace.issue_number, call.workspace.work_order_id
     if not number.isdecimal():
@@ -95,8 +95,8 @@ def _duration(seconds: float) -> str:
 def set_stage_label(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
     """Set the issue's stage label after a step has ended; return failures as warnings.
 
-    Idempotent: the labels are read first, and again after an unclear answer. Only stage labels change. A step that
-    is done on its second try replaces `blocked` with `executing`.
+    Idempotent: the labels are read first, and again if the forge's answer was unclear. Only stage labels change. A
+    step that is done on its second try replaces `blocked` with `executing`.
     """
     del place
     number = call.workspace.issue_number
@@ -133,7 +133,7 @@ def waits_with_plan(call: StepCall, result: StepResult, *, is_asked_for: bool) -
 def post_plan(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
     """Post the waiting plan; return failures as warnings.
 
-    Idempotent: each plan has one comment, found by its mark.
+    Idempotent: each plan has one comment, which is found by a hidden mark.
     """
     number, order_id = call.workspace.issue_number, call.workspace.work_order_id
     try:

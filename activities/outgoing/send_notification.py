@@ -31,7 +31,7 @@ class SendNotification:
         """Post a notification at least once: the receiver detects a second post by the notification's id.
 
         Raises:
-            ApplicationError: The receiver is away or refused; Temporal retries after a growing pause.
+            ApplicationError: The receiver did not answer, or refused; Temporal retries after a growing pause.
         """
         settings = self.host.settings
         if settings.notify_url is None or settings.notify_secret is None:
@@ -74,7 +74,7 @@ def cloud_event(notification: Notification, host_id: str) -> dict[str, Any]:
 
 
 def signature_headers(secret: str, event_id: str, body: bytes) -> dict[str, str]:
-    """Return the headers of Standard Webhooks: id, time and HMAC-SHA256 over both and the body."""
+    """Return the headers of Standard Webhooks: id, time, and the HMAC-SHA256 of id, time and body."""
     stamp = str(int(time.time()))
     key = base64.b64decode(secret.removeprefix(_SECRET_PREFIX)) if secret.startswith(_SECRET_PREFIX) else None
     digest = hmac.digest(key or secret.encode(), f"{event_id}.{stamp}.".encode() + body, hashlib.sha256)

@@ -22,7 +22,7 @@ _SHOWN: Final = 200
 
 
 def refuse_lost_submodules(host: Host, claim: AnyClaim, tree: str) -> tuple[str, ...]:
-    """Check that the origin of each submodule that the work has moved holds the submodule's commit.
+    """Check that each submodule to which the work has given another commit has that commit in its origin.
 
     Returns:
         A warning for each submodule whose origin could not be checked.

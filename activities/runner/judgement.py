@@ -117,7 +117,7 @@ def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Completes the result of a step on a host."""
+    """Adds the checkpoint and the rescues to the result of a step."""
 
     host: Host
     step: PreparedStep
@@ -130,7 +130,7 @@ class Completion:
     def reject(
         self, result: StepResult, verdict: Verdict, reasons: tuple[str, ...], work: WorkElsewhere = NO_WORK
     ) -> StepResult:
-        """Take a rescue of the work; return the result with the reasons and with the places of uncounted work."""
+        """Take a rescue; return the result with the reasons, and with the places of work that does not count."""
         name = self.step.call.name
         rescue = self.host.snapshots.rescue(self.step.place, cut(reasons[0], 200), name)
         reasons += how_to_get(work, rescue, self.step.call)
@@ -186,7 +186,7 @@ class Judge(Completion):
         return self.complete(result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
-        """Take a checkpoint and keep the session for a finalizer; reject a step without a session."""
+        """Take a checkpoint, and save the session for a finalizer; reject a step without a session."""
         if result.session_id is None:
             return self.reject(result, Verdict.UNPARSED, reasons)
         checkpoint, lacking = self._checkpoint("the answer was not read")
@@ -207,7 +207,7 @@ class Judge(Completion):
         )
 
     def _leave_plan_alone(self, proof: Proof) -> tuple[str | None, tuple[str, ...]]:
-        """Remove all changes beside a plan from the worktree, and return a checkpoint and warnings."""
+        """Remove all changes but the plan from the worktree, and return a checkpoint's name and warnings."""
         step = self.step
         reason = f"{step.call.name} is done"
         current, told = self.host.snapshots.checkpoint_after_guest(step.place, reason, step.call.name, self.scan)

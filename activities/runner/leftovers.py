@@ -1,4 +1,4 @@
-"""Move the files that agents have left beside the plan into a rescue, and keep only the plan."""
+"""Move all files that agents have left, except the plan, into a rescue."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ _log = structlog.get_logger()
 
 
 class _Return(Wire):
-    """A removal that has begun; the record of the removal lies beside the vault, out of the reach of guests."""
+    """The record of a removal of files that has begun, saved next to the vault, out of the reach of guests."""
 
     run: str
     """The agent run whose answer named the plan."""
@@ -42,9 +42,9 @@ class _Return(Wire):
 
 
 def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: str, current: Snapshot) -> bool:
-    """Bring the worktree back to the state before the first agent, plus the plan; return whether anything changed.
+    """Return the worktree to its state before the first agent, but keep the plan; return whether files changed.
 
-    Repeatable: the removal is recorded first, and `finish_return` finishes an interrupted removal.
+    The removal of files is recorded first, so that `finish_return` can finish an interrupted removal.
 
     Raises:
         EvidenceError: The plan lies behind a new link, or no snapshot holds its file; nothing was changed.
@@ -57,7 +57,7 @@ def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: st
 
 
 def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
-    """Finish a removal during which an attempt died, before any other code reads the worktree.
+    """Finish a removal of files that a dead attempt began, before any other code reads the worktree.
 
     Returns: Whether a removal had begun for this agent run.
 
@@ -76,7 +76,7 @@ def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
 
 
 def end_return(place: Place) -> None:
-    """Delete the record of a finished removal; call this after the next checkpoint is recorded."""
+    """Delete the record that files other than the plan were removed; call this after the next checkpoint."""
     (place.records / _FILE).unlink(missing_ok=True)
 
 
@@ -126,7 +126,7 @@ class WorkElsewhere:
 
     places: tuple[str, ...] = ()
     is_laid: bool = False
-    """Whether the files of that work were written into the worktree."""
+    """Whether the files of the work were copied into the worktree."""
 
 
 NO_WORK: Final = WorkElsewhere()
@@ -168,7 +168,7 @@ def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
 
 
 def beside_the_work(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
-    """Return a warning about work in the clone that is not part of the finished work."""
+    """Return a warning about work in the clone that is not part of the finished work, if any."""
     places = work_beside(prepared_step.place, head, prepared_step.call.progress.branch_name)
     return (f"not part of the work, and left in the clone: {'; '.join(places)}",) if places else ()
 
@@ -176,7 +176,7 @@ def beside_the_work(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
 def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) -> WorkElsewhere:
     """Return the work in the clone that is not in the judged worktree.
 
-    If the worktree holds no change but the plan, this writes the files of that work into the worktree, for the
+    If the worktree has no change but the plan, this copies the files of the found work into the worktree, for the
     next try and for the rescue.
     """
     call, place = prepared_step.call, prepared_step.place
@@ -189,7 +189,7 @@ def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) 
 
 
 def how_to_get(work: WorkElsewhere, rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
-    """Return the message, for the next try and for people, where uncounted work lies and how to get it."""
+    """Return a message to the next try and to people: where work lies that does not count, and how to get it."""
     if not work.places:
         return ()
     branch = call.progress.branch_name

@@ -1,4 +1,4 @@
-"""Prepare a round on a pull request: bring the worktree to the forge's branch, and read the words to answer."""
+"""Prepare a round on a pull request: bring the worktree to the forge's branch, and read the feedback."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -39,10 +39,10 @@ class PrepareRework:
 
     @activity.defn(name="prepare_rework")
     async def run(self, call: StepCall) -> PreparedRework:
-        """Bring the worktree to the branch, write a conflict into the worktree, and freeze the words to answer.
+        """Bring the worktree to the branch, write a conflict into the worktree, and save the feedback to answer.
 
-        Idempotent: a prepared try is returned unchanged. Leaves the changed worktree, and the words in the place's
-        records; a rescue holds earlier changes of the worktree.
+        Idempotent: a prepared try is returned unchanged. Leaves the changed worktree, and the feedback in the work
+        order's records; a rescue holds earlier changes of the worktree.
 
         Raises:
             ApplicationError: The forge, the origin or the disk refused.
@@ -73,7 +73,7 @@ class _Preparation:
         return self.call.rework
 
     def prepare(self) -> PreparedRework:
-        """Return the preparation: an earlier attempt's, or else a new one."""
+        """Return the result of an earlier attempt, or prepare the try and return the result."""
         rework, run_id = self._rework, self.fence.key.run_id
         frozen = read_frozen_rework(self.place, run_id, rework.round)
         if frozen is not None and len(frozen.prepared) >= self.call.attempt:
@@ -104,7 +104,7 @@ class _Preparation:
     def _prepare_tree(
         self, frozen: FrozenRework, feedback: Feedback, token: str | None
     ) -> tuple[PreparedRework, FrozenRework]:
-        """Bring the worktree to the branch; on a second try, only if the branch has moved meanwhile."""
+        """Bring the worktree to the branch, on a second try only if the branch has moved; return what is ready."""
         branch, before = self.call.progress.branch_name or "", frozen.prepared[-1] if frozen.prepared else None
         tips = fetch_tips(self.place, branch, token)
         if tips is None:
@@ -132,9 +132,9 @@ class _Preparation:
         return prepared, frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
-        """Merge into the worktree the commits that others pushed, or else the base, if the base conflicts.
+        """Merge into the worktree what others pushed, or a base that conflicts; return the round with the merge.
 
-        If the base merges without a conflict, its event needs no answer any more.
+        If the base merges without a conflict, the round has no event about a conflict.
         """
         wants_base = any(event.kind == "conflict" for event in rework.events)
         theirs = unpushed or (tips.base if wants_base else "")
@@ -177,7 +177,7 @@ class _Preparation:
 
 
 def _begin(host: Host, call: StepCall) -> _Preparation:
-    """Find the place, and record the attempt; wait while another worker records its attempt."""
+    """Record the attempt, and return its preparation; wait while another worker records its own attempt."""
     place = opened_place(host, call)
     fence = take_fence(host.runs, call.workspace.place_id, call.workspace.visit)
     return _Preparation(host, call, place, fence)

@@ -19,7 +19,7 @@ class StepActivities:
 
     @activity.defn(name="classify_issue")
     async def classify_issue(self, call: StepCall) -> StepResult:
-        """Classify the issue: `/bug`, `/feature` or `/chore`.
+        """Classify the issue, and return `/bug`, `/feature` or `/chore`.
 
         Idempotent: a retry reads a finished run again. Leaves the run's files on disk.
         """
@@ -27,7 +27,7 @@ class StepActivities:
 
     @activity.defn(name="build_plan")
     async def build_plan(self, call: StepCall) -> StepResult:
-        """Plan the work: the plan's path in the worktree. Idempotent: a finished run is read again.
+        """Plan the work, and return the plan's path in the worktree. Idempotent: a finished run is read again.
 
         Leaves the plan in the worktree, and a pipeline's solution in `STATE/pipelines/<pipeline>/solutions`.
         """
@@ -35,17 +35,17 @@ class StepActivities:
 
     @activity.defn(name="find_plan_file")
     async def find_plan_file(self, call: StepCall) -> StepResult:
-        """Find the plan: its path, or `0`. Idempotent: a finished run is read again. Leaves the run's files."""
+        """Return the plan's path, or `0`. Idempotent: a finished run is read again. Leaves the run's files."""
         return await self.runner.run(call)
 
     @activity.defn(name="generate_branch")
     async def generate_branch(self, call: StepCall) -> StepResult:
-        """Name the branch. Idempotent: a branch that is checked out stays. Leaves the branch in the workspace."""
+        """Create the branch, and return its name. Idempotent: a checked-out branch stays. Leaves the branch."""
         return await self.runner.run(call)
 
     @activity.defn(name="implement_plan")
     async def implement_plan(self, call: StepCall) -> StepResult:
-        """Carry out the plan: a summary of the work. Idempotent: a finished run is read again.
+        """Carry out the plan, and return a summary of the work. Idempotent: a finished run is read again.
 
         Leaves the changes in the worktree, and for a pipeline a record in `STATE/pipelines/<pipeline>/executions`.
         """
@@ -53,7 +53,7 @@ class StepActivities:
 
     @activity.defn(name="create_commit")
     async def create_commit(self, call: StepCall) -> StepResult:
-        """Commit the work: the commit's message, and `commit_sha`.
+        """Commit the work, and return the commit's message, and its hash in `commit_sha`.
 
         Idempotent: a clean tree stays as it is. Leaves the commit in the workspace.
         """
@@ -61,7 +61,7 @@ class StepActivities:
 
     @activity.defn(name="create_pull_request")
     async def create_pull_request(self, call: StepCall) -> StepResult:
-        """Open the pull request: its address. Idempotent: the forge is read before each effect.
+        """Open the pull request, and return its address. Idempotent: the forge is read before each effect.
 
         Leaves the branch and the pull request on the forge.
         """
@@ -69,7 +69,7 @@ class StepActivities:
 
     @activity.defn(name="rework")
     async def rework(self, call: StepCall) -> StepResult:
-        """Let an agent answer checks, reviews and conflicts: a summary of the work.
+        """Let an agent answer checks, reviews and conflicts, and return a summary of the work.
 
         Idempotent: a finished run is read again. Leaves a commit, pushed with a lease on the commit from which the
         round began, and answers on the forge.
@@ -78,7 +78,7 @@ class StepActivities:
 
     @activity.defn(name="read_outgoing")
     async def read_outgoing(self, call: StepCall) -> StepResult:
-        """Run the reader; `findings` of the result are the reader's suspicions.
+        """Run the reader, and return the reader's suspicions as the result's `findings`.
 
         Idempotent: a finished run is read again. Leaves the run's files on disk.
         """
@@ -90,7 +90,7 @@ class StepActivities:
 
     @activity.defn(name="finalize_json")
     async def finalize_json(self, request: FinalizeCall) -> StepResult:
-        """Request the JSON that completes a step's result, and undo each change of the worktree.
+        """Request a step's answer as JSON, return the completed result, and undo each change of the worktree.
 
         Idempotent: a finished run is read again. Leaves the run's files on disk.
         """
@@ -98,7 +98,7 @@ class StepActivities:
 
     @activity.defn(name="end_work")
     async def end_work(self, call: EndCall) -> StepResult:
-        """End a cancelled step's agent on the host of the workspace, and keep its work.
+        """End a cancelled step's agent on the host of the workspace, and save the agent's work.
 
         Idempotent. Leaves a rescue of the worktree.
         """

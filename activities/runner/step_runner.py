@@ -208,7 +208,7 @@ class StepRunner:
             return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
 
     async def _find_pushed(self, attempt: StepAttempt) -> Pushed | None:
-        """Return the work that the step pushed before a restore, and report its agent's use until the backup."""
+        """Return the work that the step pushed before its host was restored, and report the agent's known use."""
         step = attempt.prepared_step
         if not step.call.progress.branch_name:  # then nothing was pushed
             return None
@@ -224,12 +224,12 @@ class StepRunner:
             await self._leave(attempt, judging)
 
     async def _leave(self, attempt: StepAttempt, leaving: Callable[[], StepResult]) -> None:
-        """Set the attempt's result from blocking work on disk and with remotes; a cancel stops the work."""
+        """Set the attempt's result to what the blocking function `leaving` returns; a cancel stops it."""
         stop = attempt.prepared_step.fence.halt.now
         attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
 
     async def _report(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
-        """Report to the issue how the step ended, and a plan that waits for approval, if the settings say so."""
+        """Report to the issue how the step ended, and a plan that waits for approval, if settings want that."""
         network, stop = self.host.threads.network, prepared_step.fence.halt.now
         for report in _reporters(prepared_step, result):
             reporting = partial(report, self.host, prepared_step.place, prepared_step.call, result)

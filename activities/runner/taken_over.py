@@ -53,9 +53,9 @@ class Pushed:
 
 
 def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
-    """Return the commit and pull request that a step pushed before the restore; `None` if an agent has to work.
+    """Return the commit and pull request of a step from before its host's restore; `None` if an agent has to work.
 
-    Work that a person or a proof has sent back is never taken over.
+    Work that a person or a proof has rejected is never taken over.
 
     Raises:
         GitUnavailableError, ForgeUnavailableError: The origin or the forge did not answer; no agent may start.

@@ -59,7 +59,7 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
 
 
 def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str, tree: str) -> None:
-    """Check that the commits up to `head` and the changes staged on it may leave this host.
+    """Check that the commits up to `head` and the changes staged on `head` may leave this host.
 
     Args:
         staged: The index with the staged changes; `None` if `head` holds the whole work.
@@ -101,7 +101,7 @@ def _implementer(host: Host, claim: AnyClaim) -> tuple[str, str | None]:
 
 
 def run_checks(host: Host, claim: AnyClaim) -> None:
-    """Run the checks in order, confined as agents are, in the agents' environment: argv, never a shell.
+    """Run the checks in order, confined like agents and in their environment; each is an argv, without a shell.
 
     A new file that a check leaves and git does not ignore is removed: the file is not part of the work.
 

@@ -54,7 +54,7 @@ _TOGETHER: Final = (
 
 
 def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer]) -> Proof:
-    """Push the commit, find or open the branch's only pull request, and check it against the commit.
+    """Push the commit, find or open the branch's only pull request, and check that its head is the commit.
 
     Raises:
         FindingsError: The push holds a finding that waits for a person's decision.
@@ -158,7 +158,7 @@ def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[P
 def _find_or_open(
     forge: Forge, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest, sha: str
 ) -> PullRequest:
-    """Return the branch's open pull request, this work order's merged one, or else a new one."""
+    """Return the branch's open pull request, or this work order's merged pull request, or open a new one."""
     head, order_id = claim.call.progress.branch_name or "", claim.call.workspace.work_order_id
     fork = claim.call.workspace.fork
     if (earlier := forge.find_pull_request(head, fork)) is not None:
@@ -177,7 +177,7 @@ def _find_or_open(
 def _add_to(
     forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest
 ) -> PullRequest:
-    """Return the existing pull request; if work joined its branch or there is a notice, add that to the text."""
+    """Return the existing pull request; first add a notice, or this work if it joined the branch, to the text."""
     if not claim.call.workspace.began_at and not new.notice:
         return earlier
     try:
@@ -193,7 +193,7 @@ def _add_to(
 def _new(
     host: Host, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...], outgoing: Outgoing
 ) -> NewPullRequest:
-    """Return the pull request to open, with the agent's text, or with the issue's title if the answer is a URL."""
+    """Return the pull request to open, with the agent's text; if the answer is a URL, with the issue's title."""
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
     wishes, body = claim.repository_settings.pull_request, outgoing.markdown(text.body) if text else ""
@@ -220,7 +220,7 @@ def _new(
 def _closes(body: str, workspace: Workspace) -> str:
     """Return the line by which the merge closes the issue; empty without an issue, or if the body has the line.
 
-    If Linear knows the repository, Linear heeds the key of its issue as a forge heeds an issue's number.
+    If Linear knows the repository, Linear heeds its issue's key in the line, like a forge an issue's number.
     """
     if workspace.tracker is not None:
         verb, named = "Fixes", workspace.tracker.key

@@ -22,13 +22,13 @@ from septet.system.masking import mask
 
 
 def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Proof:
-    """Put the prefix before the agent's name, check name and remote, and check the branch out in the worktree.
+    """Put the prefix before the agent's branch name, check name and remote, and check out the branch.
 
-    If the work order already has a branch on the forge, from before its return to an earlier step, it keeps that
-    branch: another branch would become a second pull request.
+    If the work order already has a branch on the forge, from before its return to an earlier step, the work order
+    keeps that branch: another branch would become a second pull request.
 
     Raises:
-        UnclearAnswerError: The name is a link whose two parts differ.
+        UnclearAnswerError: The name is a Markdown link whose text and target differ.
         EvidenceError: The name cannot be used.
         ForgeError: The work order's pull request has ended.
         GitError: The work order's branch holds commits that others have pushed.
@@ -50,7 +50,7 @@ def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Pro
 
 
 def _names(host: Host, claim: Claim[GenerateBranchAnswer]) -> tuple[str, ...]:
-    """Return the names that the branch may have: the agent's own name if the settings want no prefix."""
+    """Return the names that the branch may have, without a prefix if the settings want none."""
     given, workspace, wished = (
         claim.answer.branch_name,
         claim.call.workspace,

@@ -51,7 +51,7 @@ def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
 
 
 def _see_submodules(host: Host, claim: ImplementClaim) -> tuple[str, ...]:
-    """Check that the origins of moved submodules have the submodules' commits; without any, send no request."""
+    """Check that the origins of changed submodules have the submodules' commits; return warnings, if any."""
     folders = (claim.place.worktree / change.path for change in claim.evidence.files_changed)
     if not any(folder.is_dir() and not folder.is_symlink() for folder in folders):
         return ()

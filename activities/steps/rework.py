@@ -119,7 +119,7 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
 def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> tuple[str, ...]:
     """Answer each thread, and comment on the pull request with the marks of the answered events.
 
-    Idempotent: each answer is found by its mark. A refusal of the forge is a warning, for the work was pushed.
+    Idempotent: each answer is found by its mark. If the forge refuses, return a warning: the work was pushed.
     """
     _, forge = host.forges.of(claim.call.workspace.repository)
     if not isinstance(forge, FollowedForge):

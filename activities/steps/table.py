@@ -1,4 +1,4 @@
-"""The table of all proofs, and the short proofs."""
+"""The table of all proofs, the functions that check the steps' answers, and the short ones of these functions."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -45,11 +45,11 @@ def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
 
 
 def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer]) -> Proof:
-    """Check the plan: a file with content, inside the worktree, and no symlink out of the worktree.
+    """Check that the plan is a file with content inside the worktree, and no symlink out of the worktree.
 
     Raises:
-        UnclearAnswerError: The path is a link whose two parts differ.
-        EvidenceError: The file is no plan, is unreadable, or the solution has findings; the message names all.
+        UnclearAnswerError: The path is a Markdown link whose text and target differ.
+        EvidenceError: The file is no plan or unreadable, or the solution has faults, which the message names.
     """
     given = claim.answer.plan_path
     path = prove_bare(given, bare_values(given), partial(plan_file, claim.place))
@@ -84,7 +84,7 @@ def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
 
 
 def _content(place: Place, leaving: Leaving, path: str) -> bytes:
-    """Return the content at a path: a text, or git's name of the file; for any other path, the digest of all."""
+    """Return what identifies a path's content: the text, git's hash of the file, or else the digest of all."""
     if path in leaving.texts:
         return leaving.texts[path].encode(errors="replace")
     found = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{leaving.head}:{path}")
@@ -92,7 +92,7 @@ def _content(place: Place, leaving: Leaving, path: str) -> bytes:
 
 
 def prove_classify_issue(_: Host, claim: Claim[ClassifyIssueAnswer]) -> Proof:
-    """Return the agent's class: any class is right."""
+    """Accept the agent's class of the issue: every class is valid."""
     return Proof(claim.answer.issue_class)
 
 
@@ -107,4 +107,4 @@ PROOFS: Final[Mapping[str, Callable[[Host, AnyClaim], Proof]]] = {
     REWORK: prove_rework,
     READ_OUTGOING: prove_read_outgoing,
 }
-"""Each proof checks a claim against git and the forge, and does the work that the agent has left to the engine."""
+"""Each proof checks a claim against git and the forge, and does the work that the agent has left to Septet."""

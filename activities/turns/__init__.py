@@ -1,1 +1,1 @@
-"""A turn of an agent: prepared, paid for, guarded and carried out."""
+"""Prepare, pay for, guard and carry out a turn: the agent runs for one prompt."""

@@ -1,4 +1,4 @@
-"""The accounts that have to grant room before an agent starts, and the limits with which they open."""
+"""The accounts that have to allow the start of an agent, and the limits with which these accounts open."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from septet.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """An account that has to grant room, with the limits of a reservation."""
+    """An account that has to allow the start of an agent, with the limits of the reservation."""
 
     account: AccountState
     step_limit: Limit | None = None
@@ -27,7 +27,7 @@ class Opening:
 def openings_of(
     settings: Settings, call: StepCall | SummariseCall, repository: RepositorySettings
 ) -> list[Opening]:
-    """Return the accounts that have to grant room before an agent of a step or of a lane's summary starts."""
+    """Return the accounts that have to allow the start of an agent for a step or for a lane's summary."""
     step_limit, pipeline = None, call.pipeline
     if isinstance(call, StepCall):
         pipeline = call.pipeline or call.pays_from

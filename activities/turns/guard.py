@@ -48,11 +48,11 @@ _END_WITHIN_SECONDS: Final = 15.0
 async def leave_paused_or_reset(request: TurnRequest) -> None:
     """End the agent of an attempt that was paused or reset; after any other cancel, do nothing.
 
-    After a pause, session and worktree stay. After a reset, the attempt's runs no longer count: the next attempt
-    takes a rescue, returns to the step's checkpoint and begins anew.
+    After a pause, session and worktree stay. After a reset, the attempt's agent runs no longer count: the next
+    attempt takes a rescue, returns to the step's checkpoint and begins anew.
 
     Raises:
-        ApplicationError: The attempt was paused or reset; the step loses no start of an agent.
+        ApplicationError: The attempt was paused or reset; the ended agent does not count as a start.
         AgentError: The agent could not be ended.
     """
     details = activity.cancellation_details()
@@ -81,7 +81,7 @@ async def leave_paused_or_reset(request: TurnRequest) -> None:
 
 
 async def _end_own_agent(request: TurnRequest, why: str) -> None:
-    """End the agent of this request, also an agent that is just being started."""
+    """End the agent of this request, even if the agent is just being started."""
     runs = request.runtime.runs
     bound = time.monotonic() + _END_WITHIN_SECONDS
     while not await asyncio.to_thread(_nobody_writes, request):
@@ -119,13 +119,13 @@ class AttemptFailedError(Exception):
 
 @asynccontextmanager
 async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[None]:
-    """Translate a cancel or an error of the block for the agent, the activity and the next attempt.
+    """Raise an error of the block, or a cancel, as one of these errors, and end or leave the agent accordingly.
 
     Raises:
         WorkEndedError: A person has cancelled or closed the work order; the agent was ended.
         AttemptFailedError: No retry can help.
         ApplicationError: Another attempt follows: time helps, or a person has paused or reset this attempt.
-        CancelledError: The agent continues, and the next attempt finds it.
+        CancelledError: The agent continues, and the next attempt finds the agent.
         SupersededError: A later attempt has begun.
     """
     step = prepared_step.request.step

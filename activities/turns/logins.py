@@ -34,7 +34,7 @@ _CLOCKS_DIFFER_SECONDS: Final = 60.0
 """The seconds after which a pause is over, even if the pause's workflow still runs by the server's clock."""
 
 _REPORTED: Final = "limit-told"
-"""The file beside a run that marks the run's usage limit as reported."""
+"""The file in a run's folder that marks the run's usage limit as reported."""
 
 _log = structlog.get_logger()
 
@@ -96,7 +96,7 @@ def read_logins(host: Host, adapter: Adapter) -> tuple[NamedLogin, ...]:
 
 
 def own_login(host: Host) -> NamedLogin:
-    """Return the worker's own login of each agent."""
+    """Return the entry that stands for the worker's own login of each agent."""
     return NamedLogin("", host.agents)
 
 

@@ -45,7 +45,7 @@ class PreparedTurn:
     fallback: TurnRequest | None = field(default=None, kw_only=True)
     """The request of the fallback agent, which takes over at usage limits, or if the first model refused."""
     find_openings: Callable[[], Sequence[Opening]] = field(default=tuple, kw_only=True)
-    """Returns the accounts of budgets that have to grant room before an agent starts."""
+    """Returns the accounts of budgets that have to allow the start of an agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class PreparedStep(PreparedTurn):
 
 
 def prepare_step(host: Host, call: StepCall) -> PreparedStep:
-    """Find the place, read the frozen inputs, fill the command, and take the fence as the latest attempt.
+    """Return a step's turn: find its folders, read its inputs, fill its command, and become the latest attempt.
 
     Raises:
         SupersededError: A later attempt has begun.
@@ -91,7 +91,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
 
 
 def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
-    """Prepare a turn that requests the answer alone: the same session, no tools, and the reasons of the failure.
+    """Return a turn that requests only the answer: in the same session, without tools, with the failure's reasons.
 
     Raises:
         SupersededError: A later attempt has begun.
@@ -114,7 +114,7 @@ def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
 
 
 def prepare_end(host: Host, call: EndCall) -> PreparedStep:
-    """Prepare the end of a cancelled step's agent, whichever attempt or finalizer started the agent.
+    """Return what is needed to end a cancelled step's agent, whichever attempt or finalizer started the agent.
 
     No agent gets a prompt, so no file of the repository is read: broken commands or settings prevent no rescue.
 
@@ -134,7 +134,7 @@ def prepare_end(host: Host, call: EndCall) -> PreparedStep:
 
 
 def opened_place(host: Host, call: StepCall) -> Place:
-    """Return the place of a step, and refuse a workspace that the janitor has removed.
+    """Return the folders of a step's work order, and refuse a workspace that the janitor has removed.
 
     Raises:
         NotFoundError: The workspace is not on this host.
@@ -201,7 +201,7 @@ def _turn_of_fallback(host: Host, call: StepCall, settings: RepositorySettings, 
 
 
 def payer_of(workspace: Workspace, step: str, project: str, model: str | None) -> Payer:
-    """Return the payer of a turn's costs, with the project and the model that the work order names."""
+    """Return where a turn's costs are counted: the work order and step, with the given project and model."""
     return Payer(
         project=project or workspace.project,
         order_id=workspace.work_order_id,

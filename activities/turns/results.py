@@ -127,7 +127,7 @@ def _bound_texts(
 
 
 def warnings_of(result: TurnResult) -> tuple[str, ...]:
-    """Return a turn's warnings: several agents, budgets that limit nothing, another model than requested."""
+    """Return warnings about a turn: several agents, budgets without effect, another model than requested."""
     workers, record = result.workers, result.run.record
     why = "the model refused" if result.was_refused else "the usage limit was reached"
     changes = (f"{why}: {', then '.join(workers)}",) if len(workers) > 1 else ()

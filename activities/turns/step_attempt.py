@@ -1,6 +1,6 @@
 """One attempt at a step: prepare and guard it, run its turn, and keep the work if the turn fails.
 
-Between two steps only the engine writes to the worktree: all other changes are rescued, undone, and reported.
+Between two steps only Septet writes to the worktree: all other changes are rescued, undone, and reported.
 """
 
 import asyncio
@@ -45,9 +45,9 @@ from septet.git.workspace.plan import holds_plan, put_plan_back
 from septet.system.threads import shielded_thread
 
 CHANGED_BETWEEN: Final = "the worktree was changed between steps; it was restored to what the previous step left"
-"""The text of the rescue and of the step's warning."""
+"""The reason of the rescue, and the text of the step's warning."""
 PLAN_CHANGED: Final = "the plan's file was changed; it was restored to the plan that was found"
-"""The same text if only the plan was changed."""
+"""The same reason and text if only the plan was changed."""
 
 _ANEW: Final = "the step starts again from its checkpoint"
 

@@ -1,4 +1,4 @@
-"""The summary turn: before a lane leaves a session, request a summary for the lane's next issues."""
+"""Request a summary of a lane's session for the lane's next issues, before the lane begins a new session."""
 
 import asyncio
 from dataclasses import dataclass, replace

@@ -32,8 +32,7 @@ from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetErro
 _POLL_SECONDS: Final = 60.0
 """The seconds between polls if the workflow does not wait for budgets, because an earlier release began it."""
 _UNLISTED_SECONDS: Final = 900.0
-"""The seconds between polls if more turns wait than the account can notify: a long time, because each turn
-polls."""
+"""The seconds between polls if more turns wait than the account can notify: they are many, and each turn polls."""
 
 _AHEAD_SECONDS: Final = 1.0
 """The seconds for which answers that were requested ahead of a start count as current."""
@@ -59,7 +58,7 @@ class _Answers:
     """The turn's request, with the agent and the login that no usage limit pauses."""
     openings: list[Opening]
     held: HeldTurn
-    """This host's note of the accounts that hold room for the turn."""
+    """This host's note of the accounts that have reserved room for the turn."""
     requested_at: float
 
 
@@ -114,8 +113,8 @@ class TurnBudget:
         """Choose agent and login, reserve room in all accounts, and return the request with the granted caps.
 
         Each value of `so_far` reserves room once, even if the start is delayed. The caller holds the writer's lock
-        meanwhile. Accounts are reserved one after the other: two turns never hold room that the other needs.
-        If one account has no room, the other accounts get their room back.
+        meanwhile. Accounts reserve one after the other, so that no two turns wait for room that each has reserved
+        from the other. If one account has no room, the reservations of the other accounts are undone.
 
         Raises:
             OverBudgetError: An account has no room.
@@ -239,7 +238,7 @@ async def run_turn(
 ) -> TurnResult:
     """Run a turn to its outcome, over as many attempts as needed, with as few agents as possible.
 
-    A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends it.
+    A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends the agent.
 
     Args:
         on_progress: Called at the start and every half second; its exceptions are raised.
@@ -250,7 +249,7 @@ async def run_turn(
 
     Raises:
         OverBudgetError: A budget has no room.
-        SeptetError, OSError: As `TurnAttempt` raises them.
+        SeptetError, OSError: The same errors as those of `TurnAttempt`.
     """
     attempt = TurnAttempt(request, lease, on_progress)
     async with nullcontext() if budget is None else budget.reporting_failure():

@@ -1,1 +1,1 @@
-"""Hosts and their workspaces: opened, set up, moved and swept."""
+"""Open, set up, move and sweep the workspaces of hosts."""

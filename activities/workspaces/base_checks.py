@@ -46,7 +46,7 @@ _log = structlog.get_logger()
 
 
 def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_fresh: bool, again: bool) -> None:
-    """Run the checks on the base commit, unless their result is known: during the work, or before the work.
+    """Run the checks on the base commit, during or before the work, unless the result of the checks is known.
 
     Idempotent: checks that died begin anew. Leaves the result for all work orders of this host.
 

@@ -1,4 +1,4 @@
-"""Whether a host is alive, a pass of the janitor over it, and the move of a workspace from a host that is gone."""
+"""Check whether a host is alive, remove its old folders, and move a workspace from a host that is gone."""
 
 import asyncio
 import json
@@ -132,7 +132,7 @@ class HostActivities:
         set_up_workspace(self.host, place, settings, hold)
 
     def _plan_move(self, request: MoveWorkspace) -> WorkspaceMove:
-        """Find the places of the workspace, and check that the agent is usable here."""
+        """Return the facts for a move of the workspace, after a check that the agent is usable here."""
         host, workspace = self.host, request.workspace
         if host.settings.checkpoint_remote is None:
             message = f"Host {host.id} has no checkpoint remote, so it cannot take over from {workspace.host}."

@@ -57,7 +57,7 @@ class PipelineActivities:
 
     @activity.defn(name="note_results")
     async def note_results(self, view: PipelineView) -> None:
-        """Record the state of changed issues, and write both documents of results.
+        """Record the state of changed issues, and write the results of planning and of execution.
 
         Idempotent. Leaves `STATE/pipelines/<id>/planning-results.json` and `execution-results.json`, whole at
         every moment, with all issues that were ever noted here.
@@ -91,8 +91,8 @@ class LaneActivities:
     async def enter_lane(self, request: EnterLane) -> Workspace:
         """Make a lane ready for a work order: as clean as a new workspace, with the work order's plan, if any.
 
-        Idempotent. Hosts without a free slot for an agent pass on a lane that any host may open. A rescue keeps
-        unkept changes of the previous work order. Leaves the lane's workspace, vault and frozen inputs on disk.
+        Idempotent. A host without a free slot leaves a lane that any host may open to others. A rescue saves what
+        no snapshot holds of the previous work order. Leaves the lane's workspace, vault and frozen inputs on disk.
 
         Raises:
             ApplicationError: The repository, the issue, the agent or the plan cannot be used.

@@ -34,7 +34,7 @@ from septet.telemetry.recorder import RECORDER
 _FILE: Final = "setup.json"
 _STEP: Final = "setup"
 _NO_AGENT: Final = "set-up"
-"""The agent in the metric of refusals for the repository's own commands."""
+"""The name in place of an agent, for the repository's commands, in the metric of refused addresses."""
 _AFTER: Final = "set-up has run"
 _AGAIN_BY: Final = (
     f"Then continue with `septet retry`; if you have changed {SETTINGS_PATH}, commit it on the base branch and "
@@ -49,7 +49,7 @@ _log = structlog.get_logger()
 
 
 class _SetupRecord(Wire):
-    """The progress of a workspace's set-up; the record lies beside the vault, out of the reach of guests."""
+    """The progress of a workspace's set-up; the record lies next to the vault, out of the reach of guests."""
 
     before: str
     after: str = ""
@@ -73,11 +73,11 @@ def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hol
     """Run the set-up commands, and return the checkpoint after them; an empty name without commands.
 
     Idempotent: a completed set-up does not run again; an interrupted set-up begins anew, from the workspace before
-    it. Leaves a record of each command, the checkpoint, and the mark of a completed set-up.
+    set-up. Leaves a record of each command, the checkpoint, and the mark of a completed set-up.
 
     Args:
         settings: The repository's settings as of the base commit.
-        hold: Takes the right to write in the workspace, if a command is to run.
+        hold: Takes the right to write in the workspace, if a command has to run.
 
     Raises:
         SetupError: A command failed, or set-up has changed what would be committed.
@@ -178,7 +178,7 @@ def _run_commands(host: Host, place: Place, settings: RepositorySettings, writer
 
 
 def _let_through(hosts: Sequence[str]) -> str:
-    """Return the remedy for hosts that the sandbox refused to a command; empty without hosts."""
+    """Return the remedy for network addresses that the sandbox refused to a command; empty without addresses."""
     if not hosts:
         return ""
     return (

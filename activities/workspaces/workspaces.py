@@ -90,7 +90,7 @@ class WorkspaceActivities:
         *,
         issue: dict[str, JsonValue] | None = None,
     ) -> tuple[Place, Workspace]:
-        """Open a workspace, or find it open, freeze its inputs, and set it up.
+        """Open a workspace unless it is open, save its inputs, set it up, and return its folders and its facts.
 
         Args:
             place_id: The id of the workspace's folder: the work order's id, or a lane's id.
@@ -192,7 +192,7 @@ class WorkspaceActivities:
         )
 
     def _restore(self, place: Place, fresh: str, snapshot: str) -> str:
-        """Return a fresh workspace to a lane's snapshot, and return the name of the snapshot of the result."""
+        """Bring a new workspace to the state of a lane's snapshot, and return the name of the new snapshot."""
         last = list_snapshots(vault_at(place), place.order_id)[-1].name
         if last != fresh:
             return last
