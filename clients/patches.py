@@ -1,4 +1,4 @@
-"""Split a git patch for people: by file, each line with its kind."""
+"""Split a git patch by file, and into lines with their kinds, so that people can read it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

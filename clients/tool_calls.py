@@ -29,7 +29,7 @@ def without_workspace(text: str) -> str:
 
 
 def _inside(word: re.Match[str]) -> str:
-    """Return a word without the part from its first slash up to and including the workspace's folder."""
+    """Return a word without the part from the first slash up to and including the workspace's folder."""
     before, _, path = word[0].rpartition(_WORKSPACES)
     place, slash, inside = path.partition("/")
     return before.partition("/")[0] + inside if place and slash else word[0]

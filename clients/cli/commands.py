@@ -19,17 +19,17 @@ class CommandRow:
     this module."""
     summary: str
     example: str = ""
-    """The example in the help, without `septet` and the command; or, with `septet` in it, the whole line."""
+    """The example in the help, without `septet` and the command's name; or a whole line that contains `septet`."""
     notes: str = ""
     """A paragraph of the help, between the summary and the example."""
     commands: "Mapping[str, CommandRow]" = field(default_factory=dict)
     serves: bool = False
     """Whether the command serves until it is ended, so that its errors go to its log."""
     has_keys: bool = False
-    """Whether the process needs the keys of its environment, and so hides them from other processes."""
+    """Whether the command needs the keys in its environment, so that its process hides these keys from others."""
 
     def text(self, whole: str) -> str:
-        """Return the beginning of the command's help; `whole` is the command with its parents."""
+        """Return summary, notes and example of the command; `whole` is its name after the names of its groups."""
         example = self.example if " septet " in f" {self.example}" else f"{whole} {self.example}".rstrip()
         return "\n\n".join(filter(None, (self.summary, self.notes, f"Example: {example}" if self.place else "")))
 
@@ -144,7 +144,7 @@ EXIT_CODES: Final = (
 
 
 def find_command(words: Sequence[str]) -> tuple[CommandRow, list[str]]:
-    """Return the longest command at the beginning of a command line, and its words."""
+    """Return the longest command at the beginning of a command line, and the words that name the command."""
     found, path = SEPTET, []
     for word in words:
         if word not in found.commands:

@@ -47,7 +47,7 @@ def option(
     least: float | None = None,
     most: float | None = None,
 ) -> Parameter:
-    """Return an option's names, help and bounds; without names, the option has the field's name."""
+    """Return the parser's description of an option; without `names`, the option has the name of its field."""
     return Parameter(
         name=names or None,
         metavar=metavar,
@@ -66,7 +66,7 @@ def argument(
     completer: Callable[..., Any] | None = None,
     least: float | None = None,
 ) -> Parameter:
-    """Return an argument's name, help and bound."""
+    """Return the parser's description of an argument."""
     return Parameter(
         metavar=metavar, help=help, completer=completer, converter=_converter(least, None), negative=""
     )
@@ -78,7 +78,7 @@ def _converter(least: float | None, most: float | None) -> Callable[..., Any]:
 
 
 def completed_by(name: str) -> Callable[[Any], list[str]]:
-    """Return the completer of a value; it imports a function of `completion` when a shell requests completions."""
+    """Return a completer, which imports the function `name` of `completion` when a shell needs completions."""
     return lambda context: list(load(f"clients.cli.parsing.completion:{name}")(context.incomplete))
 
 
@@ -102,7 +102,7 @@ Limit = Annotated[int, option(metavar="N", help="How many to list at most.", lea
 
 @option_group
 class Server:
-    """The server that a command calls, and the form of the command's answer: the command's last options."""
+    """A command's last options: the server that the command calls, and whether the command prints JSON."""
 
     address: Address = None
     as_json: Json = False

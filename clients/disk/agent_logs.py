@@ -69,7 +69,7 @@ class AgentLogs:
             raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
 
     def _look(self) -> list["_View"]:
-        """Return the views of the current runs: new runs begin, and the janitor removes old runs."""
+        """Return a view of each run that is on this host now: runs begin, and the janitor removes old runs."""
         runs = started_runs(self.state, self.order_id)
         self._views = {run.name: self._views.get(run.name) or _View(run) for run in runs}
         return list(self._views.values())

@@ -1,6 +1,6 @@
-"""The first settings of a repository, derived from its files: set-up, checks, and the hosts of the set-up.
+"""The first settings of a repository, derived from its files: set-up, checks, and the addresses for set-up.
 
-This module contains no host of a registry: lock files name their hosts, and the tools print the hosts in use.
+This module contains no address of a registry: lock files contain addresses, and tools print those that they use.
 """
 
 import json
@@ -36,18 +36,18 @@ LOOKED_FOR: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FirstSettings:
-    """The settings of a first `.septet/septet.toml`, the hosts that set-up connects to, and notes for a person."""
+    """The settings of a first `.septet/septet.toml`, the addresses that set-up needs, and notes for a person."""
 
     sources: tuple[str, ...] = ()
     setup: tuple[tuple[str, ...], ...] = ()
     checks: tuple[tuple[str, ...], ...] = ()
     hosts: tuple[str, ...] = ()
-    """The hosts that set-up connects to, as `name:port`."""
+    """The addresses that set-up connects to, as `name:port`."""
     notes: tuple[str, ...] = ()
-    """The facts that a person must find out."""
+    """Sentences on facts that this module cannot find out, so that a person must."""
 
     def text(self) -> str:
-        """Return the text of the file."""
+        """Return the text of `.septet/septet.toml`."""
         lines = ["# How Septet works on this repository: `septet docs commands` lists all settings.", ""]
         lines += ["# Once in each workspace, before its first agent, without a shell."] if self.setup else []
         lines += _list("setup", self.setup) if self.setup else []
@@ -86,14 +86,14 @@ class _Draft:
             return ""
 
     def take_hosts(self, texts: Sequence[str], unknown: str) -> None:
-        """Record the hosts of all addresses in some texts; if there is no host, record `unknown` as a note."""
+        """Record `name:port` of all web addresses in the texts; if there is none, record `unknown` as a note."""
         hosts = hosts_in(texts)
         self.hosts.update(hosts)
         if not hosts:
             self.notes.append(unknown)
 
     def addresses_of_lock(self, name: str) -> list[str]:
-        """Return the addresses of a lock file's packages."""
+        """Return the web addresses of a lock file's packages."""
         return _ADDRESS_OF_LOCK.findall(self.read(name)) if name else []
 
     def ask(self, *argv: str) -> str:
@@ -218,7 +218,7 @@ def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ask_pip(draft: _Draft, addresses: Sequence[str]) -> None:
-    """Record the hosts in pip's settings, or else the host of pip's default index."""
+    """Record the addresses in pip's settings, or else the address of pip's default index."""
     pip = ("python3", "-m", "pip")
     texts = [*addresses, draft.ask(*pip, "config", "list")]
     if not hosts_in(texts):

@@ -22,7 +22,7 @@ class LogCache:
     _lock: Lock = field(default_factory=Lock)
 
     def entries(self, unread: "AgentLogs") -> "tuple[AgentLogs, list[LogEntry]]":
-        """Return a work order's logs, which may have been read in part before, and all their entries so far.
+        """Return the reader of a work order's logs, kept from an earlier call or `unread`, and all entries so far.
 
         Raises:
             InvalidInputError: No work order can have that id.

@@ -17,9 +17,9 @@ from septet.state import StateDir
 from septet.system.preview import scrub
 
 MOST_REFUSED: Final = 100
-"""The most refused hosts in a run's view; the run's log has all refused hosts."""
+"""The most refused network addresses that a run's view names; the run's log has all of them."""
 _REMEMBERED: Final = 50_000
-"""The most runs in the cache: a lane has seven runs for each issue of its pipeline, and is read twice a second."""
+"""The most runs in the cache: a lane has seven runs for each issue of a pipeline, and is read twice a second."""
 
 
 class _Key(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ def started_runs(state: StateDir, order_id: str) -> list[Run]:
 
 
 def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
-    """Return a work order's runs, oldest first: the runs under the work order's name, and its runs in lanes.
+    """Return a work order's runs, oldest first: the runs in its own workspace, and its runs in lanes.
 
     Raises:
         InvalidInputError: No work order can have that id.
@@ -71,7 +71,7 @@ def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
 
 
 def lanes_of(state: StateDir, order_id: str) -> list[str]:
-    """Return the lanes on this host in which a work order may have run, judged by the work order's name."""
+    """Return the names of the lanes on this host in which a work order may have run, found by its id."""
     places = [at for at, sign in enumerate(order_id) if sign == "-" and at > 0]
     roles = ("planner", *(f"executor-{number}" for number in range(1, 17)))
     names = (f"{order_id[:at]}-{role}" for at in places for role in roles)
@@ -96,8 +96,8 @@ def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
 def owner_of(state: StateDir, place_id: str, moment: str, *, begins: bool = False) -> str:
     """Return the work order that had a workspace at a moment, or the workspace's own name if unknown.
 
-    The workspace is a work order's or a lane's; the moment is ISO 8601 in UTC. With `begins`, a work order begins
-    in the workspace at the moment, before its first run.
+    The workspace is a work order's or a lane; the moment is ISO 8601 in UTC. With `begins`, a work order starts in
+    the workspace at the moment, so that its first run comes later.
     """
     if pipeline_of(place_id) is None:
         return place_id
@@ -136,7 +136,7 @@ def _marks(state: StateDir, place_id: str) -> Iterator[tuple[Path, _Mark]]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _mark(folder: Path) -> _Mark:
-    """Read a run's mark from its record; a mark never changes."""
+    """Return the facts that name a run's work order, from the run's record; these facts never change."""
     return msgspec.json.decode((folder / "run.json").read_bytes(), type=_Mark)
 
 
@@ -154,12 +154,12 @@ def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | 
 
 
 def refused_in_setup(state: StateDir, order_id: str) -> tuple[str, ...]:
-    """Return the hosts that were refused to the workspace's set-up, each once."""
+    """Return the network addresses that the sandbox refused to the workspace's set-up, each once."""
     return tuple(scrub(name) for name in refused_in(_setup_lines(state, order_id))[:MOST_REFUSED])
 
 
 def refused_to(in_setup: Iterable[str], runs: Iterable[AgentRun]) -> tuple[str, ...]:
-    """Return the hosts that were refused to set-up and runs, each once."""
+    """Return the network addresses that the sandbox refused to set-up and to runs, each once."""
     return tuple(dict.fromkeys((*in_setup, *(name for run in runs for name in run.refused_hosts))))
 
 

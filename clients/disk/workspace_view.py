@@ -40,7 +40,7 @@ class WorkspaceView:
     _diff_due: float = 0.0
 
     def __post_init__(self) -> None:
-        """Start without log entries."""
+        """Create the reader of the agents' logs; nothing is read yet."""
         self._logs = AgentLogs(self.state, self.order_id)
 
     def new_entries(self) -> tuple[LogEntry, ...]:
@@ -113,7 +113,7 @@ def _call_under_way(doing: LogEntry | None, entries: Iterable[LogEntry]) -> LogE
 
 
 def base_of(state: StateDir, order_id: str) -> str | None:
-    """Return the base branch of a work order; `None` if this host does not have its workspace."""
+    """Return the base branch of a work order; `None` if the work order's workspace is not on this host."""
     with suppress(SeptetError):
         record = find_record(state, order_id)
         return record.base_branch if record is not None else None
@@ -121,7 +121,7 @@ def base_of(state: StateDir, order_id: str) -> str | None:
 
 
 def fails_on_base(state: StateDir, order_id: str) -> tuple[str, ...]:
-    """Return the lines on checks that already fail on the base commit, if this host recorded them."""
+    """Return a line for each check that already fails on the base commit, as far as this host recorded them."""
     with suppress(SeptetError, OSError):
         record = find_record(state, place_of(state, order_id))
         result = result_of(state, record.place(state, {})) if record is not None else None

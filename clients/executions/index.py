@@ -24,9 +24,9 @@ _OPEN: Final = datetime.max.replace(tzinfo=UTC)
 async def page_of(
     client: Client, query: str, *, after: str, limit: int
 ) -> tuple[list[WorkflowExecution], str | None]:
-    """Return a page of a query's rows, and the word for the next page; the word is `None` after the last page.
+    """Return a page of a query's rows, and a word that names the next page; `None` if this is the last page.
 
-    `after` is the word that the call for the page before returned; empty for the first page.
+    `after` is the word that the call for the previous page returned; empty for the first page.
 
     Raises:
         NotFoundError: `after` is not the word of a page.
@@ -65,7 +65,7 @@ def page_word(token: bytes) -> str | None:
 
 
 def page_token(word: str) -> bytes | None:
-    """Return the server's page token of a word; `None` for the empty word, which means the first page.
+    """Return the server's page token from the word of `page_word`; `None` for an empty word, the first page.
 
     The server reports any other token as its own internal failure.
 
@@ -98,7 +98,7 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
 
 
 async def count_before(client: Client, last: Mapping[str, WorkflowExecution], query: str) -> int:
-    """Return the number of the workflows' runs that a query finds, without the last run of each workflow.
+    """Return the number of runs of the workflows in `last` that a query finds, without the runs in `last`.
 
     Raises:
         RPCError: The server refused.

@@ -27,7 +27,7 @@ _CHECK: Final = "`septet doctor` checks the server."
 _AWAY: Final = frozenset({
     RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.UNKNOWN,
 })  # fmt: skip
-"""The codes of a server that is down or not reachable; `UNKNOWN` if a connection broke in an answer's midst."""
+"""The codes of a server that is down or not reachable; `UNKNOWN` if a connection broke during an answer."""
 START_WORKER: Final = "Start one with `septet up` or `septet worker`"
 """The beginning of the remedy for a call that no worker answered."""
 _START: Final = f"Start it with `septet up`; {_CHECK}"
@@ -36,7 +36,7 @@ _REMEDY: Final = f"{START_WORKER}."
 
 
 _TOO_LONG: Final = (TimeoutError, WorkflowUpdateRPCTimeoutOrCancelledError)
-"""The errors after a time-out: the SDK may hide the cancel of its wait and raise its own error."""
+"""The errors after a time-out: the SDK may raise its own error instead of `TimeoutError`."""
 _UPDATE_SECONDS: Final = 20.0
 _NO_WORKER: Final = f"{START_WORKER}; it then carries out the decision if the server has received it."
 _DECIDE_AGAIN: Final = f"{START_WORKER}, and decide again."
@@ -105,7 +105,7 @@ PIPELINE = Subject("pipeline", "septet pipeline show", "septet pipeline list")
 
 @dataclass(frozen=True, slots=True)
 class WorkflowCalls:
-    """The queries and updates of one workflow."""
+    """The client that sends queries and updates to one workflow."""
 
     handle: WorkflowHandle[Any, Any]
     subject: Subject
@@ -113,7 +113,7 @@ class WorkflowCalls:
     async def query(self, name: str, kind: type[Answer], within_seconds: float = 5.0) -> Answer:
         """Return the workflow's answer to a query.
 
-        Without the bound, the server would wait half a minute.
+        Without `within_seconds`, the server would wait half a minute.
 
         Raises:
             NotFoundError: The workflow does not exist.
@@ -165,7 +165,7 @@ class WorkflowCalls:
 
     @contextmanager
     def _refusals(self) -> Iterator[None]:
-        """Turn refusals of the workflow or the server in the block into Septet's errors."""
+        """During the block, turn refusals of the workflow or the server into Septet's errors."""
         try:
             yield
         except WorkflowUpdateFailedError as error:
@@ -175,12 +175,12 @@ class WorkflowCalls:
 
 
 def unanswered(task: Task) -> ServerNotReachedError:
-    """Return the error for a decision on a work order that needs a worker's answer, which is missing."""
+    """Return the error for a decision on a work order that needs a worker's answer, if no worker answers."""
     return ServerNotReachedError(f"No worker has answered for {task.id}.", remedy=task.stuck or _DECIDE_AGAIN)
 
 
 async def has_taken(handle: WorkflowHandle[Any, Any], update_id: str) -> bool:
-    """Return whether the last run of a workflow has carried out an update; a pending update does not count.
+    """Return whether the last run of a workflow has carried out an update; for a pending update, return false.
 
     Raises:
         RPCError: The server refused.

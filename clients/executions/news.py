@@ -1,6 +1,6 @@
 """Follow a workflow's history by a long poll, which the server answers once the history has grown.
 
-A read of a history is free, but each query is a billable Action, so callers query a worker only on news.
+Reading a history is free, but each query is a billable Action, so callers query a worker only after new events.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from septet.contracts.names import READ_OUTGOING, Step
 
 _STEPS: Final = frozenset(step.value for step in Step)
 _IN_STEPS: Final = frozenset({"finalize_json", READ_OUTGOING})
-"""The activities that belong to the preceding step."""
+"""The activities that count as part of the step before them."""
 _AGAIN_SECONDS: Final = 1.0
 """The pause after a server's refusal, and between two runs of one workflow."""
 _LONGEST_SECONDS: Final = 30.0
@@ -33,7 +33,7 @@ _NEWS: Final = frozenset({
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
 })  # fmt: skip
-"""The events after which a query's answer may differ, or another run answers."""
+"""The types of events after which a query's answer may differ, or another run answers."""
 _ENDS: Final = (
     "activity_task_completed_event_attributes",
     "activity_task_failed_event_attributes",
@@ -44,7 +44,7 @@ _ENDS: Final = (
 
 @dataclass(slots=True)
 class News:
-    """The news of one workflow, over all its runs."""
+    """New events in the history of one workflow, over all its runs."""
 
     handle: WorkflowHandle[Any, Any]
     running_step: str = ""
@@ -57,7 +57,7 @@ class News:
     _pause: float = 2.0
 
     async def come_within(self, seconds: float) -> bool:
-        """Wait at most `seconds` for news; return whether the history had news since the last wait."""
+        """Wait at most `seconds` for a new event; return whether there was one since the last wait."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._grown.wait(), seconds)
         is_news = self._grown.is_set()
@@ -65,7 +65,7 @@ class News:
         return is_news
 
     def come_again(self) -> None:
-        """Report news again after a pause, for a caller whose query got no answer; each pause is twice as long."""
+        """Make `come_within` return true after a pause, because a query got no answer; each pause is longer."""
         asyncio.get_running_loop().call_later(self._pause, self._grown.set)
         self._pause = min(2 * self._pause, _LONGEST_SECONDS)
 
@@ -104,7 +104,7 @@ class News:
 
 @asynccontextmanager
 async def follow_workflow(handle: WorkflowHandle[Any, Any]) -> AsyncIterator[News]:
-    """Follow a workflow and yield its news during the block."""
+    """Follow a workflow's history during the block, and yield the object that reports new events."""
     news = News(handle)
     task = asyncio.create_task(news.follow())
     try:

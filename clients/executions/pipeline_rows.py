@@ -1,4 +1,4 @@
-"""Build pipelines' views from their input and the server's record of their end, without a worker."""
+"""Build the views of pipelines from their inputs and from the ends that the server recorded, without a worker."""
 
 from typing import Final
 
@@ -53,7 +53,7 @@ def view_of_row(row: WorkflowExecution) -> PipelineView:
 
 
 def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError | None = None) -> PipelineView:
-    """Return a pipeline with the end that the server recorded; a terminated pipeline records no end."""
+    """Return a pipeline with the end that the server recorded; a terminated pipeline cannot record one."""
     word = CLOSED_AS.get(row.status)
     if word is None or view.status in OVER:
         return view

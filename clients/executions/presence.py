@@ -20,7 +20,7 @@ from workers.builds.promotion import SILENT, builds_with_workers, opens_workspac
 from workers.server.server_file import read_server_file
 
 _LATE: Final = 1.5
-"""The time without a heartbeat, in intervals of heartbeats, after which the notice names the worker's silence."""
+"""After this many intervals without a heartbeat, a notice says when the worker was last heard."""
 
 
 async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> str:
@@ -83,7 +83,7 @@ async def _without_build(deployment: Deployment) -> str:
 
 
 def _serves_another(task_queue: str, state: StateDir) -> str:
-    """Return a notice if this state directory's worker serves another queue; empty if not, or if not known yet."""
+    """Return a notice if this state directory's worker serves another queue; empty if not, or if unknown."""
     try:
         served = json.loads(state.health_file.read_text(encoding="utf-8")).get("task_queue", task_queue)
     except (OSError, ValueError):
@@ -95,7 +95,7 @@ def _serves_another(task_queue: str, state: StateDir) -> str:
 
 
 def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
-    """Return a notice that all workers are silent, with the time, or that no worker runs; else an empty text."""
+    """Return a notice that no worker runs, or when the last worker was heard; empty if that was just now."""
     last = max(workers, key=lambda each: each.heard_at, default=None)
     if last is None or last.is_stopping:
         return "No worker runs, so no further step begins."

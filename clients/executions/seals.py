@@ -1,4 +1,4 @@
-"""The seals of open workflows and schedules: their keys, and whether they began unsealed."""
+"""The keys that sealed (encrypted) open workflows and schedules, and which of these have unsealed input."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -27,7 +27,7 @@ _SCHEDULED: Final = frozenset({"Janitor", "Intake"})
 
 @dataclass(frozen=True, slots=True)
 class SealUse:
-    """The seals of an open workflow, or of a schedule of Septet."""
+    """The keys that sealed (encrypted) the data of an open workflow, or of a schedule of Septet."""
 
     id: str
     kind: str
@@ -35,13 +35,13 @@ class SealUse:
     keys: frozenset[str]
     """The ids of the keys that sealed the workflow's input and its row in the index."""
     missing_keys: frozenset[str] = frozenset()
-    """The ids among `keys` whose keys this process lacks."""
+    """Those ids in `keys` for which this process has no key."""
     began_unsealed: bool = False
-    """Whether the input of the workflow, or of the schedule's workflow, is not sealed."""
+    """Whether the input of the workflow, or of the workflow that the schedule starts, is not sealed."""
 
 
 async def seals_in_use(client: Client) -> list[SealUse]:
-    """Return the seals of a namespace's open workflows, and of the schedules of intakes and janitors.
+    """Return the keys that sealed each open workflow of a namespace, and each schedule of intakes and janitors.
 
     Raises:
         RPCError: The server refused.
@@ -118,5 +118,5 @@ async def _use_of(
 
 
 def seals(client: Client) -> bool:
-    """Return whether a client seals payloads. The reason of a cancel or a reset is no payload and not sealed."""
+    """Return whether a client seals payloads. The reason of a cancel or reset is no payload, and never sealed."""
     return client.data_converter.payload_codec is not None

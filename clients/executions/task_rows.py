@@ -26,7 +26,7 @@ _STAGES: Final[Mapping[Status, Stage]] = {
 
 
 async def task_of_row(row: WorkflowExecution) -> Task:
-    """Return the work order of a row; the row is of the work order or of the watch of its pull request."""
+    """Return the work order from a row, which is the work order's own or that of its pull request's watch."""
     task, title = None, ""
     try:
         task = Task.model_validate_json(await memo_json(row, MEMO) or b"null")
@@ -58,7 +58,7 @@ async def task_of_row(row: WorkflowExecution) -> Task:
 
 
 def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = None) -> Task:
-    """Return the work order with the end that the server recorded; a terminated workflow records no end."""
+    """Return the work order with the end that the server recorded; a terminated workflow cannot record one."""
     status = _status_at_close(row)
     if status is None:
         return task
@@ -72,7 +72,7 @@ def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = 
 def _with_columns(task: Task, row: WorkflowExecution) -> Task:
     """Return a memo's task, updated from the search attributes, which are written more often.
 
-    An older work order's memo may keep findings after the decision, so only a waiting work order shows findings.
+    An older work order's memo may have findings after the decision, so only a waiting work order shows findings.
     """
     columns = row.typed_search_attributes
     if (stage := columns.get(by.STAGE)) is None:

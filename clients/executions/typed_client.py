@@ -33,7 +33,7 @@ View = TypeVar("View", "Task", "PipelineView")
 Answer = TypeVar("Answer")
 Input = TypeVar("Input", bound=Wire)
 _SHOWN_BY: Final = {"Pipeline": "Use `septet pipeline show {0}`.", "WorkOrder": "Use `septet show {0}`."}
-"""The remedy for a work order's id in place of a pipeline's id, or the reverse, by the type of the workflow."""
+"""The remedy if an id is of another type of workflow than expected, by the type of the workflow that exists."""
 CLOSED_AS: Final[Mapping[WorkflowExecutionStatus | None, str]] = {
     WorkflowExecutionStatus.COMPLETED: "completed",
     WorkflowExecutionStatus.FAILED: "failed",
@@ -59,7 +59,7 @@ class Executions(Generic[View]):
     view: ClassVar[type[Any]]
 
     async def get(self, workflow_id: str) -> View:
-        """Return a workflow's object from the workflow's query, else its result, else the server's record.
+        """Return a workflow's object: the answer to a query, or else its result, or else what the server recorded.
 
         Raises:
             NotFoundError: The workflow does not exist.
@@ -172,7 +172,7 @@ class Executions(Generic[View]):
         return self.at_close(await self.without_result(row, has_failed=error is not None), row, error)
 
     async def at_end(self, view: View) -> View:
-        """Return a workflow's object at its end, with facts that changed after the end."""
+        """Return a closed workflow's object, updated with facts that changed after the workflow ended."""
         return view
 
     @abstractmethod
@@ -181,7 +181,7 @@ class Executions(Generic[View]):
 
     @abstractmethod
     def at_close(self, view: View, row: WorkflowExecution, error: TaskError | None) -> View:
-        """Return the object with the end that the server recorded; a terminated workflow records no end."""
+        """Return the object with the end that the server recorded; a terminated workflow cannot record one."""
 
     @abstractmethod
     def remedy_for_closed(self, view: View) -> str:
@@ -242,7 +242,7 @@ class Executions(Generic[View]):
         return self.client.get_workflow_handle(workflow_id, run_id=run_id, result_type=self.view)
 
     def calls(self, workflow_id: str) -> WorkflowCalls:
-        """Return the queries and updates of a workflow."""
+        """Return the client that sends queries and updates to a workflow."""
         return WorkflowCalls(self.handle(workflow_id), self.subject)
 
 

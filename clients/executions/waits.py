@@ -21,13 +21,13 @@ from workflows.wire.search_attributes import STAGE, STATUS
 _PAUSED: Final = "it is paused; `temporal activity unpause -w {id} --activity-id {activity}` continues it"
 _QUEUED: Final = "queued since {since:%H:%M:%S} UTC: all slots are busy, or no worker runs (`septet doctor`)"
 _ASKS_A_HOST: Final = "probe_host"
-"""The name of an activity for which the work order does not wait."""
+"""The name of an activity that polls a host. No reply names it as the cause of a work order's wait."""
 _NAMES_ITSELF: Final = "look_at_others"
 """The name of an activity whose failures name the work order that this work order waits for."""
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
 _PLAN: Final = "your approval: septet approve {id}, or septet reject {id} --feedback 'WHAT TO CHANGE'"
 _NO_FAILURE: Final = "PullRequestOpen"
-"""The type of a watch's failure while its pull request is open: this failure is no problem."""
+"""The type of the failure of a watch's activity while the pull request is open: this failure is no problem."""
 
 
 def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
@@ -38,7 +38,7 @@ def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
 
 
 async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_try: bool = False) -> str | None:
-    """Return what a work order waits for: a plan, or an activity with its last failure's message; else `None`.
+    """Return what a work order waits for: a decision, or an activity and why it failed last; `None` if nothing.
 
     With `tells_next_try`, the text has the number of attempts and the time of the next attempt, so that it changes
     with each attempt.
@@ -97,7 +97,7 @@ _BENIGN: Final = (
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
 )
-"""The causes of failures that need no person: an event arrived during a task, which is retried; or a reset."""
+"""The causes of failures that need no person: a new event during a task, which is then retried; or a reset."""
 
 
 async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
@@ -130,7 +130,7 @@ async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
 
 
 def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
-    """Return a notice if the row's workflow is stuck; the server marks its row within a minute."""
+    """Return a notice if a row says that its workflow is stuck, which takes a minute; `None` otherwise."""
     if row.status is not WorkflowExecutionStatus.RUNNING:
         return None
     if "category=WorkflowTaskFailed" not in (row.typed_search_attributes.get(_PROBLEMS) or ()):
@@ -141,7 +141,7 @@ def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
 async def _cause(
     client: Client, row: WorkflowExecutionDescription, attributes: WorkflowTaskFailedEventAttributes
 ) -> str:
-    """Return the worker's failure message, and the build of the last completed task, which can continue."""
+    """Return why a workflow task failed, with a remedy: for example the build that can continue the workflow."""
     if seals(client) and await began_unsealed(client, row.id, row.run_id):
         return _UNSEALED
     build = row.raw_description.workflow_execution_info.versioning_info.deployment_version.build_id

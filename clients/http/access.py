@@ -1,4 +1,4 @@
-"""Admit only small requests that have the token and name this machine as host; mask keys in all answers."""
+"""Admit only small requests with the token and with a Host header of this machine; mask keys in all answers."""
 
 import secrets
 from dataclasses import dataclass
@@ -56,10 +56,10 @@ class Guard:
             await self.app(scope, _receive_body(body, receive), send)
 
     def _refusal(self, method: str, path: str, headers: Headers) -> Response | None:
-        """Refuse a request that names another host, comes from a page of another site, or lacks the token.
+        """Return the refusal of a request with a foreign Host header, from another site, or without the token.
 
-        Another site may bind its own name to this machine. Its page may also send requests whose answers the page
-        cannot read.
+        Another site may bind its own name to this machine. A page of that site may also send requests although it
+        cannot read the answers.
         """
         if len(headers.getlist("host")) > 1:  # a proxy and this server may read different ones
             return problem(HTTPStatus.BAD_REQUEST, "BadRequest", "There are several Host headers.", "Send one.")
@@ -87,14 +87,14 @@ class Guard:
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy, headers=challenge)
 
     def _is_own_page(self, headers: Headers) -> bool:
-        """Return whether the page's script sent the request: with its key, and from the page's own origin."""
+        """Return whether the page's script sent the request: with the deciding key, and from the page's origin."""
         key = headers.get(DECIDING_KEY_HEADER, "")
         known = self.deciding_key is not None and secrets.compare_digest(key.encode(), self.deciding_key.encode())
         return known and "origin" in headers and not comes_from_another_site(headers)
 
 
 def refuse_strangers(headers: Headers, remedy: str, *, is_of_any_site: bool) -> Response | None:
-    """Refuse a request to another host and, unless `is_of_any_site`, a request from another site's page."""
+    """Return the refusal of a request with a foreign Host header or, unless `is_of_any_site`, of another site."""
     if not names_this_machine(headers):
         detail, call = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
         return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, call)
@@ -132,9 +132,9 @@ def comes_from_another_site(headers: Headers) -> bool:
 
 
 async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes | None:
-    """Return the body; `None` for a body that is larger than the limit, whatever length its header names.
+    """Return the body; `None` if the body is larger than the limit, even if its header names a smaller length.
 
-    This reads and drops some bytes above the limit: a client that still writes would not read the refusal.
+    This reads and drops some bytes above the limit, because a client that still writes would not read the refusal.
     """
     if "content-length" not in headers and "transfer-encoding" not in headers:
         return b""
@@ -161,7 +161,7 @@ def _receive_body(body: bytes, receive: Receive) -> Receive:
 
 
 class MaskedAnswers:
-    """Masks keys in whole bodies, and in each part of a stream. No part splits an event."""
+    """Masks keys in whole bodies, and in each part of a stream. Each part has only whole events."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Set the application whose answers are masked."""

@@ -44,7 +44,7 @@ def mcp_route(operations: Operations) -> Route:
 
 @dataclass(slots=True)
 class _Endpoint:
-    """Answers each request without a session, so that the end of a process loses no state between requests."""
+    """The MCP endpoint: answers each request without a session, so that the end of a process loses no state."""
 
     context: OperationsContext
     _sessions: "Callable[[], StreamableHTTPSessionManager] | None" = None
@@ -61,7 +61,7 @@ class _Endpoint:
 
 
 def _prepare_sessions(context: OperationsContext) -> "Callable[[], StreamableHTTPSessionManager]":
-    """Return a factory of sessions; only this function imports the MCP server, because the import takes long."""
+    """Return the function that creates MCP sessions; only here the MCP server is imported, which takes long."""
     from clients.mcp.server import http_sessions
 
     return http_sessions(context)

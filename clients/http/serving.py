@@ -29,7 +29,7 @@ _LOOPBACK_6: Final = "::1"
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The port and the host at which a server listens."""
+    """The port and the address at which a server listens."""
 
     port: int
     option: str
@@ -77,7 +77,7 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serve_api(operations: Operations, settings: Settings, door: Door) -> AsyncIterator[ServedApi]:
-    """Serve the API on a port during the block, and yield its address; the end cuts off open streams.
+    """Serve the API on a port during the block, and yield its addresses; at the end, open streams are cut off.
 
     Raises:
         UsageError: The port is taken, and the remedy names the option; or other machines would need no token.
@@ -112,7 +112,7 @@ async def serve_api(operations: Operations, settings: Settings, door: Door) -> A
 async def serve_ui(
     ui: UiAddress, visitors: Visitors, door: Door, codec: SealingCodec | None = None
 ) -> AsyncIterator[None]:
-    """Serve the embedded server's web UI to browsers that have opened the page; a codec opens payloads for the UI.
+    """Serve the embedded server's web UI to browsers that have opened the page; `codec` decrypts payloads there.
 
     Raises:
         UsageError: The port is taken; the remedy names the option.
@@ -146,7 +146,7 @@ async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
 
 
 def _is_no_cut(record: logging.LogRecord) -> bool:
-    """Return whether a record reports more than the intended cut of an open page at the end."""
+    """Return false for a log record that reports only that the end of the server cut an open page."""
     is_cut = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
     return not is_cut and not str(record.msg).startswith("Cancel %s running task")
 

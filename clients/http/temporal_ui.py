@@ -1,4 +1,4 @@
-"""Relay Temporal's web UI to browsers that have opened the page, and open sealed payloads for the UI.
+"""Relay Temporal's web UI to browsers that have opened the page, and decrypt sealed payloads for the UI.
 
 The embedded server's UI admits every request, under any host name: a page of another site that has bound its own
 name to this machine could read and end work orders. So the UI listens at an unpublished address, and browsers use
@@ -72,7 +72,7 @@ class CodecEndpoint:
         await response(scope, receive, send)
 
     def _refusal(self, request: Request) -> Response | None:
-        """Refuse a request without permission; also return the answer to a browser's preflight request."""
+        """Return the refusal of a request without permission, or the answer to a browser's preflight request."""
         is_named = request.headers.get("origin") in self.origins
         if request.method == "OPTIONS" and is_named:
             return Response(status_code=HTTPStatus.NO_CONTENT, headers=_PREFLIGHT)
@@ -102,7 +102,7 @@ _PREFLIGHT: Final = {
 
 
 async def transform(codec: SealingCodec, request: Request) -> Response:
-    """Seal or open the payloads of a request, and return them."""
+    """Seal (encrypt) or open (decrypt) the payloads of a request, and return the answer with the result."""
     operation = request.url.path.rpartition("/")[2]
     if operation not in {"encode", "decode"}:
         return problem(HTTPStatus.NOT_FOUND, "NotFound", "There is no such path.", "Use /encode or /decode.")
@@ -124,7 +124,7 @@ async def transform(codec: SealingCodec, request: Request) -> Response:
 
 
 async def _body(request: Request) -> bytes:
-    """Return the body."""
+    """Return the body of a request."""
     body = b""
     async for chunk in request.stream():
         body += chunk

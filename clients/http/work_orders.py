@@ -162,7 +162,7 @@ async def get_steps(order_id: OrderId, operations: Connected) -> StepHistory:
 
 @router.get(f"{_ORDER}/git-progress", **_READS)
 async def get_git_progress(order_id: OrderId, operations: Connected) -> GitProgress:
-    """Show its progress in git."""
+    """Show the progress of a work order in git."""
     task = await operations.orders.get(order_id)
     return git_progress(task, await _commits_of(operations, task))
 
@@ -187,7 +187,7 @@ async def get_network(
     limit: Limit = REQUESTS_AT_ONCE,
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> NetworkPage:
-    """Show the network requests of its agents and checks on this host, and the refused ones."""
+    """Show the network requests of a work order's agents and checks on this host, and the refused ones."""
     reply = await operations.reading.network(order_id, offset=offset, limit=limit)
     return NetworkPage(**dict(reply), agent_work_order_id=order_id, limit=limit, offset=offset)
 
@@ -200,7 +200,7 @@ async def get_rescues_of(order_id: OrderId, operations: Connected, everything: E
 
 @router.post(f"{_ORDER}/merge", tags=["decisions"], **_DECIDES)
 async def merge(order_id: OrderId, operations: Connected, body: CancelJson | None = None) -> TaskReply:
-    """Merge its pull request, if the forge is a repository on this machine."""
+    """Merge the pull request of a work order, if the forge is a repository on this machine."""
     del body
     return await merge_here(operations, order_id)
 

@@ -43,7 +43,7 @@ class InputResponse(Wire):
 
 
 async def input_requests(operations: Operations, detail: DetailReply) -> dict[str, JsonValue]:
-    """Return a work order's question, by a key that no other question has; empty without a question.
+    """Return a work order's question as a form, by a key that no other question has; empty without a question.
 
     Raises:
         ServerNotReachedError: The work order has a question, and no worker has reported the question.
@@ -65,7 +65,7 @@ async def input_requests(operations: Operations, detail: DetailReply) -> dict[st
 
 
 async def decide(operations: Operations, task: Task, response: Mapping[str, Any], who: str) -> None:
-    """Approve or reject the plan or findings that `task` waits with, or raise its budget, by the answer to a form.
+    """Carry out the answer to a form: approve or reject the plan or findings of `task`, or raise its budget.
 
     Raises:
         InvalidInputError: The form was accepted without a decision, or with a decision that it does not offer.

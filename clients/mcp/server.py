@@ -37,7 +37,7 @@ a person. A step takes minutes: look again after a while, not at once."""
 
 
 def http_sessions(context: OperationsContext) -> Callable[[], StreamableHTTPSessionManager]:
-    """Return a factory of sessions without state, which answer in JSON."""
+    """Return the function that creates sessions; the sessions keep no state, and answer in JSON."""
     server = mcp_server(context, beside=False)
     return partial(StreamableHTTPSessionManager, server, json_response=True, stateless=True)
 
@@ -45,7 +45,7 @@ def http_sessions(context: OperationsContext) -> Callable[[], StreamableHTTPSess
 def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
     """Return the server, which connects to Temporal only when an agent calls a tool.
 
-    With `beside`, the agent started the server, in the agent's own folder.
+    With `beside`, an agent on this machine has started the server in the agent's own folder.
     """
 
     @cache

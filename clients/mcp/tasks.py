@@ -100,7 +100,7 @@ def _mask_values(value: Json) -> Json:
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 _NAME_LENGTH: Final = 200
 _TASK_TOOLS: Final = frozenset({"run", "retry"})
-"""The tools whose work continues after their answer."""
+"""The tools that start work which continues after the tool has answered."""
 _MISTAKES: Final = (NotFoundError, InvalidInputError, RefusedTransitionError)
 
 Context = ServerRequestContext[Any, Any]

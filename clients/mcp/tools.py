@@ -29,12 +29,12 @@ _HINTS: Final[Mapping[Effect, ToolAnnotations]] = {
     "restores": ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False),
 }
 _IDS: Final = frozenset({"order_id", "pipeline_id"})
-"""The names of arguments that a tool names `id`."""
+"""The arguments of operations that have the name `id` in a tool."""
 _DEFAULTS: Final = {Parameter.empty: ...}
 
 
 class _ToolInput(StrictWire):
-    """The input of a tool, without hints of a model to HTTP's reference."""
+    """The base of tools' inputs; their schemas omit what models say only for the HTTP reference."""
 
     model_config = ConfigDict(json_schema_extra=None)
 
@@ -47,7 +47,7 @@ class AgentTool:
 
     @cached_property
     def takes(self) -> type[StrictWire]:
-        """The model of the input: the arguments of the operation, and the fields of its call."""
+        """The model of the tool's input: the operation's arguments, with the fields in place of a body."""
         changes, arguments = self.operation.for_tool, self.operation.arguments
         fields: dict[str, Any] = {
             _field_of(each): changes.get(each.name) or (each.annotation, _DEFAULTS.get(each.default, each.default))

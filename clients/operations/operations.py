@@ -48,7 +48,7 @@ class LazyPart(Generic[Kind]):
     @overload
     def __get__(self, operations: "Operations", owner: type) -> Kind: ...
     def __get__(self, operations: "Operations | None", owner: type) -> Kind | Self:
-        """Return the part of an instance of the operations; for the class itself, return this descriptor."""
+        """Return the part of the given operations; if read from the class itself, return this descriptor."""
         return self if operations is None else self.of(operations)
 
     def of(self, operations: "Operations") -> Kind:
@@ -126,7 +126,7 @@ OperationsContext = Callable[[], AbstractAsyncContextManager[Operations]]
 
 @asynccontextmanager
 async def lend(operations: Operations) -> AsyncIterator[Operations]:
-    """Yield connected operations during the block.
+    """Yield the given operations, which are connected, during the block.
 
     Raises:
         ServerNotReachedError: The server no longer answers.

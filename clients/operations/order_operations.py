@@ -76,7 +76,7 @@ async def run(
 
 
 async def get_detail(operations: Operations, order_id: OrderId) -> DetailReply:
-    """Show its state, its steps so far, its agent runs, its history, and what it waits for.
+    """Show a task's state, its steps so far, its agent runs, its history, and what the task waits for.
 
     `task.status` is pending, running, waiting, completed, failed or cancelled. If `task.stuck` is not null, it
     says why no worker can continue: tell a person. `waiting_for` says what the task waits for right now, or is
@@ -97,27 +97,27 @@ async def get_board(
 
 
 async def move(operations: Operations, order_id: OrderId, call: MoveCall) -> TaskReply:
-    """Move it on the board; a refusal lists the stages that it may move to.
+    """Move a task on the board; a refusal lists the stages that the task may move to.
 
     To `executing`: a triaged task starts, a failed one continues, and one in review is worked on again with your
-    `feedback`. To `triaged` or `collected`: it waits for its turn, or for a person. To `blocked`: it stops; its
-    agent is ended and its work is kept. To `done`: it is merged. To `cancelled`: it ends.
+    `feedback`. To `triaged` or `collected`: the task waits for its turn, or for a person. To `blocked`: it stops;
+    its agent is ended and its work is kept. To `done`: it is merged. To `cancelled`: it ends.
     """
     return await operations.decisions.move(order_id, call)
 
 
 async def approve(operations: Operations, order_id: OrderId, call: ApproveBody = WAITING_PLAN) -> TaskReply:
-    """Approve the plan, or the named findings, that it waits with; it then continues.
+    """Approve a task's plan, or the named findings, for which the task waits; it then continues.
 
-    A task with `approve_plan` waits (`status` waiting) with its plan. If it waits with `findings`, which are
-    things that look like keys or changes of protected paths, approve those that `findings` names. Both decisions
-    are meant for a person: approve only what a person told you to approve, or what is yours to decide.
+    A task with `approve_plan` waits (`status` waiting) with its plan. If the task has `findings` (things that look
+    like keys, and changes of protected paths), name in `findings` those that you approve. Both decisions are meant
+    for a person: approve only what a person told you to approve, or what is yours to decide.
     """
     return await operations.decisions.approve(order_id, call.plan_sha256, call.who, call.why, call.findings)
 
 
 async def reject(operations: Operations, order_id: OrderId, call: RejectBody) -> TaskReply:
-    """Reject the plan, or what was found in the work, with feedback for the agent.
+    """Reject a task's plan, or the findings in its work, with feedback for the agent.
 
     The agent plans again, and the task waits with the new plan; or the agent removes the findings.
     """
@@ -125,12 +125,12 @@ async def reject(operations: Operations, order_id: OrderId, call: RejectBody) ->
 
 
 async def get_plan(operations: Operations, order_id: OrderId) -> PlanReply:
-    """Show its plan, as this host has it, with the `plan_sha256` that decisions on the plan take."""
+    """Show a task's plan from this host, with the `plan_sha256` that decisions on the plan take."""
     return await operations.reading.plan(order_id)
 
 
 async def get_diff(operations: Operations, order_id: OrderId) -> DiffReply:
-    """Show what it has changed so far, committed or not, as this host has it: files and patch."""
+    """Show the files and the patch of a task's changes so far, committed or not, from this host."""
     return await operations.reading.diff(order_id)
 
 
@@ -170,15 +170,15 @@ async def wait(
 
 
 async def cancel(operations: Operations, order_id: OrderId, call: CancelBody = NO_REASON) -> TaskReply:
-    """Stop it with its coding agent, and keep its work in a rescue."""
+    """Stop a task and its coding agent, and keep the work in a rescue."""
     return await operations.decisions.cancel(order_id, call.who, call.why)
 
 
 async def retry(operations: Operations, order_id: OrderId, call: RetryCall = FAILED_STEP) -> TaskReply:
-    """Continue it; a closed one continues at the step that failed, or at an earlier one.
+    """Continue a task; a closed one continues at the step that failed, or at an earlier one.
 
-    First do what its error's remedy says. With `from_step` it goes back to an earlier step, even if the task is
-    completed; the later steps are done again.
+    First do what the `remedy` of its error says. With `from_step` the task goes back to an earlier step, even if
+    it is completed; the later steps are done again.
     """
     return await operations.decisions.retry(order_id, call)
 

@@ -128,12 +128,12 @@ async def list_pipelines(
 
 
 async def get_results(operations: Operations, pipeline_id: PipelineId) -> ResultsReply:
-    """Show both documents of its results, as of now."""
+    """Show the results of a pipeline's planning and execution, as of now."""
     return await operations.pipelines.results(pipeline_id)
 
 
 async def get_report(operations: Operations, pipeline_id: PipelineId) -> ReportReply:
-    """Show the report on it, as of now."""
+    """Show the report on a pipeline, as of now."""
     return await operations.pipelines.report(pipeline_id)
 
 

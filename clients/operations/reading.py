@@ -166,12 +166,12 @@ class OrderReading:
         return reply
 
     def watch(self, order_id: str, *, patience: timedelta = timedelta(0)) -> Watch:
-        """Return the watch of a work order."""
+        """Return the object that reads a work order now, or after each change."""
         view = WorkspaceView(self.state, self.git_env, order_id)
         return Watch(self.orders, view, self.nobody_works_on, patience=patience)
 
     async def step_under_way(self, task: Task) -> StepUnderWay | None:
-        """Return the running step of an open work order; without a worker, the server's pending step.
+        """Return the running step of an open work order; if no worker runs, the step pending at the server.
 
         Raises:
             NotFoundError: The work order does not exist.

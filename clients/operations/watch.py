@@ -20,16 +20,16 @@ from septet.errors import ServerNotReachedError
 from workflows.wire.search_attributes import HOST
 
 _LOOK_SECONDS: Final = 0.5
-"""The pause between reads of this host's disk; the server's news arrives without polling."""
+"""The pause between reads of this host's disk; new events of the server arrive without polling."""
 _DESCRIBE_SECONDS: Final = 2.0
-"""The pause between reads of the reason of a wait; a description of a workflow costs no Temporal Action."""
+"""The pause between reads of why a work order waits; a description of a workflow costs no Temporal Action."""
 _FIRST_ENTRIES: Final = 200
 """The most log entries in the first reply."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """The watch of one work order."""
+    """Reads one work order from its workflow and from this host's disk, once or after each change."""
 
     orders: WorkOrders
     view: WorkspaceView
@@ -59,7 +59,7 @@ class Watch:
     async def looks(self) -> AsyncGenerator[WatchReply, None]:
         """Yield the work order now, after each change, and last when it is closed.
 
-        The watch queries a worker only on news, so the watch of an unchanged work order costs no Temporal Action.
+        The watch queries a worker only after new events, so an unchanged work order costs no Temporal Action.
 
         Raises:
             NotFoundError: The work order does not exist.
@@ -95,14 +95,14 @@ class Watch:
         return await self._see(task, news.running_step, row)
 
     async def _ask_for(self, row: WorkflowExecutionDescription) -> Task:
-        """Return the work order from a worker; without a worker, from the server."""
+        """Return the work order from a worker, or from the server if no worker runs."""
         host = row.typed_search_attributes.get(HOST, "")
         self._elsewhere = "" if self.view.state.is_of_host(host) else host
         self._nobody = await self.nobody_works(row)
         return await (self.orders.without_worker(row) if self._nobody else self.orders.get_of_row(row))
 
     async def _see(self, task: Task, running: str, row: WorkflowExecutionDescription | None = None) -> WatchReply:
-        """Return the reply on a work order from the server and this host's disk; `row` saves a server call."""
+        """Return the reply on a task, with data of the server and this host's disk; `row` saves a server call."""
         now = asyncio.get_running_loop().time()
         has_moved = self._last is not None and self._last.task.status is not task.status
         if task.is_closed:
@@ -137,5 +137,5 @@ class Watch:
 
 
 def _lasting_part(look: WatchReply) -> WatchReply:
-    """Return a reply without its elapsed time and its log entries, whose changes do not count as news."""
+    """Return a reply without its elapsed time and log entries, so that a comparison ignores these."""
     return look.model_copy(update={"elapsed_seconds": 0.0, "log_entries": ()})

@@ -97,7 +97,7 @@ def language_of(path: str) -> Language | None:
 
 
 def pieces_of(language: Language, code: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a code's text with their classes on the page; the class is empty for no colour."""
+    """Yield the pieces of a code's text, each with its class on the page; the class is empty for no colour."""
     at, before = 0, ""
     for piece in language.pieces.finditer(code):
         kind, text = piece.lastgroup or "", piece[0]
@@ -158,7 +158,7 @@ def is_plan_file(path: str, plan_path: str | None) -> bool:
 
 
 def folders_of(files: Sequence[ChangedFile]) -> Mapping[str, list[ChangedFile]]:
-    """Return files by folder, in order, the root's files first."""
+    """Return the files by folder, sorted; the files of the repository's root come first."""
     folders: dict[str, list[ChangedFile]] = {}
     for file in sorted(files, key=lambda file: (file.path.rpartition("/")[0], file.path)):
         folders.setdefault(file.path.rpartition("/")[0], []).append(file)

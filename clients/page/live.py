@@ -25,7 +25,7 @@ _LOOK_SHARE: Final = 5
 """The least pause between reads, in multiples of the read's duration: a large board is read more rarely."""
 _COME_BACK_MS: Final = 2000
 OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
-"""The pieces of a work order's page that need only a watch reply."""
+"""The pieces of a work order's page that are made from a `WatchReply` alone."""
 
 
 def board_changes(operations: Operations, project: str | None) -> AsyncGenerator[bytes, None]:
@@ -121,15 +121,15 @@ class Pieces:
 
 
 def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
-    """Return the facts of a reply after whose change the history, runs and rescues may differ."""
+    """Return those facts of a reply whose change shows that the history, runs or rescues may have changed."""
     task = reply.task
     return task.status, task.stage, task.updated_at, len(task.steps), task.rescues
 
 
 async def keep_alive(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-    """Yield the events, with comments between them that show the server whether the browser is still connected.
+    """Yield the events, and comments between them, by which the server notices that a browser has gone.
 
-    On an error the stream ends and closes `events`, and the browser connects again by itself.
+    After an error the stream ends and closes `events`, and the browser connects again by itself.
     """
     yield f"retry: {_COME_BACK_MS}\n\n".encode()
     async with aclosing(events):

@@ -91,7 +91,7 @@ def _elapsed_time(seconds: float) -> str:
 
 
 def _web_link(address: str | None) -> str | None:
-    """Return an address if a browser may follow it; `None` for others, such as a path of the local forge."""
+    """Return an address if a browser may follow it; `None` for another, such as a path of the local forge."""
     return address if address is not None and address.startswith(("https://", "http://")) else None
 
 

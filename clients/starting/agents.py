@@ -68,7 +68,7 @@ def check_forge_key(hosts: Sequence[AnnouncedAgents], repository: str) -> None:
 
 
 async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | None) -> None:
-    """Query the hosts, and raise an error unless at least one host can use the agent now."""
+    """Query the hosts' workers, and raise an error unless at least one can use the agent now."""
     answers = await asyncio.gather(*(_ask(client, host, name) for host in hosts))
     errors = [answer.error for answer in answers if answer is not None]
     if None in errors:

@@ -135,7 +135,7 @@ class PipelineOperations:
         return reply.model_copy(update={"estimate": await self.estimate_rest(reply.pipeline)})
 
     async def estimate_rest(self, view: PipelineView) -> Estimate | None:
-        """Return the estimate for a pipeline's issues without a result; `None` if all have one."""
+        """Return the estimate for a pipeline's issues without a result; `None` if all issues have a result."""
         work = work_ahead(view.issues)
         if not work or view.closed_at is not None or view.stuck:
             return None

@@ -59,7 +59,7 @@ def issue_page(text: str) -> RepositoryReference | None:
 
 
 def with_host(text: str) -> str:
-    """Return the address of the short forms `o/r` and `host/o/r`; return any other text unchanged."""
+    """Return the address that the short form `o/r` or `host/o/r` stands for; return any other text unchanged."""
     if "://" in text:
         return text
     if (short := _SHORT.fullmatch(text)) is not None:

@@ -90,7 +90,7 @@ def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
 
 
 def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInput:
-    """Return a repeated work order with the issue that the first start read, if both name the same issue."""
+    """Return `order`, which repeats `first`, with the issue that `first` has read if both name the same issue."""
     if order.tracker is None or first.tracker is None or order.tracker.key != first.tracker.key:
         return order
     repository = first.repository if tracker_key(order.repository) else order.repository

@@ -25,12 +25,12 @@ _WATCHES: Final = 'WorkflowType="PullRequest" AND ExecutionStatus IN ("Running",
 _ROWS: Final = (
     f'(({_ORDERS} AND (SeptetStage IS NULL OR SeptetStage!="review")) OR ({_WATCHES} AND SeptetStage IS NOT NULL))'
 )
-"""The query for the board's rows. A completed work order's own row stays in review for ever, so the board uses the
-row of its watch, which began before the work order closed."""
+"""The query for the board's rows. A completed work order's own row stays in review forever, so the board uses the
+row of the workflow that watches the pull request, which began before the work order closed."""
 _FAILED: Final = 'ExecutionStatus IN ("Failed", "TimedOut")'
 _ENDED: Final = 'ExecutionStatus IN ("Canceled", "Terminated")'
 _PLANNED: Final = '(ExecutionStatus="Completed" AND SeptetStage="done")'
-"""The query for completed work orders that made only a plan, which have no watch over a pull request."""
+"""The query for completed work orders that made only a plan, so that no workflow watches a pull request."""
 _STAGES: Final[Mapping[Stage, str]] = {
     **{
         stage: f'{_ORDERS} AND ExecutionStatus="Running" AND SeptetStage="{stage}"'
@@ -140,7 +140,7 @@ class BoardRows:
         return TaskPage(tuple(tasks.values()), following)
 
     async def _with_reason(self, task: Task, row: WorkflowExecution) -> Task:
-        """Return a task with its error, even if it failed too early to record the error, as by a wrong input."""
+        """Return a task with its error, read from the workflow if the task failed before it recorded the error."""
         if row.status is not WorkflowExecutionStatus.FAILED or task.error is not None:
             return task
         try:
@@ -198,7 +198,7 @@ class BoardRows:
 
 
 def _and_recent(since: datetime | None) -> str:
-    """Return the condition that omits tasks that were done before a time; failed tasks stay, for a person."""
+    """Return the condition that omits tasks done before a time; failed tasks stay, because they need a person."""
     if since is None:
         return ""
     return f' AND (ExecutionStatus="Running" OR {_FAILED} OR CloseTime>"{since.isoformat()}")'

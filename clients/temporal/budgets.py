@@ -138,9 +138,9 @@ class BudgetClient:
         return f'WorkflowId STARTS_WITH "{account_id(self.task_queue, kind)}/"'
 
     async def _ask_all(self, accounts: Sequence[tuple[str, str]]) -> Sequence[AccountView]:
-        """Return the accounts' views, without silent accounts and without runs that a later run replaced.
+        """Return the views of accounts, except accounts that do not answer, and runs that a later run replaced.
 
-        The id of an account's run is empty for an open run.
+        Each account is given as its scope and the id of its ended run; the id is empty for an open run.
         """
         views = list[AccountView]()
         for first in range(0, len(accounts), _AT_ONCE):
@@ -154,7 +154,7 @@ class BudgetClient:
     async def _find(
         self, scope: str, ended_run: str
     ) -> AccountView | NotFoundError | ServerNotReachedError | None:
-        """Return an account's view, or the error of the read; `None` for a run that a later run replaced."""
+        """Return an account's view, or the error of reading it; `None` for a run that a later run replaced."""
         try:
             found = await self._look_up(scope)
             return await self._ask(scope, found) if ended_run in {"", found.run_id} else None
@@ -184,7 +184,7 @@ class BudgetClient:
         return False
 
     async def _ask(self, scope: str, account: FoundAccount) -> AccountView:
-        """Return an account's view from a query; for an ended account, from the account's last state."""
+        """Return an account's view from a query, or from the last state of an account that has ended."""
         if account.ended_with is not None:
             book = AccountBook(account.ended_with)
             book.take_time(datetime.now(UTC))

@@ -19,10 +19,10 @@ def comment_decisions(task_queue: str) -> Callable[[Client, str, CommentCommand,
     """Return the function that carries out a command about a work order of a queue."""
 
     async def decide(client: Client, order_id: str, command: CommentCommand, who: str) -> Task:
-        """Carry out a command once for all attempts of the activity, and return the work order after it.
+        """Carry out a command once for all attempts of the activity, and return the changed work order.
 
-        An earlier attempt may have acted before it was lost. To find its effect, this function checks for an
-        update whose id is the id of the command's workflow, and for a later run, which shows a reset.
+        An earlier attempt may have acted before it was lost. To find that attempt's effect, this function checks
+        for an update whose id is the id of the command's workflow, and for a later run, which shows a reset.
 
         Raises:
             RefusedTransitionError: The work order's state does not allow the command now.

@@ -19,8 +19,8 @@ from septet.costs.estimate import Question, estimate_costs
 from septet.errors import NotFoundError, SealedError, ServerNotReachedError
 
 _ANSWER_WITHIN_SECONDS: Final = 10.0
-"""The longest wait for one history of costs. Other queries wait less: a worker may have to replay the history
-before it answers, and a sum fails if one history is missing."""
+"""The longest wait for one history of costs: longer than for other queries, because a worker may first have to
+replay the history, and a sum fails if one history is missing."""
 _ESTIMATE_WITHIN_SECONDS: Final = 3.0
 """The longest wait for an estimate; after this time, a work order starts without an estimate."""
 _UNKNOWN: Final = "Estimate: unknown."

@@ -1,4 +1,4 @@
-"""Carry out people's decisions on a work order, and return the work order after each."""
+"""Carry out people's decisions on a work order, and return the changed work order."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class OrderDecisions:
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
         """Stop a work order's agent, keep the work in a rescue, and return the work order.
 
-        If no worker runs, the cancel is only requested; the reply reports the request, and a worker cancels later.
+        If no worker runs, the reply reports that the cancel is only requested; a worker carries it out later.
 
         If payloads are sealed, the reason is omitted, because the server could read the reason of a cancel.
         """

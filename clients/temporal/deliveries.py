@@ -43,7 +43,7 @@ _MOST_ROWS: Final = 10_000
 
 
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
-    """Make the watches of a pull request that an agent follows check it now, and return the ids of the watches.
+    """Make the watches of pull requests with an agent check now what an event names; return the watches' ids.
 
     Raises:
         RPCError: The server refused.
@@ -67,7 +67,7 @@ async def nudge_followers(client: Client, event: PullRequestTouched, digest: str
 
 
 def _is_about(checks: PullRequestTouched, task: Task) -> bool:
-    """Return whether checks are about a task's commit, or its pull request if the event names pull requests."""
+    """Return whether an event about checks names a task's commit, or the task's pull request."""
     if checks.commit and checks.commit == task.commit_sha:
         return True
     return bool(checks.pull_requests) and pull_request_number(task.pr_url or "") in checks.pull_requests
@@ -88,10 +88,10 @@ _NOTED: Final[dict[tuple[str, str, str], datetime]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Deliveries:
-    """The webhooks' events for one Temporal namespace.
+    """Passes the events of webhooks on to the workflows of one Temporal namespace.
 
-    The ids of the workflows that a delivery starts contain the delivery's digest, so that the server itself
-    refuses a repeat within its retention. After the retention, the forge shows what was done.
+    The ids of the workflows that a delivery starts contain the delivery's digest, so that the server refuses a
+    repeat within the server's retention. After the retention, the forge shows what was done.
     """
 
     client: Client
@@ -192,7 +192,7 @@ class Deliveries:
     async def _start(
         self, workflow: str, request: Wire, workflow_id: str, summary: str | None = None
     ) -> WebhookReply:
-        """Start a workflow once, however often its event is delivered."""
+        """Start a workflow once, however often its event is delivered, and return the reply to the delivery."""
         try:
             await self.client.start_workflow(
                 workflow,

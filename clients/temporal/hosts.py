@@ -23,7 +23,7 @@ from workflows.wire.search_attributes import HOST, STAGE
 
 _RUNNING: Final = 'WorkflowType IN ("WorkOrder", "PullRequest") AND ExecutionStatus="Running"'
 _MAY_WORK: Final = f'{STAGE.name} != "review"'
-"""The condition that omits work orders in review, which need no report because no agent works."""
+"""The condition that omits work orders in review: no agent works on them, so they need no report."""
 _ANSWERED_WITHIN: Final = timedelta(seconds=20)
 _AT_ONCE: Final = 32
 """The most reports at once. If none of the first 32 workflows answers, no worker runs, and reporting stops."""
@@ -78,7 +78,7 @@ class _Word:
     _answers: int = 0
 
     async def tell(self, query: str) -> list[str]:
-        """Report to the workflows that a query finds, and return the ids of those on the host, sorted."""
+        """Report to the workflows that a query finds; return the sorted ids of the workflows that use the host."""
         places = asyncio.Semaphore(_AT_ONCE)
 
         async def ask(row: WorkflowExecution) -> bool:

@@ -121,7 +121,7 @@ class IntakeClient:
     async def of_repository(self, key: str) -> tuple[IntakeInput, ...]:
         """Return the active intakes of a repository; `key` is the key of the repository's address.
 
-        An intake that this process has no key to open is omitted.
+        An intake is omitted if it is sealed (encrypted) and this process lacks its key.
 
         Raises:
             RPCError: The server refused.
@@ -135,7 +135,7 @@ class IntakeClient:
         return tuple(intakes)
 
     async def note_delivery(self, key: str, now: datetime) -> None:
-        """Record at the intakes of a repository, about once an hour, that the repository sends webhooks.
+        """Record in the intakes of a repository, at most about once an hour, that the repository sends webhooks.
 
         Raises:
             RPCError: The server refused.

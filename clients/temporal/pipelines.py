@@ -45,7 +45,7 @@ _AT_WORK: Final = (IssueStatus.PLANNING, IssueStatus.EXECUTING)
 
 
 async def with_needs(client: Client, view: PipelineView) -> PipelineView:
-    """Return a pipeline with the requests of its work orders to people, without a query of a worker."""
+    """Return a pipeline with what its work orders need from people, read without a worker."""
     orders = [issue.order_id for issue in view.issues if issue.status in _AT_WORK]
     needs = await asyncio.gather(*(_need_of(client, order_id) for order_id in orders))
     return view.model_copy(update={"needs": tuple(dict.fromkeys(filter(None, needs)))})
@@ -67,7 +67,7 @@ async def _need_of(client: Client, order_id: str) -> str:
 PIPELINES_AT_ONCE: Final = 50
 _LIST: Final = 'WorkflowType="Pipeline" AND ExecutionStatus!="ContinuedAsNew"'
 KnownViews = dict[tuple[str | None, int], PipelineView]
-"""The last read views of pipelines, by Temporal run and length of its history."""
+"""The last read views of pipelines, by the id of the Temporal run and the length of that run's history."""
 PipelineDecision = Literal["pause", "resume", "stop", "skip", "replan", "cancel"]
 _OF_AN_ISSUE: Final = frozenset({"skip", "replan"})
 """The decisions that name one issue."""
@@ -114,14 +114,14 @@ class PipelineClient(Executions[PipelineView]):
         return PipelineReply(pipeline=view_of_input(pipeline_id, order, timestamp(datetime.now(UTC))))
 
     async def show(self, pipeline_id: str) -> PipelineReply:
-        """Return a pipeline with the state of each issue, and the requests of its work orders to people."""
+        """Return a pipeline with the state of each issue, and with what its work orders need from people."""
         return PipelineReply(pipeline=await with_needs(self.client, await self.get(pipeline_id)))
 
     async def views(self, pipeline_id: str) -> AsyncGenerator[PipelineView, None]:
         """Yield a pipeline now, after each change, and last when it is over.
 
-        The watch queries a worker only on news, so the watch of an unchanged pipeline costs no Temporal Action.
-        Every few seconds, it reads from the server the requests of work orders to people.
+        A worker is queried only after new events, so an unchanged pipeline costs no Temporal Action. What work
+        orders need from people is read from the server every few seconds.
         """
         await self.describe(pipeline_id)
         async with follow_workflow(self.handle(pipeline_id)) as news:
@@ -153,7 +153,7 @@ class PipelineClient(Executions[PipelineView]):
         return PipelinesReply(pipelines=tuple(map(row_of_view, views)), next=more)
 
     async def results(self, pipeline_id: str) -> ResultsReply:
-        """Return both documents of a pipeline's results, as of now."""
+        """Return the results of a pipeline's planning and execution, as of now."""
         view = await self.get(pipeline_id)
         planning, execution = await asyncio.to_thread(documents, store_of(self.state, view.id), view)
         return ResultsReply(planning=planning, execution=execution)
@@ -184,7 +184,7 @@ class PipelineClient(Executions[PipelineView]):
         return await self.show(pipeline_id)
 
     async def cancel(self, pipeline_id: str, who: str = "", why: str = "") -> PipelineReply:
-        """Cancel a pipeline: stop its agents and work orders, whose work goes to rescues.
+        """Cancel a pipeline: stop its agents and work orders, whose work goes to rescues. Return the pipeline.
 
         If no worker runs, the cancel is only requested, and the reply reports that no worker runs.
         """
@@ -222,7 +222,7 @@ class PipelineClient(Executions[PipelineView]):
     async def _known_or_asked(
         self, rows: Sequence[WorkflowExecution], known_views: KnownViews
     ) -> Sequence[PipelineView]:
-        """Return and remember the rows' pipelines; only a pipeline whose history has grown is read again."""
+        """Return the rows' pipelines, from `known_views` unless their history has grown; update `known_views`."""
 
         async def look(row: WorkflowExecution) -> tuple[tuple[str | None, int], PipelineView]:
             mark = (row.run_id, (await self.describe(row.id)).history_length)

@@ -26,7 +26,7 @@ _NOT_REAPPLIED: Final = (
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE,
     ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST,
 )
-"""The events that a reset does not repeat: decisions on the work before the reset do not count for later work."""
+"""The events that a reset does not repeat: decisions on the work before the reset must not apply to later work."""
 _RESET: Final = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
 _NOBODY: Final = "septet-claims"
 """A queue that no worker serves, because a claim has no work to do: its id is a lock, which the server gives to
@@ -136,8 +136,8 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
 async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:
     """Return three workflow tasks: before any step, of the last begun step, and of `step`; 0 for a missing task.
 
-    The first is the task that received the failure of the workspace's opening, else the workflow's first task. The
-    task of the first step after a reset already knows the reset's reason. In its place, this function returns the
+    The first is the task that received the failure to open the workspace, else the workflow's first task. After a
+    reset, the task of the first step already knows the reset's reason: instead of it, this function returns the
     task that the reset took back, which did not know the reason.
     """
     first = last = taken_back = opening = 0

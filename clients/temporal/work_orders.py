@@ -39,7 +39,7 @@ _AND_IS: Final[Mapping[Status, str]] = {
     Status.FAILED: ' AND ExecutionStatus IN ("Failed", "TimedOut")',
     Status.CANCELLED: ' AND ExecutionStatus IN ("Canceled", "Terminated")',
 }
-"""The filters by status. For closed work orders, they use the server's status, which terminated ones have too."""
+"""The filters by status. Closed work orders are found by the server's status, which terminated ones have too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +86,9 @@ class WorkOrders(Executions[Task]):
     view: ClassVar[type[Task]] = Task
 
     async def describe(self, workflow_id: str) -> WorkflowExecutionDescription:
-        """Return the server's description of a work order; past retention, that of its pull request's watch.
+        """Return the server's description of a work order or, past retention, of its pull request's watch.
 
-        A pull request may be open for longer than the server's retention.
+        A pull request may be open for longer than the server retains a closed work order.
         """
         try:
             return await Executions.describe(self, workflow_id)
@@ -99,7 +99,7 @@ class WorkOrders(Executions[Task]):
             return watch
 
     async def run(self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "") -> TaskReply:
-        """Start a work order; the work order waits on the board first if its input says so.
+        """Start a work order, which first waits on the board if its input requests this.
 
         With a key the start is idempotent: the same key and input return the same work order. Without `order_id`
         the id is derived from the key, so that the server itself refuses a second start.
@@ -130,7 +130,7 @@ class WorkOrders(Executions[Task]):
         return description.run_id != first and description.start_time > when
 
     async def start(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
-        """Start a work order and return it: from its input alone if this process lacks the key for sealed data.
+        """Start a work order and return it, from its input alone if this process has no key for sealed data.
 
         Raises:
             AlreadyRunningError: The id was used before.
@@ -255,7 +255,7 @@ class WorkOrders(Executions[Task]):
         return await self.answer_of(workflow_id, "history", tuple[Move, ...]) or ()
 
     async def _refuse_circle(self, order_id: str, after: Sequence[str]) -> None:
-        """Refuse a new work order that closes a circle with existing work orders."""
+        """Refuse a new work order that would wait for itself through existing work orders."""
 
         async def comes_after(other: str) -> Sequence[str]:
             try:

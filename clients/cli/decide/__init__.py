@@ -1,1 +1,1 @@
-"""The commands that decide about work and recover it: approve to budget, pr and issue, rescue and docs."""
+"""The commands for decisions on work orders, budgets, rescues, the local forge, and the documentation."""

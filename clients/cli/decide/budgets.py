@@ -66,7 +66,7 @@ def show_budget(view: AccountView) -> None:
 
 
 def describe_use(use: Spending) -> str:
-    """Return a use in words: `1.20 USD, 34,000 tokens, 12.5 min, 7 agent runs`."""
+    """Return what was used, in words: `1.20 USD, 34,000 tokens, 12.5 min, 7 agent runs`."""
     runs = count_noun(use.turns, "agent run")
     text = f"{usd_text(use.usd)} USD, {use.tokens:,} tokens, {span_of(use.seconds)}, {runs}"
     return f"{text} (without a cost: {use.unpriced})" if use.unpriced else text
@@ -123,7 +123,7 @@ def _limit_call(options: SetBudgetOptions | RaiseBudgetOptions) -> LimitCall:
 
 
 def _limit(text: str, name: str) -> str:
-    """Return a limit in its plain form."""
+    """Return a limit as Septet writes limits; refuse a wrong limit of the argument `name`."""
     try:
         return str(parse_limit(text))
     except ValueError as error:

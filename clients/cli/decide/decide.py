@@ -36,7 +36,7 @@ Verb = Literal["retry", "cancel", "approve"]
 _AT_ONCE: Final = 8
 _PAGE: Final = 1000
 _STATES: Final = {"retry": "failed", "cancel": "", "approve": "waiting"}
-"""The status of the work orders that a verb chooses without ids; an empty text means all open work orders."""
+"""The status of the work orders that a command chooses if no ids are given; an empty text means all open ones."""
 
 
 def check_choice(
@@ -88,7 +88,7 @@ class ManyOrders:
         return self._reply(tasks, refusals, is_done=is_done)
 
     async def _look(self, order_id: str) -> Task:
-        """Return a work order: for an approval from a worker, else from the server, which needs no worker."""
+        """Return a work order, read from a worker for an approval, and otherwise from the server alone."""
         orders = self.operations.orders
         if self.verb == "approve":
             return await orders.get(order_id)
@@ -153,7 +153,7 @@ def _name_order(order_id: str, message: str) -> str:
 async def _each(
     ids: Iterable[str], act: "Callable[[str], Awaitable[Task]]"
 ) -> "tuple[list[Task], dict[str, SeptetError]]":
-    """Carry out the decision on a few work orders at a time, and return the results and the refusals."""
+    """Carry out a decision on a few work orders at a time; return the work orders, and the refusals by id."""
     places = asyncio.Semaphore(_AT_ONCE)
 
     async def one(order_id: str) -> "Task | SeptetError":

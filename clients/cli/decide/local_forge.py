@@ -30,7 +30,7 @@ from septet.system.preview import printable
 from workers.connection.connection import connect
 
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
-"""The pattern of the parts of a pull request's text that are for programs."""
+"""The pattern of an HTML comment: a part of a pull request's text that only programs read."""
 
 
 async def add_issue(options: AddIssueOptions) -> CommandReply:
@@ -123,7 +123,7 @@ close_pull_requests = partial(_end, "close")
 
 
 def _forge(repo: str | None, remedy: str) -> LocalForge:
-    """Return the local forge of a repository, by default of the repository around this folder."""
+    """Return the local forge of a repository, by default of the repository that contains the current folder."""
     settings = load_settings()
     address = parse_address(repo or repository_here("--repo PATH"), home=Path.home(), cwd=Path.cwd())
     if address.path is None:

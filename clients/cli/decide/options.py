@@ -1,4 +1,4 @@
-"""The options of the commands that decide about work, recover it, and keep issues of this machine."""
+"""The options of the commands for decisions, budgets, rescues, the local forge, and the documentation."""
 
 from dataclasses import KW_ONLY
 from pathlib import Path

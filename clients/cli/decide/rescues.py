@@ -74,7 +74,7 @@ def _check_target(state: StateDir, target: Path) -> None:
 
 @contextmanager
 def _write_lock(state: StateDir, target: Path) -> Iterator[None]:
-    """Hold the writer's lock of a work order during the block if the target is in its workspace."""
+    """If the target is in a work order's workspace, hold that work order's writer's lock during the block."""
     below, inside = target.resolve(), state.workspaces.resolve()
     if not below.is_relative_to(inside) or below == inside:
         yield

@@ -87,7 +87,7 @@ def _version(agent: Probe) -> list[str]:
 
 
 def _login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
-    """Yield a check of each further login, in the order in which work uses the logins."""
+    """Yield a check of each login that the settings add to an agent's own, in the order of their use."""
     for agent, logins in settings.agent_logins.items():
         for name, path in logins.items():
             title = f"login {name} of {agent}"
@@ -142,7 +142,7 @@ async def try_agent(agent: str) -> CommandReply:
 
 
 async def _take_turn(host: Host, agent: str, worktree: Path) -> TurnResult:
-    """Run the turn; afterwards no process of the agent runs, and the agent's home is removed."""
+    """Run one turn and return its result; afterwards the agent's processes have ended, and its home is removed."""
     processes.run(["git", "init", "--quiet", str(worktree)], env=host.settings.git_env, timeout_seconds=30)
     order_id, runtime = f"trial-{uuid.uuid4().hex[:12]}", host.runtime
     request = TurnRequest(

@@ -85,7 +85,7 @@ def check_scenario(name: str, source: str) -> None:
 
 
 def group_check(parent: str, why: str) -> Check:
-    """Report whether the kernel limits each guest as a whole, for workers that start here."""
+    """Return a check whether the kernel limits all processes of a guest together; `why` says why it does not."""
     if parent:
         return Check("control groups", "ok", f"The kernel limits each agent and each check, in {parent}.")
     message = (

@@ -1,4 +1,4 @@
-"""The checks of `septet doctor` at the server: workers and their builds, hosts, sealed work, and the clock."""
+"""The checks of `septet doctor` at the server: workers and their builds, hosts, keys of sealed data, and clock."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ _WITHIN_SECONDS: Final = 5.0
 
 
 async def workers_check(client: Client, task_queue: str) -> Check:
-    """Check that the builds that receive work orders have workers, as the server lists them."""
+    """Return a check that the builds that receive work orders have workers, according to the server's lists."""
     deployment = Deployment(client, task_queue)
     try:
         async with asyncio.timeout(_WITHIN_SECONDS):
@@ -48,7 +48,7 @@ async def workers_check(client: Client, task_queue: str) -> Check:
 
 
 def own_worker_check(state: StateDir) -> Check:
-    """Return a check that reports whether a worker of this state directory runs."""
+    """Return a check whether a worker of this state directory runs."""
     runs = lock_is_held(state.worker_lock, LOCK_EX)
     return Check("worker here", "ok", f"{'A' if runs else 'No'} worker runs with {state.root}.")
 
@@ -72,7 +72,7 @@ async def host_checks(client: Client, task_queue: str) -> list[Check]:
 def builds_check(task_queue: str, routing: Routing, builds: Mapping[str, timedelta]) -> Check:
     """Return a check that the builds that receive work orders have workers.
 
-    `builds` has the builds with workers, and the time since a worker of each last polled.
+    `builds` has each build with workers, and the time since a worker of the build last polled.
     """
     if not builds:
         remedy = f"{START_WORKER}, or set SEPTET_TASK_QUEUE to the queue of your workers."
@@ -130,14 +130,14 @@ _SEAL_JANITORS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SealCheck(Check):
-    """A check of seals; people see some of the ids, and programs see all ids."""
+    """A check of the keys that sealed (encrypted) open work; people see some ids of the work, programs all ids."""
 
     uses: tuple[Mapping[str, object], ...] = ()
-    """The open workflows and schedules of the message, with the fields of `SealUse` for programs."""
+    """The workflows and schedules that the check's message is about, each with the fields of `SealUse`."""
 
 
 async def seal_checks(client: Client, *, required: bool) -> list[Check]:
-    """Check the seals of all open work; return no check if this process has no keys.
+    """Return checks of the keys that sealed all open work; return no check if this process has no keys.
 
     `required` says whether workers refuse unsealed input.
     """
@@ -154,7 +154,7 @@ async def seal_checks(client: Client, *, required: bool) -> list[Check]:
 
 
 def keys_check(uses: Sequence[SealUse], key: str) -> Check:
-    """Report the keys, other than the current key, that open workflows and schedules need."""
+    """Return a check that names the keys, other than the current `key`, that open workflows and schedules need."""
     missing = _users(uses, lambda use: use.missing_keys)
     older = _users(uses, lambda use: use.keys - use.missing_keys - {key})
     others = _rows([use for use in uses if use.keys - {key} or use.missing_keys])
@@ -170,7 +170,7 @@ def keys_check(uses: Sequence[SealUse], key: str) -> Check:
 
 
 def unsealed_check(uses: Sequence[SealUse]) -> Check:
-    """Report unsealed work that workers refuse: workflows make no progress, and schedules start nothing."""
+    """Return a check that names work that workers refuse because its input is not sealed."""
     unsealed = [use for use in uses if use.began_unsealed]
     if not unsealed:
         return Check("sealing", "ok", "Workers refuse unsealed input, and nothing that is open began unsealed.")
@@ -192,7 +192,7 @@ def unsealed_check(uses: Sequence[SealUse]) -> Check:
 
 
 def _users(uses: Sequence[SealUse], keys_of: Callable[[SealUse], frozenset[str]]) -> str:
-    """Return a text with the keys that `keys_of` selects, each with some of its work; empty without keys."""
+    """Return a text of the keys that `keys_of` selects, each with some ids of what it sealed; empty if none."""
     keys = sorted(frozenset[str]().union(*map(keys_of, uses)))
     return "; ".join(f"{key} ({_names([use for use in uses if key in keys_of(use)])})" for key in keys)
 
@@ -202,7 +202,7 @@ def _count(uses: Sequence[SealUse], noun: str) -> str:
 
 
 def _names(uses: Sequence[SealUse]) -> str:
-    """Return a text with some of the ids, those of work orders and pipelines first."""
+    """Return a text with some ids of `uses`, the ids of work orders and pipelines first."""
     return name_some([use.id for use in sorted(uses, key=lambda use: (use.kind not in _ORDERS, use.id))], _NAMED)
 
 

@@ -23,7 +23,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "--steps": "--step",
     "--github-issue-number": "--issue",
 }
-"""The names of options, by the names that the API's and the tools' fields have."""
+"""The names of options, by the names of the same values in the HTTP API and in the agents' tools."""
 
 
 class FlagValueError(CycloptsError):

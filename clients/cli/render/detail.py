@@ -1,4 +1,4 @@
-"""Print one work order: its wait, stage and outcome for `septet show`, and each step for `septet steps`."""
+"""Print one work order: for `septet show` why it waits, its stage and outcome; for `septet steps` each step."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -74,7 +74,7 @@ def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
 
 _FILES_SHOWN = 20
 _MARKS: Final = {"done": ("✓", "green"), "working": ("▸", "cyan")}
-"""The mark and style of a round's outcome; any other outcome is a failure."""
+"""The symbol and the style of a round's outcome; any other outcome is a failure."""
 
 
 def show_steps(rows: Sequence[TaskStep]) -> None:
@@ -97,7 +97,7 @@ def show_steps(rows: Sequence[TaskStep]) -> None:
 
 
 def show_rounds(rounds: Sequence[ReworkRound]) -> None:
-    """Print each round on the pull request: its number, what it answers, its commit and its outcome."""
+    """Print each round on the pull request: number, outcome, commit, and the events that the round answers."""
     out = console()
     for row in rounds:
         mark, style = _MARKS.get(row.outcome, ("✗", "red"))

@@ -1,4 +1,4 @@
-"""Show a work order live until its end, as a picture or as lines, and let a person decide on its plan."""
+"""Show a work order live until its end, as a picture or as lines; a person can decide on the plan meanwhile."""
 
 import asyncio
 import os
@@ -110,7 +110,7 @@ class PlanQuestion:
         return await read_line(sys.stdin.fileno())
 
     async def _edit(self) -> str:
-        """Return a person's feedback from their editor; empty without a change."""
+        """Return a person's feedback from their editor; empty if the person changed nothing."""
         settings = load_settings()
         editor = settings.environ.get("VISUAL") or settings.environ.get("EDITOR") or "vi"
         plan = self.look.plan.text if self.look.plan is not None else ""
@@ -128,7 +128,7 @@ class PlanQuestion:
 
 
 def feedback_of(text: str, plan: str) -> str:
-    """Return the feedback of an edited review: the words above the line, and the changes of the plan below it."""
+    """Return the feedback in an edited text: the words above the plan, and the person's changes of the plan."""
     words, _, below = text.partition(_SCISSORS)
     edited = [line for line in below.split("\n")[1:] if not line.startswith("# ")] if _SCISSORS in text else []
     own = [line for line in plan.split("\n") if not line.startswith("# ")]
@@ -164,7 +164,7 @@ class LiveView:
     """The pending next reply, kept while a person decides so that it is not lost."""
 
     def __post_init__(self) -> None:
-        """Create the watch, without a read."""
+        """Create the watch; nothing is read yet."""
         self._looks = self.operations.reading.watch(self.order_id, patience=PATIENCE).looks()
 
     async def follow(self) -> WatchReply:
@@ -194,7 +194,7 @@ class LiveView:
         return look
 
     async def _paint_until_question(self, look: WatchReply) -> WatchReply:
-        """Paint the work order until the work order is closed or waits for a decision; keep the text above it."""
+        """Repaint the picture until the work order is closed or needs a decision; keep the text above it."""
         picture = WatchPicture()
         with Live(picture, console=self.out, refresh_per_second=4.0, transient=True) as live:
             try:

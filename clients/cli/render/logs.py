@@ -86,7 +86,7 @@ def _lines(entry: LogEntry, *, structured: bool) -> Iterator[str]:
 
 
 def call_lines(tool: str, text: str) -> Iterator[str]:
-    """Yield the lines of a tool call as people write them: a command, a diff, or the tool and its object."""
+    """Yield the lines of a tool call: a command after `$`, a diff, or the tool with its file or its arguments."""
     arguments = _object(text)
     command = arguments.get("command", arguments.get("cmd"))
     path = next((str(arguments[name]) for name in _PATHS if arguments.get(name)), "")
@@ -150,7 +150,7 @@ _MOST_NAMED: Final = 5
 
 
 def show_refusals(order_id: str, hosts: Sequence[str]) -> None:
-    """Print a line with the refused hosts, if any, and the command that shows all requests."""
+    """Print a line with the refused network addresses and the command that shows all requests; nothing if none."""
     if not hosts:
         return
     others = len(hosts) - _MOST_NAMED

@@ -128,7 +128,7 @@ class PipelineLines:
         self._needs: tuple[str, ...] = ()
 
     def new_lines(self, view: PipelineView) -> Iterator[str]:
-        """Yield a line for each change of the pipeline, and of each issue that is under way or was before."""
+        """Yield a line for each issue with a new status, each new request to a person, and a new status of all."""
         for issue in view.issues:
             if issue.status is not self._statuses.get(issue.issue_id, IssueStatus.WAITING):
                 self._statuses[issue.issue_id] = issue.status
@@ -157,7 +157,7 @@ def show_list(page: PipelinesReply) -> None:
 
 
 def show_results(results: ResultsReply) -> None:
-    """Print both documents, each under its name."""
+    """Print the results of planning and of execution, each as JSON under the name of its file."""
     documents = {"planning-results.json": results.planning, "execution-results.json": results.execution}
     for name, document in documents.items():
         text = json.dumps(document.model_dump(mode="json"), ensure_ascii=False, indent=2)

@@ -38,7 +38,7 @@ _AT_ONCE: Final = 200
 
 
 class WorkOrderLines:
-    """The lines on work orders; each line is printed once."""
+    """The lines on work orders that `septet up` prints; each line is printed once."""
 
     def __init__(self, since: datetime) -> None:
         """Set the start of the lines: a work order that ended before `since` gets no line."""
@@ -149,7 +149,7 @@ async def up(options: UpOptions) -> CommandReply:
 
 @asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None], *, begins: bool) -> AsyncIterator[None]:
-    """Run a coroutine during the block if `begins`; otherwise close it."""
+    """Run the coroutine `work` during the block if `begins`; otherwise close the coroutine."""
     task = asyncio.create_task(work) if begins else work.close()
     try:
         yield

@@ -70,7 +70,7 @@ def _work_fields(target: str | None, repo: str | None, issue: IssueOptions) -> d
 
 
 def _reference(target: str | None, repo: str | None) -> RepositoryReference:
-    """Return the named repository, else this folder's repository; a number such as `42` names an issue there."""
+    """Return the named repository, else this folder's repository, and the issue that `42` or an address names."""
     number = issue_number(target or "")
     if number is not None:
         return replace(_reference(None, repo), issue=number)
@@ -141,7 +141,7 @@ def _read_issue(path: Path) -> tuple[str, str]:
 
 
 def _step_settings(settings: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Parse `STEP.KEY=VALUE`; the work order's input validates the step and the key."""
+    """Return the values of `STEP.KEY=VALUE` by step and key; the work order's input validates the step and key."""
     steps: dict[str, dict[str, object]] = {}
     for setting in settings:
         where, equals, value = setting.partition("=")

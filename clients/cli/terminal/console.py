@@ -25,7 +25,7 @@ class Terminal(Console):
     """A console that breaks lines between words if rich does not: a terminal would break inside words."""
 
     def print(self, *objects: object, soft_wrap: bool | None = None, **how: Any) -> None:  # noqa: ANN401 -- rich's own
-        """Print objects. Break unwrapped lines between words, and indent the rest of a line below its fact."""
+        """Print objects. Break unwrapped lines between words, and in `name  value` only within the value."""
         if soft_wrap and self.is_terminal:
             objects = tuple(_break_words(each, self.width) for each in objects)
         super().print(*objects, soft_wrap=soft_wrap, **how)
@@ -45,7 +45,7 @@ def _break_words(words: object, width: int) -> object:
 
 
 def _indent_of(line: str) -> int:
-    """Return the column at which a fact begins after its name; 0 for a line without a name."""
+    """Return the column at which the value begins in a line such as `name  value`; 0 for another line."""
     name = _FACT.match(line)
     return name.end() if name is not None and name.end() <= _LONGEST_NAME else 0
 

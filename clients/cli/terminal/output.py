@@ -32,7 +32,7 @@ _WORD: Final = re.compile(
 )
 """The pattern of a word; quoted text is one word."""
 _PROGRAM: Final = re.compile(r"[(\"]?(?:SEPTET_.* )?(?:\S*/bin/)?septet")
-"""The pattern of a command's first word. The command ends with the sentence."""
+"""The pattern of the word `septet` with which a command begins. The command lasts until its sentence ends."""
 
 
 def wrap(text: str, width: int, indent: int = 0) -> str:

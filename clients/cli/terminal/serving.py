@@ -126,7 +126,7 @@ def log_end(error: TaskError) -> bool:
 
 
 def hide_login_keys(settings: Settings) -> None:
-    """Mask the keys that the files contain now; call it again after a login is refreshed."""
+    """Mask in all output the keys that files of CLIs' logins contain now; call this again after a refresh."""
     machine = Machine(settings.environ, settings.agent_programs)
     for adapter in ADAPTERS.values():
         hide_keys_of(adapter, machine)
