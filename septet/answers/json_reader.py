@@ -1,7 +1,7 @@
 """Read one JSON array or object in the middle of a text, in one pass without recursion and backtracking.
 
 JSON is a row of marks (`{ } [ ] : ,`) with at most one scalar before each mark, so the reader matches `_STEP` once
-for each mark. The reader accepts strict JSON and reads past two kinds of slips, so that the end of a value is
+for each mark. The reader accepts strict JSON and reads past two kinds of mistakes, so that the end of a value is
 known: *mends*, which leave no doubt about any value, and *faults*, which make the value unusable.
 """
 
@@ -54,15 +54,15 @@ class Reading:
     value: JsonValue
     """The value; unusable if there are faults."""
     end: int
-    """The position where the reader stopped: behind the value, or where the value breaks."""
+    """The position where the reader stopped: behind the value, or where the text stops being JSON."""
     mends: tuple[str, ...] = ()
-    """The mended slips of syntax, in words."""
+    """The mistakes of syntax that the reader mended, in words."""
     faults: tuple[str, ...] = ()
     """The reasons why the value is unusable, in words for its author."""
 
 
 def read_json(text: str, start: int = 0) -> Reading:
-    """Read the array or object that begins at `start`; the last fault names the place where the value breaks."""
+    """Read the array or object that begins at `start`; the last fault names the place where the JSON stops."""
     reader = _Reader()
     for step in _STEP.finditer(text, start):
         try:
@@ -89,7 +89,7 @@ class _BrokenError(Exception):
 
 
 class _Reader:
-    """A value under construction: the open containers, and what may come next."""
+    """A value that is being built, with its open containers and the kinds of parts that may come next."""
 
     __slots__ = ("after_comma", "faults", "filled", "inner", "key", "mends", "outer", "root")
 

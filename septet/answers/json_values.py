@@ -1,7 +1,7 @@
 """Find the JSON values in a text: alone, in a fence, or in the middle of prose.
 
-The text is read once. A part of a value is not read again, whether the value is whole or broken: so the time is
-linear, and no value inside a wrapper or a cut-off object counts as an answer of its own.
+The text is read once. No part of a whole or broken value is read again. Therefore the time is linear, and no value
+inside a larger value or inside a cut-off object counts as a separate answer.
 """
 
 import json
@@ -16,7 +16,7 @@ from pydantic import JsonValue
 from septet.answers.json_reader import BARE_WORD, BEHIND_A_SCALAR, BLANK, NUMBER, QUOTED, Reading, read_json
 
 Rung = Literal["structured", "json", "fence", "embedded", "plain", "mended"]
-"""The way in which an answer was read, in the order of trust."""
+"""The ways in which an answer can be read, from the most trusted to the least trusted."""
 
 _FENCE: Final = r"(?:`{3,}+|~{3,}+)"
 # In prose only a bracket with a part of JSON behind it is read. The regular expression skips other brackets, and
@@ -40,7 +40,7 @@ _FENCE_ALONE: Final = re.compile(rf"\s*+(?:{_FENCE}[ \t]*+[\w.+-]*+\s*+)?")
 
 @dataclass(frozen=True, slots=True)
 class JsonCandidate:
-    """A JSON value, or a broken one, with its place in the text."""
+    """A whole or broken JSON value that may be the answer, with the way in which the value was read."""
 
     value: JsonValue
     rung: Rung
@@ -50,7 +50,7 @@ class JsonCandidate:
 
 
 def whole_scalar(text: str) -> list[JsonCandidate]:
-    """Return the scalar that is the whole text, if any; a string may hold the answer in a second encoding."""
+    """Return a list with the scalar that is the whole text, or an empty list; a string may contain the answer."""
     bare = text.strip(_AROUND)
     try:
         return [JsonCandidate(json.loads(bare), "json")] if bare and bare[0] not in "[{" else []
@@ -59,7 +59,7 @@ def whole_scalar(text: str) -> list[JsonCandidate]:
 
 
 def values_in(text: str) -> Iterator[JsonCandidate]:
-    """Yield the outermost arrays and objects of a text in their order, also broken values.
+    """Yield the outermost arrays and objects of a text in their order, including broken values.
 
     An empty `[]` or `{}` counts only if the text holds nothing else; in prose the empty value is skipped.
     """

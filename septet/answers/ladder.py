@@ -53,14 +53,14 @@ class Answer(Generic[T]):
     value: T
     parsed_by: Rung
     warnings: tuple[str, ...] = ()
-    """Notes on mended slips and skipped parts."""
+    """Notes on mended mistakes and on skipped parts of the text."""
 
 
 class AnswerError(SeptetError):
     """The answer could not be read."""
 
     def __init__(self, reasons: Iterable[str]) -> None:
-        """Keep the last few `reasons`, each cut to a limit: an answer tends to stand at the end."""
+        """Keep the last few `reasons`, each cut to a limit, because an answer is usually at the end of a text."""
         lines = (one_line(reason[: 2 * MAX_REASON_CHARACTERS]) for reason in dict.fromkeys(reasons))
         self.reasons = tuple(cut(line, MAX_REASON_CHARACTERS) for line in lines)[-MAX_REASONS:]
         super().__init__(f"The answer could not be read. {' '.join(self.reasons)}")
@@ -137,7 +137,7 @@ class _Proof(Generic[T]):
         self._adapter = contract if isinstance(contract, TypeAdapter) else TypeAdapter(contract)
 
     def one_of(self, candidates: Iterable[JsonCandidate]) -> Answer[T] | None:
-        """Return the answer on which all valid candidates agree, with its best rung; `None` if none is valid."""
+        """Return the answer on which all valid candidates agree, with the best of their rungs, or `None`."""
         answers: dict[str, Answer[T]] = {}
         for candidate in candidates:
             for canonical, answer in self._prove(candidate):
@@ -148,7 +148,7 @@ class _Proof(Generic[T]):
         return next(iter(answers.values()), None)
 
     def _prove(self, candidate: JsonCandidate) -> Iterator[tuple[str, Answer[T]]]:
-        """Yield the candidate's canonical JSON and its answer; if the candidate is no answer, keep the reason."""
+        """Yield the candidate's canonical JSON and answer, or record the reason why there is no answer."""
         complaint = "; ".join(candidate.faults)
         values = [candidate.value]
         match candidate.value:

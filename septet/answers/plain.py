@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from septet.contracts.names import IssueClass
 
 PlainReader = Callable[[str], JsonValue]
-"""A function that turns a plain form into the value that the contract checks; raises `NotPlainError`."""
+"""A function that turns a plain form into the value that the contract checks, or raises `NotPlainError`."""
 
 MAX_MESSAGE_CHARACTERS: Final = 65_536
 MAX_LINE_CHARACTERS: Final = 2048
@@ -100,7 +100,7 @@ def read_class(text: str) -> JsonValue:
 
 
 def read_plan(text: str) -> JsonValue:
-    """Read the path of a plan; its summary stays empty."""
+    """Read the path of a plan; the answer's summary stays empty."""
     return {"plan_path": _path(_bare_line(text)), "summary": ""}
 
 
@@ -186,7 +186,7 @@ _REF: Final = re.compile(r"(?:refs/heads/|refs/remotes/[^/]+/|remotes/[^/]+/|hea
 
 
 def bare_values(dressed: str) -> tuple[str, ...]:
-    """Return a dressed value without its dress, or both parts of a link; empty for a bare value."""
+    """Return a dressed value without the signs around it, or both parts of a link; empty if it is not dressed."""
     value = unwrap(dressed)
     link = _LINK.fullmatch(value)
     parts = (unwrap(link["text"]), unwrap(link["target"])) if link else (value,)
@@ -194,7 +194,7 @@ def bare_values(dressed: str) -> tuple[str, ...]:
 
 
 def bare_branches(dressed: str) -> tuple[str, ...]:
-    """Return the names that a dressed branch may have; a ref's full name counts as a dress too."""
+    """Return the branch names that a dressed value may mean; the full name of a ref is a dressed value too."""
     parts = bare_values(dressed) or (dressed,)
     names = dict.fromkeys(_REF.sub("", part, count=1) if _REF.match(part) else part for part in parts)
     return tuple(name for name in names if name != dressed)

@@ -106,7 +106,7 @@ def read_step_answer(
 
 
 def read_pieces(name: str, pieces: Sequence[str], *, in_pipeline: bool = False) -> Answer[AnyAnswer] | None:
-    """Read the answer in a message of several parts: in all parts together, or in one part alone."""
+    """Return the answer in all parts of a message together, or else in one part alone; `None` if there is none."""
     read = partial(read_step_answer, name, in_pipeline=in_pipeline)
     only_alone = _form_of(name, in_pipeline=in_pipeline).only_alone
     for texts in (["".join(pieces)], () if only_alone else pieces):
@@ -161,7 +161,7 @@ def _form_of(name: str, *, in_pipeline: bool) -> AnswerForm:
 
 
 def _resolve(schema: JsonSchema, definitions: Mapping[str, JsonSchema]) -> JsonSchema:
-    """Return a schema with its references resolved; no schema of ours refers to itself."""
+    """Return a schema with its references resolved; no schema of Septet refers to itself."""
     if "$ref" in schema:
         target = definitions[schema["$ref"].rpartition("/")[2]]
         schema = {**target, **{word: value for word, value in schema.items() if word != "$ref"}}
