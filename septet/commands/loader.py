@@ -9,7 +9,7 @@ from septet.contracts.names import REWORK, IssueClass, Step
 from septet.errors import CommandError
 
 ReadAtBase = Callable[[str], bytes | None]
-"""Reads a file of the target repository as of the base commit, by path; `None` without a file at the path."""
+"""A function that returns a file's content at the target repository's base commit; `None` without the file."""
 
 FOLDER: Final = ".septet/commands"
 """The folder for a repository's own commands."""

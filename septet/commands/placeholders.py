@@ -61,7 +61,7 @@ def check(command: Command) -> None:
 def fill(command: Command, arguments: Sequence[str], by_name: Mapping[str, str]) -> str:
     """Return `command`'s text with every placeholder replaced. The empty string is a value like any other.
 
-    `arguments` are `$1`, `$2`, … and, joined by ", ", `$ARGUMENTS`.
+    `arguments` are the values of `$1`, `$2`, …; the value of `$ARGUMENTS` is all of them, joined by ", ".
 
 
     Raises:
@@ -134,7 +134,7 @@ def step_note(reasons: Sequence[str], attempt: int) -> str:
     """Return the paragraph with the reasons from earlier work; empty without reasons.
 
     Reasons of a second try explain why the first was not accepted. Reasons of a first try are a person's feedback,
-    or a later step's complaint. A long reason keeps its end.
+    or a later step's complaint. Of a long reason, only the end is kept.
     """
     if not reasons:
         return ""

@@ -24,7 +24,7 @@ ARGUMENTS: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
         Step.CREATE_PULL_REQUEST: ("BRANCH_NAME", "ISSUE_JSON", "PLAN_PATH", "WORK_ORDER_ID"),
     }
 )
-"""`$1`, `$2`, … of each step's command, by the names of their values."""
+"""The names of the values of `$1`, `$2`, … in each step's command."""
 
 FIRST_STEP: Final[Mapping[str, Step]] = MappingProxyType(
     {
@@ -53,7 +53,7 @@ class Values:
     """The values for one command's placeholders."""
 
     arguments: tuple[str, ...]
-    """`$1`, `$2`, … and, joined by ", ", `$ARGUMENTS`."""
+    """The values of `$1`, `$2`, …; the value of `$ARGUMENTS` is all of them, joined by ", "."""
     by_name: Mapping[str, str]
 
 
@@ -62,16 +62,16 @@ _NAMES: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
 )
 """The named values that a step's command may use, by step."""
 REWORK_ARGUMENTS: Final = ("FEEDBACK_JSON", "BRANCH_NAME")
-"""`$1` and `$2` of the command of a rework."""
+"""The names of the values of `$1` and `$2` in the command of a rework."""
 
 
 def arguments_of(step: Step, name: str) -> tuple[str, ...]:
-    """Return `$1`, `$2`, … of a command by the names of their values."""
+    """Return the names of the values of `$1`, `$2`, … in a command, in this order."""
     return REWORK_ARGUMENTS if name == REWORK else ARGUMENTS[step]
 
 
 def available(step: Step, name: str = "") -> frozenset[str]:
-    """Return the names that a command of `step` may use: of `${NAME}`, `$1` (as `1`) and `ARGUMENTS`."""
+    """Return the names of the placeholders that a command of `step` may use, such as `ISSUE_JSON` and `1`."""
     if name == REWORK:
         return frozenset({"ARGUMENTS", "1", "2", "FEEDBACK_JSON", "FEEDBACK_MARK", *FIRST_STEP})
     numbered = {str(number) for number in range(1, len(ARGUMENTS[step]) + 1)}
@@ -116,7 +116,7 @@ def rework_values(
 
 
 def mark_of(text: str) -> str:
-    """Return the mark that fences a text off: a digest of the text, so that the text cannot contain it.
+    """Return the mark to put around a text in a prompt: a digest of the text, which the text cannot contain.
 
     The same text has the same mark in every attempt, so that the prompt does not change between attempts.
     """
