@@ -1,1 +1,1 @@
-"""Budgets: the accounts, their grants and counts, and the held turns of a host."""
+"""Budgets: the accounts, which permit turns and count their use, and a host's notes on permitted turns."""

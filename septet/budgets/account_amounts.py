@@ -1,4 +1,4 @@
-"""The amounts of an account: the limits, the use, the amounts that turns hold, and the rest.
+"""The amounts of an account: the limits, the use, the amounts that are reserved for turns (*held*), and the rest.
 
 Each limit has the name of its step; the empty name stands for the limit of the whole budget.
 """
@@ -26,9 +26,9 @@ from septet.contracts.names import REWORK
 from septet.system.timestamps import timestamp
 
 _SHARE: Final = 0.1
-"""The part of the limit that a turn holds if no turn of its step is counted yet and other turns may run too."""
+"""The share of the limit to reserve for a turn if no turn of its step is counted yet and others may run too."""
 _TOLD: Final = 0.9
-"""The part of a share at which the agent must end, because the request that exceeds this bound is paid too."""
+"""The part of a reserved share that the agent may use; the request with which it exceeds this part is paid too."""
 
 
 class AccountAmounts:
@@ -66,7 +66,7 @@ class AccountAmounts:
         return limit is not None and min(_amounts_left(limit, self.use_of(step)).values()) <= 0
 
     def is_held(self, step: str = "") -> bool:
-        """Return whether a limit exists and is not used up; a waiting work order then waits for held amounts."""
+        """Return whether a limit exists and is not used up: a work order then waits for amounts of other turns."""
         return self.limit_of(step) is not None and not self.is_spent(step)
 
     def has_room(self, step: str = "") -> bool:
@@ -75,7 +75,7 @@ class AccountAmounts:
         return limit is None or min(self._left_of(step, limit).values()) > 0
 
     def room_for(self, call: ReserveCall, step: str, limit: Limit) -> tuple[Caps, Caps] | None:
-        """Return the amounts that a turn may hold, and the bounds of its agent; `None` if the turn must wait."""
+        """Return the amounts to reserve for a turn and the amounts for its agent; `None` if the turn must wait."""
         left = self._left_of(step, limit)
         if step and self._is_single:
             return _whole(left)
@@ -90,13 +90,13 @@ class AccountAmounts:
         return _caps(part), _caps({name: amount * _TOLD for name, amount in part.items()})
 
     def hold(self, hold: Hold) -> None:
-        """Add a hold, and drop the oldest holds beyond `MOST_HOLDS`."""
+        """Record the amounts that are reserved for a turn, and drop the oldest records beyond `MOST_HOLDS`."""
         self._holds[hold.key] = hold
         while len(self._holds) > MOST_HOLDS:
             self._holds.pop(next(iter(self._holds)))
 
     def open_holds(self, step: str = "") -> list[Hold]:
-        """Return the holds of the turns of one step, or of all steps, that may still run."""
+        """Return the reserved amounts of the turns of one step, or of all steps, whose agents may still run."""
         return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]
 
     def count(self, key: str, use: Spending) -> list[str]:
@@ -116,13 +116,13 @@ class AccountAmounts:
         return [name for name in left if self.is_spent(name)]
 
     def give_up_older(self, call: ReserveCall) -> None:
-        """Free the hold of an earlier turn of the work order that never reported its end; its host may be gone."""
+        """Free the amounts of the work order's earlier turns that did not report: their host may be gone."""
         for key, hold in self._holds.items():
             if hold.order_id == call.order_id and key != call.key and hold.is_open:
                 self._holds[key] = hold.model_copy(update={"is_open": False})
 
     def free_ended(self, now: datetime) -> bool:
-        """Free the holds of turns whose agents no longer run, and return whether a hold was freed."""
+        """Free the amounts of turns whose agents no longer run, and return whether there were such turns."""
         has_freed = False
         for hold in self.open_holds():
             if hold.ends_at is None:  # from an earlier release
@@ -199,7 +199,7 @@ def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None
 
 
 def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
-    """Return the whole rest as the turn's hold and as its agent's bound; `None` if nothing is left."""
+    """Return all that is left, twice: for the turn to reserve, and for its agent to use; `None` if nothing is."""
     return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
 
 
@@ -231,7 +231,7 @@ def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetim
 
 
 def raise_command(amounts: AccountAmounts, step: str) -> str:
-    """Return the command that raises the limit of a step or of the whole budget; safe in queries."""
+    """Return the command that raises the limit of a step or of the whole budget; queries may call this."""
     state, limit, option = amounts.state, amounts.limit_of(step), f" --step {step}" if step else ""
     by_step = state.today_by_step if amounts.is_daily(step) else state.by_step  # a query needs no patch
     use = by_step.get(step, Spending()) if step else amounts.use_of()
@@ -240,12 +240,12 @@ def raise_command(amounts: AccountAmounts, step: str) -> str:
 
 
 def find_unknown_step(step: str) -> tuple[str, str]:
-    """Return a message and a remedy for an unknown step; empty strings for a known or an empty step."""
+    """Return a message and a remedy for an unknown step; two empty strings for a known or an empty step."""
     return ("", "") if step in {"", *STEPS} else (f"{step!r} is not a step.", f"Name one of {', '.join(STEPS)}.")
 
 
 def find_mistake(amounts: AccountAmounts, call: LimitCall) -> tuple[str, str]:
-    """Return why the call cannot raise a limit, and a remedy; empty strings if the call can."""
+    """Return why the call cannot raise a limit, and a remedy; two empty strings if the call can."""
     state, step = amounts.state, call.step
     option = f" --step {step}" if step else ""
     if call.limit == NO_LIMIT:

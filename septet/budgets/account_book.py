@@ -1,4 +1,4 @@
-"""Decide which turns an account grants and which work orders it calls, from its state and a given time alone."""
+"""Decide, from an account's state and a given time alone, which turns may start and which work orders to call."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -48,8 +48,8 @@ class AccountBook:
         self._to_call = list(state.to_call or ())
         """The work orders to call once each: all work orders that waited at a raise, or when a new day began."""
         self._to_tell = list(self._waiting) if state.to_call is None and self._amounts.is_spent() else []
-        """The work orders that waited while other turns held the rest, which is used up now. These work orders
-        request again, so that Septet notifies people."""
+        """The work orders that waited for amounts of other turns, which are used up now. These work orders request
+        again, so that Septet notifies people."""
         self._is_room_new = True
         """Whether the budget may have room for which the account has called no work order."""
 
@@ -67,7 +67,7 @@ class AccountBook:
         )
 
     def reserve(self, call: ReserveCall, now: datetime) -> Grant:
-        """Return whether an agent may start, after counting the turn's use since the last report."""
+        """Count the turn's use since the last report, and return whether the turn's agent may start."""
         self.take_time(now)
         self._count(call.key, call.so_far)
         self._amounts.give_up_older(call)
@@ -94,7 +94,7 @@ class AccountBook:
         return Grant(caps=told)
 
     def settle(self, call: SettleCall, now: datetime) -> None:
-        """Count a turn's use; a turn without a hold was counted before."""
+        """Count a turn's use; a turn without reserved amounts was counted before."""
         self.take_time(now)
         self._is_room_new = True
         self._count(call.key, call.used)
@@ -104,7 +104,7 @@ class AccountBook:
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:
-        """Return why the call cannot raise the limit, and a remedy; empty strings if the call can."""
+        """Return why the call cannot raise the limit, and a remedy; two empty strings if the call can."""
         return find_mistake(self._amounts, call)
 
     def is_expected(self, call: RaiseCall) -> bool:
@@ -120,7 +120,7 @@ class AccountBook:
         """Return the work orders that must request again now, and remove them from the waiting work orders.
 
         A raise calls all waiting work orders, some at a time. Otherwise only a change since the last call calls a
-        work order: new room, or the end of an amount that other turns held.
+        work order: the budget has new room, or amounts that were reserved for other turns are used up.
         """
         self.take_time(now)
         self._to_call += self._to_tell
@@ -151,7 +151,7 @@ class AccountBook:
         return next_midnight(now) - now
 
     def hold_ends_in(self, now: datetime) -> timedelta | None:
-        """Return the time until the first hold ends if a work order waits for held amounts; `None` otherwise."""
+        """Return the time until a turn's amounts are freed, if a work order waits for amounts of other turns."""
         ends = [hold.ends_at for hold in self._amounts.open_holds() if hold.ends_at is not None]
         limiting = {self._limiting(step) for step in self._waiting.values()}
         if not ends or not any(self._amounts.is_held(step) for step in limiting):
@@ -159,7 +159,7 @@ class AccountBook:
         return timedelta(seconds=max(min(ends) - now.timestamp(), 0.0))
 
     def has_agents(self, now: datetime) -> bool:
-        """Return whether an agent that holds a part of the budget may still run."""
+        """Return whether an agent for which a part of the budget is reserved may still run."""
         return any((hold.ends_at or 0.0) > now.timestamp() for hold in self._amounts.open_holds())
 
     @property
@@ -187,7 +187,7 @@ class AccountBook:
         )
 
     def _decide(self, call: ReserveCall, now: datetime) -> BudgetWait | tuple[Caps, Caps]:
-        """Return why the turn must wait, or else the amounts that the turn holds and the agent's bounds."""
+        """Return why the turn must wait, or else the amounts to reserve for it and the amounts for its agent."""
         held, told = Caps(), Caps()
         for step in (call.step, ""):
             limit = self._amounts.limit_of(step)
@@ -206,7 +206,7 @@ class AccountBook:
             self._to_tell = [*self._to_tell, *waiting] if spent else waiting
 
     def take_time(self, now: datetime) -> None:
-        """Begin a new day if the date has changed, and free the holds of turns whose agents no longer run."""
+        """Begin a new day if the date has changed, and free the amounts of turns whose agents no longer run."""
         if self._amounts.turn_day(now):
             if self._amounts.is_daily():
                 self._to_call = list(self._waiting)

@@ -1,4 +1,4 @@
-"""Notes on disk about turns that hold a part of a budget, which stay until the use is reported to the accounts."""
+"""Notes on disk about held turns, for which a budget reserves amounts until the turns' use is reported."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def turn_key(workflow_id: str, run_id: str, activity_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HeldTurns:
-    """The held turns of one host, in one file for each workspace; only the holder of the writer lock may write."""
+    """A host's notes on held turns, a file for each workspace; only the holder of the writer's lock may write."""
 
     root: Path
 
@@ -61,7 +61,7 @@ class HeldTurns:
         return notes.turns
 
     def places(self) -> Iterator[str]:
-        """Yield the workspaces that have held turns."""
+        """Yield the ids of the workspaces that have held turns."""
         for path in sorted(self.root.glob(f"*{_SUFFIX}")):
             yield path.name.removesuffix(_SUFFIX)
 
