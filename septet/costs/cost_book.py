@@ -29,7 +29,7 @@ _IMPLEMENT: Final = Step.IMPLEMENT_PLAN.value
 _Key = tuple[str, str, str, str, str]
 """The key of a row: week, step, agent, model and login."""
 _OF_OTHERS: Final = PLAN_STEPS | {SUMMARY, REWORK}
-"""The steps whose turn an agent other than the executor may take."""
+"""The steps in which an agent other than the executor may work."""
 
 
 class CostBook:
@@ -46,7 +46,7 @@ class CostBook:
 
     @property
     def history(self) -> CostHistory:
-        """The whole history."""
+        """The history with all counted notes."""
         rows = (
             CostRow(week=key[0], step=key[1], agent=key[2], model=key[3], login=key[4], use=use)
             for key, use in self._rows.items()
@@ -115,7 +115,7 @@ class CostBook:
 
 
 def _mixes(order: OrderCosts, note: CostNote) -> bool:
-    """Return whether the note's agent differs from the planner so far, or from the executor so far."""
+    """Return whether the note's agent differs from the agent that planned, or executed, this work order before."""
     planner = order.planner if note.step in PLAN_STEPS else ""
     executor = order.agent if _executes(note.step, note.use) and _steps_of_executor(order) else ""
     return (planner or executor or note.agent) != note.agent
@@ -126,7 +126,7 @@ def _steps_of_executor(order: OrderCosts) -> set[str]:
 
 
 def _executes(step: str, use: Spending) -> bool:
-    """Return whether an agent worked in a step of the executor; a step may need no agent."""
+    """Return whether a step is one of the executor's and an agent worked in it; a step may need no agent."""
     return step not in _OF_OTHERS and any(use.amounts.values())
 
 

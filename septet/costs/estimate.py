@@ -36,7 +36,7 @@ _RECENT: Final = 20
 _FEWEST_BY_PLAN: Final = 20
 """The fewest work orders that show how costs grow with the size of the plan."""
 _FEW: Final = 0.1
-"""The largest part of agent runs without a known cost whose cost is computed from the tokens."""
+"""The largest share of agent runs without a known cost for which these costs are computed from the tokens."""
 _NOT_ALWAYS: Final = frozenset({Step.GENERATE_BRANCH.value, SUMMARY})
 """The steps that not every work order has: a pipeline with one branch names the branch once, and only a long
 session is summarised."""
@@ -128,8 +128,8 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
     """Return the last work orders that have all these steps and the same agents.
 
-    If enough work orders have the same model, only these count; the same holds for work orders that, like the
-    question, are in a pipeline or not.
+    If enough of these have the same model, only these count. In the same way, only work orders of pipelines count
+    for a pipeline, and only other work orders for a single work order.
     """
     needed = set(question.steps) - _NOT_ALWAYS
     alike = [
@@ -192,7 +192,7 @@ def _turns_of(order: OrderCosts, steps: Collection[str]) -> list[TurnCost]:
 
 
 def _with_prices(orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Estimate the costs of few unpriced runs by their tokens; return an empty list for many unpriced runs."""
+    """Return the work orders with the costs of unpriced runs estimated by tokens; empty if these runs are many."""
     uses = [turn.use for order in orders for turn in order.turns]
     priced = [use for use in uses if not use.unpriced]
     tokens = sum(use.tokens for use in priced)
@@ -284,7 +284,7 @@ def _minutes(minutes: float) -> str:
 
 
 def work_ahead(issues: Iterable[IssueState]) -> tuple[WorkAhead, ...]:
-    """Return the remaining work of each issue of a pipeline; running work counts as work that has just begun."""
+    """Return the remaining work of each open issue; running work counts as work that has just begun."""
     ahead: list[WorkAhead] = []
     for issue in issues:
         if issue.status in {IssueStatus.WAITING, IssueStatus.PLANNING}:

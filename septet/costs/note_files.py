@@ -62,7 +62,7 @@ class NoteFiles:
     def take(self) -> list[tuple[Path, CostNote]]:
         """Take and return all notes in the order of writing, including notes that a dead process had taken.
 
-        A note that is written afterwards has a new file, also for the same turn.
+        A note that is written afterwards gets a new file, even if it is about the same turn.
         """
         self._due.unlink(missing_ok=True)
         for path in sorted(self.root.glob(f"*{_NEW}")):
