@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return one circle, with its first member repeated at its end; empty without a circle.
+    """Return one circle of dependencies, with its first member repeated at its end; empty without a circle.
 
-    `after` has the things that a thing comes after; all of them are keys too.
+    `after` maps each thing to the things that it comes after, all of which are keys too.
     """
     finished_ids: set[str] = set()
     for start in after:
@@ -82,7 +82,7 @@ def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
 
 
 def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue]) -> list[PipelineIssue]:
-    """Return the named issues with the facts from the forge; without named issues, all issues from the forge."""
+    """Return `issues` with titles and dependencies from `read`; if `issues` is empty, all issues in `read`."""
     by_id = {issue.id: issue for issue in read}
     merged: list[PipelineIssue] = []
     for issue in issues:
@@ -193,7 +193,7 @@ _WORDS_BYTES: Final = 160
 
 
 def shorten_issue(state: IssueState, among: int) -> IssueState:
-    """Return a closed issue's state, cut until it fits; the least important parts are cut first."""
+    """Return a closed issue's state, cut to its share among as many issues; the least important parts go first."""
     limit_bytes = _ALL_BYTES // among
     for leave_out in _LEFT_OUT:
         if len(to_json(state)) <= limit_bytes:

@@ -1,6 +1,6 @@
-"""Write the documents of a pipeline to disk: both documents of results, and at the end the report for people.
+"""Write the documents of a pipeline to disk: the results of planning and of execution, and at the end the report.
 
-Each document replaces the previous document, whole and durable: after any crash the disk has a valid document.
+A document replaces its previous version as a whole and durably, so that after any crash the disk has a valid one.
 """
 
 from collections import Counter
@@ -180,7 +180,7 @@ def files_in(state: IssueState) -> tuple[str, ...]:
 def planning_results(
     view: PipelineView, solution_of: Callable[[IssueState], Solution | None] = solution_in
 ) -> PlanningResults:
-    """Return the content of `planning-results.json`: all issues after their planning, in order."""
+    """Return the content of `planning-results.json`: all issues whose planning has ended, in order."""
     states = (state for state in view.issues if state.status not in {IssueStatus.WAITING, IssueStatus.PLANNING})
     results = tuple(_planning_result(state, solution_of) for state in states)
     return PlanningResults(created_at=view.created_at, results=results)
@@ -189,7 +189,7 @@ def planning_results(
 def execution_results(
     view: PipelineView, files_of: Callable[[IssueState], tuple[str, ...]] = files_in
 ) -> ExecutionResults:
-    """Return the content of `execution-results.json`: all planned issues that are over, in order."""
+    """Return the content of `execution-results.json`: all planned issues that have ended, in order."""
     results = tuple(
         ExecutionResult(
             issue_id=state.issue_id,
@@ -226,7 +226,7 @@ _LOCK: Final = ".lock"
 
 
 def note(store: PipelineStore, some: PipelineView) -> PipelineView:
-    """Write the states of some issues and both documents; return the pipeline with all issues on this disk.
+    """Write the states of some issues and all results, and return the pipeline with all issues on this disk.
 
     `some` has at least the issues that changed since the last call.
 
@@ -239,7 +239,7 @@ def note(store: PipelineStore, some: PipelineView) -> PipelineView:
 
 
 def report(store: PipelineStore, view: PipelineView) -> None:
-    """Write the states of the given issues and both documents, as `note` does, and then the report on all issues.
+    """Write the states of the given issues and all results, as `note` does, and then the report on all issues.
 
     Raises:
         OSError: The disk refused.
@@ -251,7 +251,7 @@ def report(store: PipelineStore, view: PipelineView) -> None:
 
 
 def documents(store: PipelineStore, view: PipelineView) -> tuple[PlanningResults, ExecutionResults]:
-    """Return both documents of results, with whole solutions and lists of files if this disk has them."""
+    """Return the results of planning and of execution, with whole solutions and lists of files if on this disk."""
     planning = planning_results(view, lambda state: _solution(store, state))
     return planning, execution_results(view, lambda state: _files(store, state))
 

@@ -32,7 +32,7 @@ def next_to_plan(
 
 
 def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[str] = ()) -> IssueState | None:
-    """Return the issue to carry out now: the first ready issue in the pipeline's order.
+    """Return the issue to carry out now: the first ready issue in the pipeline's order; `None` without any.
 
     The pipeline will skip the issues in `passed_over`.
 
@@ -67,7 +67,7 @@ def overlap(one: IssueState, other: IssueState) -> bool:
 
 
 def same_files(one: IssueState, other: IssueState) -> bool:
-    """Return whether both issues changed the same file."""
+    """Return whether there is a file that both issues changed."""
     paths = {change.path for change in one.files_modified}
     return any(change.path in paths for change in other.files_modified)
 
@@ -88,7 +88,7 @@ def _meet(one: str, other: str) -> bool:
 
 
 def held_by(issue: IssueState, issues: Mapping[str, IssueState]) -> frozenset[str]:
-    """Return the issues whose work an issue's branch contains: the issue, and the chain of issues below it."""
+    """Return the issues in an issue's branch: the issue, the issue on whose branch it builds, and so on."""
     chain = [issue.issue_id]
     while (below := issues[chain[-1]].builds_on) and below not in chain:
         chain.append(below)

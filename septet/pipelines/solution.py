@@ -61,7 +61,7 @@ def why_outside(worktree: Path, path: str) -> str | None:
 
 SOLUTION_ID: Final = "SOL-"
 _FINDINGS_BYTES: Final = 1300
-"""The most bytes of a step's reason, without its heading."""
+"""The most bytes of all findings in the reason that the planner gets, without the reason's heading."""
 _SHOWN: Final = 80
 _VAGUE: Final = frozenset(
     {

@@ -27,7 +27,7 @@ _LANE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _KNOWN_FILES: Final = 4096
 """The most files in the cache, because each document needs all files and should read only changed files again."""
 _SETTLED_NS: Final = 1_000_000_000
-"""The least age in nanoseconds of a cached file, because two files of one clock tick may have the same time."""
+"""The least age in nanoseconds of a file to cache, because two versions of one clock tick have the same time."""
 
 T = TypeVar("T")
 
@@ -110,7 +110,7 @@ def store_of(state: StateDir, pipeline: str) -> PipelineStore:
 
 
 def _file_name(pattern: re.Pattern[str], name: str) -> str:
-    """Return a name if it is safe as the name of a file."""
+    """Return a name if it is safe as the name of a file; raises `InvalidInputError`."""
     if pattern.fullmatch(name) is None or name in {".", ".."}:
         message = f"{name!r} is not an id of a pipeline or an issue: use letters, digits, `.`, `_` and `-`."
         raise InvalidInputError(message)
