@@ -26,7 +26,7 @@ def tracker_for(name: TrackerName, settings: Settings) -> Tracker:
 
 
 def repository_of(issue: TrackerIssue, settings: Settings) -> str:
-    """Return the repository that the settings name for an issue's project, or else for its team.
+    """Return the repository that the settings name for an issue's project, or else for the issue's team.
 
     Raises:
         InvalidInputError: The settings name no repository.
@@ -41,7 +41,7 @@ def repository_of(issue: TrackerIssue, settings: Settings) -> str:
 
 
 def agent_of(issue: TrackerIssue, settings: Settings) -> str | None:
-    """Return the agent that the settings name for an issue's project, or else for its team; `None` if none.
+    """Return the agent that the settings name for an issue's project, or else for the issue's team, or `None`.
 
     Raises:
         InvalidInputError: There is no such agent.

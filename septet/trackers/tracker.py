@@ -1,4 +1,4 @@
-"""The interface that the engine uses for every tracker. People's text in a tracker is untrusted, and bounded."""
+"""The interface that all trackers have for Septet. People's text in a tracker is untrusted, and bounded."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -55,7 +55,7 @@ class TrackerIssue:
 
 @dataclass(frozen=True, slots=True)
 class IssueMark:
-    """The durable mark on an issue that names its work order."""
+    """The durable mark on an issue, which names the issue's work order."""
 
     order_id: str
     claimant: str
@@ -97,7 +97,7 @@ class Tracker(Protocol):
         """Return an issue with its comments, by its id or its key."""
 
     def open_issues(self, team: str, label: str) -> tuple[LabelledIssue, ...]:
-        """Return the open issues of a team with a label, the oldest first, except issues of other agents."""
+        """Return a team's open issues with a label that are delegated to nobody or to Septet, the oldest first."""
 
     def label_setter(self, issue_id: str, label: str) -> LabelSetter:
         """Return the account that last set a label on an issue."""
@@ -112,7 +112,7 @@ class Tracker(Protocol):
         """Write a message to a session, once."""
 
     def attach(self, issue_id: str, session: str, url: str, title: str) -> None:
-        """Put a link on an issue, and on the session unless `session` is empty; once."""
+        """Put a link once on an issue, and once on the session unless `session` is empty."""
 
     def mark_started(self, issue_id: str) -> None:
         """Show on an issue that this installation works on the issue.

@@ -47,7 +47,7 @@ USAGE: Final = (
 
 
 def what_is_missing(command: CommentCommand) -> str:
-    """Return a note on the part that a reply lacks, for people; empty if the reply is complete."""
+    """Return a note for people on what a reply lacks; empty if the reply is complete."""
     match command.verb:
         case "unknown" | "run":
             return USAGE
@@ -60,7 +60,7 @@ def what_is_missing(command: CommentCommand) -> str:
 
 
 def parse_reply(body: str) -> CommentCommand:
-    """Return the command that a comment with a reply's words has; `unknown` if the words are no command."""
+    """Return the command in a person's reply; its verb is `unknown` if the words are no command."""
     match = _WORD.match(body)
     if match is None:
         return CommentCommand(verb="unknown")

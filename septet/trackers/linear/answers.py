@@ -119,7 +119,7 @@ class _Attachment(Foreign):
 
 class _Attachments(_Nodes[_Attachment]):
     def oldest_mark(self, viewer: _WithId) -> IssueMark | None:
-        """Return the oldest mark by `viewer`: an attachment of another account is no mark."""
+        """Return the oldest mark that `viewer` made, or `None`; an attachment of another account is no mark."""
         own = [each for each in self.nodes if each.creator == viewer and marked_order(each.url)]
         first = min(own, key=lambda each: each.createdAt, default=None)
         return IssueMark(marked_order(first.url), str(first.metadata.get("claimant", ""))) if first else None
@@ -136,7 +136,7 @@ class MarksAnswer(Foreign):
     issue: _Marked
 
     def oldest(self) -> IssueMark | None:
-        """Return the oldest mark by the key's own account."""
+        """Return the oldest mark that the key's own account made; `None` if there is none."""
         return self.issue.attachments.oldest_mark(self.viewer)
 
 
@@ -152,7 +152,7 @@ class IssuesAnswer(Foreign):
     issues: _PagedNodes[_Labelled]
 
     def available_issues(self) -> tuple[LabelledIssue, ...]:
-        """Return the issues of the page that have no other delegate."""
+        """Return the issues of the page that are delegated to nobody, or to Septet."""
         return tuple(
             LabelledIssue(int(each.number), each.attachments.oldest_mark(self.viewer))
             for each in self.issues.nodes
@@ -235,7 +235,7 @@ class StartAnswer(Foreign):
     issue: _ToStart
 
     def changes(self) -> dict[str, str]:
-        """Return the changes that start an issue. The issue keeps its delegate; only an app becomes delegate."""
+        """Return the changes that start an issue; an app's account becomes the delegate if there is none."""
         changes: dict[str, str] = {}
         first = min(self.issue.team.states.nodes, key=lambda each: each.position, default=None)
         if first is not None and self.issue.state.type not in {"started", *CLOSED}:

@@ -46,7 +46,7 @@ class _Reply(Foreign):
 
 @dataclass(frozen=True, slots=True)
 class LinearApi:
-    """The address of Linear's API, and the key for it."""
+    """The address of Linear's API, and the key for this API."""
 
     token: str = field(repr=False)
     """A personal API key, or the token of an app."""
@@ -97,7 +97,7 @@ def _read_refusal(_api: HttpApi, response: "httpx.Response") -> ApiRefusal | Non
 
 
 def _pause_seconds(headers: Mapping[str, str]) -> float:
-    """Return the seconds that Linear requests to wait: until the reset of each spent budget.
+    """Return the seconds that Linear requests to wait: until all used-up rate limits are reset.
 
     Linear reports the resets in milliseconds.
     """

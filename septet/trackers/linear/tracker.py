@@ -28,7 +28,7 @@ _MOST_PAGES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class LinearTracker:
-    """Linear, read and written with one key."""
+    """The tracker Linear, read and written with one key."""
 
     api: LinearApi
 
@@ -54,7 +54,7 @@ class LinearTracker:
         return tuple(sorted(found, key=lambda each: each.number))
 
     def label_setter(self, issue_id: str, label: str) -> LabelSetter:
-        """Return the account that last set a label; no account for a history of more than `_MOST_PAGES` pages.
+        """Return the account that last set a label; unknown if the history has more than `_MOST_PAGES` pages.
 
         Linear's query fixes no order: the last setter of a longer history may be in the pages that were not read.
         """
@@ -71,7 +71,7 @@ class LinearTracker:
     def find_mark(self, issue_id: str) -> IssueMark | None:
         """Return the oldest mark of this installation on an issue.
 
-        Marks are attachments: an issue has at most one attachment of an address, with its creator.
+        Marks are attachments: an issue has at most one attachment of an address, and Linear reports the creator.
         """
         what = f"attachments of issue {issue_id}"
         return self.api.ask(what, MARKS, {"id": issue_id}, MarksAnswer).oldest()
@@ -106,7 +106,7 @@ class LinearTracker:
                 raise
 
     def attach(self, issue_id: str, session: str, url: str, title: str) -> None:
-        """Attach a link to the issue, and show it in the session."""
+        """Attach a link to the issue, and show the link in the session unless `session` is empty."""
         self._attach(issueId=issue_id, url=url, title=title)
         if session:
             links = {"addedExternalUrls": [{"label": title, "url": url}]}
