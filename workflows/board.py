@@ -1,4 +1,4 @@
-"""The board: one workflow that gives seats to work orders, best score first, under limits."""
+"""The board: one workflow that gives work orders permission to run (a seat), best score first, under limits."""
 
 import asyncio
 from datetime import timedelta
@@ -30,11 +30,11 @@ _STOCK_AGAIN: Final = 10.0
 
 @workflow.defn(name="Board")
 class Board:
-    """The waiting and the seated work orders; they and workers signal the board, which signals `begin`."""
+    """The waiting and the running work orders. Work orders and workers signal the board, which signals `begin`."""
 
     @workflow.init
     def __init__(self, state: BoardState | None = None) -> None:
-        """Restore the previous workflow run's state before any signal."""
+        """Restore the previous workflow run's state before any signal arrives."""
         self._seats = Seats.of(state or BoardState())
         self._has_news = True
         self._look_after = _FIRST_LOOK
@@ -42,12 +42,12 @@ class Board:
         self._look: asyncio.Task[list[str]] | None = None
         self._look_at = 0.0
         self._asked: set[str] = set()
-        """The seated work orders about which the server is queried; a work order that waits again meanwhile has
-        not ended."""
+        """The work orders with a seat about which the server is queried, except those that wait again
+        meanwhile."""
 
     @workflow.run
     async def run(self, state: BoardState | None = None) -> None:
-        """Give seats without end; continue as new before the history grows long."""
+        """Give seats for ever, and continue as new before the history grows long."""
         if state is None:
             await self._take_stock()
         while not workflow.info().is_continue_as_new_suggested():
@@ -73,20 +73,20 @@ class Board:
 
     @workflow.signal(description="A host serves, with these limits.")
     def serves(self, capacity: HostCapacity) -> None:
-        """Record a host and the limits."""
+        """Record a host and its limits."""
         before = (self._seats.places(_now()), self._seats.project_limit)
         self._seats.hear(capacity, _now())
         self._has_news = self._has_news or before != (self._seats.places(_now()), self._seats.project_limit)
 
     def _note_change(self) -> None:
-        """Wake the board; this may make the next check for ended work orders earlier, never later."""
+        """Wake the board, and check for ended work orders early if the next check is far off."""
         self._has_news, self._look_after = True, _FIRST_LOOK
         if self._look is not None and self._look_at > _now() + _FIRST_LOOK.total_seconds():
             self._look.cancel()
             self._look = None
 
     async def _give_seats(self) -> None:
-        """Give seats and notify their work orders until no seat or no work order is left."""
+        """Give seats to waiting work orders and notify these, until no seat is free or no work order waits."""
         while due := self._next_takers():
             for taker in due:
                 self._seats.seat(taker)
@@ -103,12 +103,12 @@ class Board:
         return self._seats.due(_now())[:_AT_A_TIME]
 
     def _is_stock_due(self) -> bool:
-        """Return whether to read the left-out work orders: few known orders wait, or the last reading is old."""
+        """Return whether to read left-out work orders, because few known ones wait or the last reading is old."""
         age = _now() - self._stock_at
         return age >= _STOCK_LASTS or (age >= _STOCK_AGAIN and self._seats.is_low)
 
     async def _wait_for_news(self) -> None:
-        """Wait for news; while a work order waits for a seat, check now and then for ended work orders."""
+        """Wait for a change; while a work order waits for a seat, check now and then for ended work orders."""
         if self._look is None and (self._seats.passed_over or (self._seats.waiting and self._seats.holders)):
             self._look = asyncio.create_task(self._find_closed_later())
         await workflow.wait_condition(self._must_go_on)
@@ -118,12 +118,12 @@ class Board:
                 self._seats.leave(order_id)
 
     def _must_go_on(self) -> bool:
-        """Return whether to stop waiting: for news, or for a long history, which signals of hosts lengthen too."""
+        """Return whether to stop waiting: after a change, or if the history is long, as by signals of hosts."""
         looked = self._look is not None and self._look.done()
         return self._has_news or looked or workflow.info().is_continue_as_new_suggested()
 
     async def _find_closed_later(self) -> list[str]:
-        """Wait for a pause, and return the ended work orders; without news the pauses grow."""
+        """Wait for a pause, and return the ended work orders; while nothing changes, the pauses grow."""
         pause, self._look_after = self._look_after, min(2 * self._look_after, _RAREST_LOOK)
         self._look_at = _now() + pause.total_seconds()
         await workflow.sleep(pause, summary="is a seat free?")
@@ -161,7 +161,7 @@ class Board:
 
 
 async def _begin_order(order_id: str) -> bool:
-    """Notify a work order of its seat; return whether the work order exists."""
+    """Notify a work order that it has a seat; return whether the work order exists."""
     try:
         await workflow.get_external_workflow_handle(order_id).signal("begin")
     except FailureError:

@@ -1,4 +1,4 @@
-"""The workflows of budgets: the account of each budget, the costs of each project, the pause of each login."""
+"""The workflows about use: an account for each budget, costs for each project, a pause for each paused login."""
 
 import asyncio
 from contextlib import suppress
@@ -38,17 +38,17 @@ _CALLED_AGAIN: Final = timedelta(minutes=2)
 """The pause before the account signals waiting work orders again if a budget has room: the work order that was
 signalled last may have ended."""
 _QUIET: Final = 0.25
-"""The share of the time between two checks for which an account counts as used after news. A state that was read
-within this time is current: another workflow run could not have begun and ended since."""
+"""The share of the time between two checks for which an account counts as in use after a message. A state that was
+read within this time is current: another workflow run could not have begun and ended since."""
 
 
 @workflow.defn(name="Account")
 class Account:
-    """One budget: its limit, its use, its holds, and the work orders that wait for it."""
+    """One budget: its limit, use and reservations, and the work orders that wait for room in it."""
 
     @workflow.init
     def __init__(self, state: AccountState) -> None:
-        """Restore the previous workflow run's state before any signal or update."""
+        """Restore the previous workflow run's state before any signal or update arrives."""
         self._book = AccountBook(state)
         self._has_news = True
         self._last_news = workflow.now()
@@ -84,7 +84,7 @@ class Account:
     @workflow.update(description="Whether an agent may start now, and within which limits.")
     @reads_input("reserve", ReserveCall, by_worker=True)
     async def reserve(self, call: ReserveCall) -> Grant:
-        """Grant or refuse room; a work order that must wait gets the signal `budget_open`, if it can be listed."""
+        """Grant or refuse room; a work order that must wait gets `budget_open` later, if the list has room."""
         await self._until_known()
         self._note_news()
         return self._book.reserve(call, workflow.now())
@@ -153,7 +153,7 @@ class Account:
                 break
 
     async def _wait_for_news(self, ending: "asyncio.Task[None] | None") -> None:
-        """Wait for news; if a work order waits, wait at most until the day or a hold ends."""
+        """Wait for a message; if a work order waits, wait at most until the day ends or a reservation expires."""
         try:
             await workflow.wait_condition(
                 lambda: (
@@ -168,7 +168,7 @@ class Account:
             self._book.note_time()
 
     def _pause(self) -> timedelta | None:
-        """Return the longest pause without news; `None` if no work order waits or nothing changes by itself."""
+        """Return the longest wait for a message; `None` if no work order waits or nothing changes by itself."""
         book = self._book
         if book.calls_again:
             return _CALLED_AGAIN
@@ -176,7 +176,7 @@ class Account:
         return min((end for end in ends if end is not None), default=None)
 
     async def _wait_until_idle(self, looked_at_seconds: float) -> None:
-        """Wait until no news is recent, no agent may run, and no waiting work order has to be signalled by itself.
+        """Wait until no message is recent, no agent may run, and no waiting work order needs a later signal.
 
         Work orders that wait for a higher limit keep waiting: the raise opens the account again and signals them.
         """
@@ -208,7 +208,7 @@ def _check_step(call: LimitCall) -> None:
 
 
 def _check_expected(call: RaiseCall) -> None:
-    """Refuse an expected limit that is invalid, or not in the form of limits and so equal to no limit."""
+    """Refuse an expected limit that is invalid, or not in the form of limits, and therefore equal to no limit."""
     if not call.expected:
         return
     try:
@@ -220,7 +220,7 @@ def _check_expected(call: RaiseCall) -> None:
 
 
 _MESSAGES: Final = 500
-"""The messages after which the workflow continues as new: a query on a new worker replays all messages."""
+"""The number of messages after which the workflow continues as new: a query on a new worker replays them all."""
 
 
 @workflow.defn(name="Costs")
@@ -243,7 +243,7 @@ class Costs:
 
     @workflow.signal(description="What turns of this project's work orders have used.")
     def note(self, notes: CostNotes) -> None:
-        """Record the notes; a repeated note counts nothing."""
+        """Record the notes; a repeated note does not count."""
         self._book.add(notes.notes)
         self._messages += 1
         history, total = self._book.history, Spending()
@@ -263,7 +263,7 @@ class Costs:
 
 @workflow.defn(name="Quota")
 class Quota:
-    """The pause of one login: meanwhile no host starts an agent, or calls a forge, with that login."""
+    """The pause of one login: until its end, no host starts an agent, or calls a forge, with this login."""
 
     @workflow.init
     def __init__(self, pause: QuotaPause) -> None:

@@ -23,10 +23,10 @@ class Waiting(Protocol):
         """The work order, as people see it."""
 
     def wait_for_decision(self, now: datetime) -> None:
-        """Record the wait with a plan."""
+        """Record the wait for a decision on a plan."""
 
     def wait_for_findings(self, findings: tuple[KeyFinding, ...], now: datetime) -> None:
-        """Record the wait with findings."""
+        """Record the wait for a decision on findings."""
 
     def wait_for_budget(self, wait: BudgetWait, now: datetime) -> None:
         """Record the wait for a budget."""
@@ -39,7 +39,7 @@ class PersonGate:
     """A work order's wait for a person's decision."""
 
     def __init__(self, state: Waiting, show: Callable[[], None]) -> None:
-        """Start without a wait; `show` shows the work order to people."""
+        """Begin without a wait; `show` shows the work order to people."""
         self._state = state
         self._show = show
         self._is_waiting = False
@@ -83,7 +83,7 @@ class FindingsGate(PersonGate):
     """A work order's wait for a person's decision on findings."""
 
     def __init__(self, state: Waiting, show: Callable[[], None]) -> None:
-        """Start without a finding; `show` shows the work order to people."""
+        """Begin without a finding; `show` shows the work order to people."""
         super().__init__(state, show)
         self.rejects = False
         self.allowed: tuple[str, ...] = ()
@@ -92,13 +92,13 @@ class FindingsGate(PersonGate):
         """Wait until a person allowed all findings or rejected them; return the feedback for the agent.
 
         Raises:
-            asyncio.CancelledError: The work order is to end.
+            asyncio.CancelledError: The work order has to end.
         """
         self.rejects = False
         return await self._wait(lambda: self._state.wait_for_findings(findings, workflow.now()))
 
     def check(self, decision: FindingsDecision, *, rejects: bool) -> None:
-        """Refuse a decision if no finding waits, on an unknown finding, or that rejects without feedback."""
+        """Refuse a decision if no finding waits, if a finding is unknown, or if a rejection has no feedback."""
         self._check_waits("findings")
         task = self._state.task
         known = {finding.id for finding in task.findings if finding.id}
@@ -135,15 +135,15 @@ class PlanGate(PersonGate):
     """A work order's wait for a person's decision on its plan."""
 
     async def wait_for_feedback(self) -> str:
-        """Wait for a decision on the plan; return the feedback, empty if the plan is approved.
+        """Wait for a decision on the plan, and return the feedback; empty if the plan is approved.
 
         Raises:
-            asyncio.CancelledError: The work order is to end.
+            asyncio.CancelledError: The work order has to end.
         """
         return await self._wait(lambda: self._state.wait_for_decision(workflow.now()))
 
     def check(self, decision: PlanDecision, *, rejects: bool) -> None:
-        """Refuse a decision if no plan waits, on another plan, or that rejects without feedback."""
+        """Refuse a decision if no plan waits, if it is about another plan, or if a rejection has no feedback."""
         self._check_waits("a plan")
         task = self._state.task
         if decision.plan_sha256 != task.plan_sha256:
@@ -165,7 +165,7 @@ class BudgetGate:
     """The wait of a work order or a round for a budget."""
 
     def __init__(self, waiting: Waiting, show: Callable[[], None]) -> None:
-        """Start closed; `show` shows the waiting work to people."""
+        """Begin closed; `show` shows the waiting work to people."""
         self._waiting = waiting
         self._show = show
         self._is_open = False
@@ -179,7 +179,7 @@ class BudgetGate:
         self._is_open = False
 
     async def wait(self, wait: BudgetWait) -> None:
-        """Wait until a budget is open again, and show the wait to people."""
+        """Show the wait to people, and wait until a budget is open again."""
         shown = wait.model_copy(update={"remedy": wait.remedy[:500]})
         self._waiting.wait_for_budget(shown, workflow.now())
         self._show()

@@ -1,4 +1,4 @@
-"""The workflows of intakes: a pass makes a work order of each unclaimed issue; a comment's command is obeyed."""
+"""The workflows of intakes: one makes work orders of unclaimed issues, the other obeys a command in a comment."""
 
 from datetime import timedelta
 from typing import Final
@@ -50,7 +50,7 @@ begins no second pass. Missing heartbeats reveal the death of a worker that has 
 
 @workflow.defn(name="Intake")
 class Intake:
-    """One pass over a repository or a team, or over the one issue of a webhook.
+    """One search for issues in a repository or a team, or the work on the one issue that a webhook reports.
 
     A ref on the repository, which git creates once, or a mark on a tracker's issue records the claim of an issue.
     So each issue gets one work order, even if several passes run at a time, a pass is reset, or a pass runs long
@@ -98,7 +98,7 @@ class Intake:
 
 
 def _last_pass() -> IntakeResult:
-    """Return the last pass's result: the time of the last read comment, and the issues that were passed over."""
+    """Return the last pass's result, with the time of the last read comment and the issues that were not taken."""
     if workflow.has_last_completion_result():
         last = workflow.get_last_completion_result(IntakeResult)
         if last is not None and last.comments_until:
@@ -122,7 +122,7 @@ async def _obey(intake: IntakeInput, comment: CommandComment) -> None:
 
 
 async def _take(intake: IntakeInput, number: int, delivered: IssueRequest | None) -> tuple[str, str]:
-    """Claim an issue, start its work order, and return the id; or return a new reason why not."""
+    """Claim an issue, start its work order, and return the order's id; or return the reason, if new, why not."""
     now = timestamp(workflow.now())
     claim = await CLAIM_ISSUE.start(
         ClaimIssue(
@@ -168,7 +168,7 @@ _TAKEN: Final = "Septet has taken this issue: work order `{}`."
 
 @workflow.defn(name="CommentCommand")
 class CommentCommandWorkflow:
-    """One command of one comment. Its id is the comment's: each command is obeyed and answered once."""
+    """One command of a comment. The comment sets the workflow's id: each command is obeyed and answered once."""
 
     @workflow.run
     async def run(self, call: CommentCall) -> bool:

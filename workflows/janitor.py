@@ -1,4 +1,4 @@
-"""A pass of the janitor over one host, started by a schedule: it reports what it removed and kept."""
+"""A pass of the janitor over one host, which a schedule starts, and which reports what was removed and kept."""
 
 from datetime import timedelta
 from typing import Final
@@ -19,7 +19,7 @@ _SHOWN: Final = 20
 
 @workflow.defn(name="Janitor")
 class Janitor:
-    """One pass over one host."""
+    """One pass of the janitor over one host."""
 
     @workflow.run
     async def run(self, task_queue: str) -> SweepReport:
@@ -43,7 +43,7 @@ class Janitor:
 
 
 def format_details(swept: SweepReport) -> str:
-    """Return a pass as Markdown, for the web UI."""
+    """Return the report of a pass as Markdown, for the web UI."""
     counts = f"{swept.removed_count} removed, {swept.refused_count} due but kept, {swept.kept_count} not due"
     lines = [f"**Host {swept.host or '?'}**: {counts}. {swept.note}".strip()]
     lines += [

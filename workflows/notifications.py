@@ -1,4 +1,4 @@
-"""The notifications of people that a work order waits for them, has failed, or is completed."""
+"""Notifications to people: a work order waits for a person, has failed, or is completed."""
 
 import asyncio
 from datetime import timedelta
@@ -29,8 +29,8 @@ _OPTIONS: Final = ActivityOptions(
         maximum_attempts=0,
     ),
 )
-"""The options of sending: a notification outlasts a receiver's outage of a night, and after a day is out of
-date."""
+"""The options of sending: retries outlast a receiver's outage of a night, and end after a day, when a notification
+is out of date."""
 
 
 @workflow.defn(name="Notification")
@@ -44,7 +44,7 @@ class NotificationWorkflow:
 
 
 class Notifications:
-    """The notifications of one work order: each is a separate workflow; the work order does not wait for its end.
+    """The notifications of one work order, each by a separate workflow. The work order does not await their end.
 
     A notification needs a workspace whose host serves notifications, or a host that could not open the workspace.
     Without such a host, the history has no trace of notifications.
@@ -61,14 +61,14 @@ class Notifications:
         self._queue = queue
 
     def note(self, task: Task, workspace: Workspace | None) -> None:
-        """Notify people of the work order's state if it is news."""
+        """Notify people of the work order's state if they were not yet notified of the same."""
         queue = _queue_of(workspace) if workspace is not None else self._queue
         if not queue:
             return
         self._note(task, _kind_of(task), queue)
 
     def note_wait(self, task: Task, workspace: Workspace | None) -> None:
-        """Notify people if a completed work order waits for them again and that is news."""
+        """Notify people if a completed work order waits for them again, unless they know of the wait."""
         queue = _queue_of(workspace) if workspace is not None else ""
         if queue:
             self._note(task, "waiting" if task.budget is not None or task.findings else None, queue)
@@ -85,7 +85,7 @@ class Notifications:
             self._starting.add(asyncio.create_task(_start(_notification(task, kind, queue))))
 
     def _is_news(self, wait: BudgetWait) -> bool:
-        """Return whether to notify people of a wait: once per limit, and not if other turns only hold the rest."""
+        """Return whether to notify people of a wait: once per limit, but not if the rest is only reserved."""
         limit = (wait.scope, wait.step, wait.limit, wait.until or "")
         is_news = wait.is_spent and limit not in self._told_limits
         if is_news:
@@ -94,7 +94,7 @@ class Notifications:
 
 
 def _queue_of(workspace: Workspace) -> str:
-    """Return the queue on which a workspace's host notifies people; empty if the host does not."""
+    """Return the queue on which a workspace's host notifies people; empty if the host notifies nobody."""
     return (workspace.control_queue or workspace.task_queue) if NOTIFIES in workspace.serves else ""
 
 

@@ -1,4 +1,4 @@
-"""Sessions of a tracker: an issue becomes a work order whose end is reported, and answers of people are obeyed."""
+"""Sessions of a tracker: make a work order of an issue, report the order's end, and obey people's answers."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -50,9 +50,9 @@ _AT_ONCE: Final = ActivityOptions(
 
 @workflow.defn(name="TrackerSession")
 class TrackerSession:
-    """One session: greet at once, start the issue's work order once in all, and report the work order's end.
+    """One session: greet at once, start at most one work order for the issue, and report the work order's end.
 
-    A mark on the issue records its claim: the mark stays when Temporal has deleted the work order.
+    A mark on the issue records that a work order has taken it, even after Temporal has deleted the work order.
     """
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class TrackerSession:
 
 @workflow.defn(name="TrackerPrompt")
 class TrackerPrompt:
-    """One answer of a person in a session. Its id is the answer's: each answer is obeyed once."""
+    """One answer of a person in a session. The workflow has the answer's id: each answer is obeyed once."""
 
     @workflow.run
     async def run(self, prompt: SessionPrompted) -> str:
@@ -124,7 +124,7 @@ class TrackerReport:
 
 
 async def _start(claim: TrackedClaim) -> ChildWorkflowHandle[object, Task] | None:
-    """Start the independent work order of a claimed issue; return `None` if it exists."""
+    """Start the independent work order of a claimed issue, and return its handle; `None` if it exists already."""
     order = WorkOrderInput(
         repository=claim.repository,
         tracker=claim.issue,
@@ -169,7 +169,7 @@ async def _tell(
 
 
 async def report_failure(task: Task, issue: TrackedIssue | None) -> None:
-    """Report the failure of a retry by a separate workflow; the work order does not wait for its end."""
+    """Report a retry's failure to the tracker by a separate workflow, whose end the work order does not await."""
     if issue is None or not issue.session or task.status is not Status.FAILED or task.error is None:
         return
     why = f"{task.error.message} {task.error.remedy}".strip()

@@ -1,4 +1,4 @@
-"""The wait for an activity on a host: the known state of the host, and the workspace's move from a gone host."""
+"""Wait for an activity on a host, and move the workspace to another host if that host is gone."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from workflows.wire.failures import explain_failure
 from workflows.wire.policies import WORKSPACE_OPTIONS, probe_options
 
 RAREST: Final = 10
-"""The longest pause between probes of an answering host, as a multiple of the first pause: few probes keep
+"""The longest pause between probes of a host that answers, as a multiple of the first pause: few probes keep
 histories short."""
 LONGEST_PAUSE: Final = timedelta(days=1)
 """The longest pause between probes of a gone host. Each pause is twice the last, because some hosts never come
@@ -53,7 +53,7 @@ class KnownHosts:
     is_nudged: bool = False
     """Whether a person has requested a probe of the host now, even within a long pause."""
     is_back: bool = False
-    """Whether a return of the host is not handled yet: return and silence may be reported together."""
+    """Whether the host's return was reported and not yet handled: return and silence may be reported together."""
     silent_since: dict[str, datetime] = field(default_factory=dict)
     unanswered_since: dict[str, datetime] = field(default_factory=dict)
     """The start of each host's silence, as it was reported to people. No decision depends on this."""
@@ -73,17 +73,17 @@ class KnownHosts:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the host of the workspace was reported silent."""
+        """Whether the host of the workspace was reported silent, and not yet heard again."""
         return self.workspace is not None and self.workspace.host in self.silent_since
 
     def take_words(self) -> bool:
-        """Clear the reports of people, and return whether they reported the host dead."""
+        """Clear the reports of people, and return whether the host was reported dead."""
         is_dead, self.dead, self.is_nudged, self.is_back = self.is_dead, "", False, False
         return is_dead
 
 
 class HostNews(Protocol):
-    """The receiver of news of a host: a work order, or a round on its pull request."""
+    """The part of a work order, or of a round on its pull request, that records a host's changes."""
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
         """Record a wait for a gone host and its reason; return whether the wait or the reason is new."""
@@ -96,10 +96,10 @@ class HostNews(Protocol):
 
 
 class HostWait(ABC):
-    """Waits for one activity after the other; the subclasses define how a gone host is recognised."""
+    """Waits for one activity after the other; subclasses define how a gone host is recognised."""
 
     def __init__(self, hosts: KnownHosts, state: HostNews, show: Callable[[], None]) -> None:
-        """Share the work order's known hosts; `show` shows the work order to people."""
+        """Use the work order's known hosts; `show` shows the work order to people."""
         self.hosts = hosts
         self._state = state
         self._show = show
@@ -121,7 +121,7 @@ class HostWait(ABC):
         """Cancel an activity whose workspace has moved away from a host."""
 
     async def _answers(self) -> bool:
-        """Probe the host and return whether it answers; if it does, end the wait for it."""
+        """Probe the host, and return whether the host answers; after an answer, end the wait for the host."""
         here = self.hosts.here
         try:
             await PROBE_HOST.start(
@@ -142,7 +142,7 @@ class HostWait(ABC):
         self._show_if(self._state.end_wait_for_host(workflow.now()))
 
     def _patience(self, call: HostCall) -> timedelta:
-        """Return the time for which a silent host may still have a living agent."""
+        """Return how long a silent host may still have a living agent."""
         limits = call.call.limits if isinstance(call, FinalizeCall) else Timeouts()
         limits = call.limits if isinstance(call, StepCall) else limits
         return timedelta(seconds=self.hosts.here.orphan_limit_seconds + limits.heartbeat_seconds)
@@ -183,10 +183,10 @@ class HostWait(ABC):
         self._block(f"{silence}; {goes_on}.", remedy, is_gone=False)
 
     def _times_of_silence(self, host: str, silent_since: datetime) -> str:
-        """Return the start of a host's silence, and the start that was reported last, if that is later.
+        """Return when a host's silence began, together with the last reported start if that start is later.
 
-        The later time makes each repeated report news, which is written into the row: without that, histories from
-        earlier releases would not replay.
+        The later time makes each repeated report differ, so that it is written into the row: otherwise histories
+        from earlier releases would not replay.
         """
         known = self.hosts.unanswered_since
         known[host] = min(silent_since, known.get(host, silent_since))
@@ -216,14 +216,14 @@ class HostWait(ABC):
 
 
 def checkpoint_of(call: HostCall) -> str:
-    """Return the snapshot from which an activity continues; empty for a lane, which is made anew anyway."""
+    """Return the snapshot from which an activity continues; empty for a lane, which is always made anew."""
     if isinstance(call, FinalizeCall):
         return call.result.checkpoint or call.call.starts_from
     return call.starts_from if isinstance(call, StepCall) else ""
 
 
 class ProbedHostWait(HostWait):
-    """Waits by probes; a silent host is gone once its agents can no longer live unseen, or if a person says so.
+    """Waits by probes; a silent host is gone once its agents can no longer live, or if a person reports it dead.
 
     Work orders wait in this way if no watcher reports their host: the server does not list workers, or the host
     runs an older release. The probes are rare, and each needs a timer.
@@ -258,7 +258,7 @@ class ProbedHostWait(HostWait):
         await cancel_and_wait(running)
 
     async def _ends_within(self, running: Running, pause: timedelta) -> bool:
-        """Wait for the activity's end, a person's report or the pause; return whether the activity ended."""
+        """Wait for the activity, a person's report or the pause's end; return whether the activity ended."""
         with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: running.done() or self.hosts.is_nudged or self.hosts.is_dead,

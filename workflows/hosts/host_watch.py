@@ -1,7 +1,7 @@
 """Run a work order's activities on the host of its workspace, or on another host if that host is gone.
 
-A busy host is not gone. A host is gone if it was silent for as long as its agents may live unseen, or if a person
-reports it dead.
+A busy host is not gone. A host is gone if it was silent for as long as its agents can live without a worker, or if
+a person reports the host dead.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from workflows.wire.search_attributes import HOST
 
 
 class WatchedHostWait(HostWait):
-    """Waits by reports of silent hosts; a silent host is gone once its agents can no longer live unseen."""
+    """Waits by other hosts' reports of silence; a silent host is gone once its agents can no longer live."""
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
         """Return whether the workspace moved before the activity ended; a late result then does not count."""
@@ -79,9 +79,9 @@ class WatchedHostWait(HostWait):
         await workflow.wait_condition(lambda: running.done() or host in self.hosts.silent_since)
 
     async def _ends_within(self, running: Running, pause: timedelta | None) -> bool:
-        """Wait for the activity's end, a person's report or news of the host; return whether the activity ended.
+        """Wait for the activity's end, or a report on the host; return whether the activity ended.
 
-        `pause` bounds the wait for a silent host.
+        `pause` limits the wait for a silent host.
         """
         was_silent = self.hosts.is_silent and pause is not None
         self.hosts.is_back = self.hosts.is_back and pause is not None
@@ -100,7 +100,7 @@ class WatchedHostWait(HostWait):
         return running.done()
 
     async def _answers(self) -> bool:
-        """Probe the host; if the host answers, end its silence; return whether the host answers."""
+        """Probe the host, and return whether the host answers; after an answer, the host is not silent."""
         host = self.hosts.here.host
         if not await super()._answers():
             return False
@@ -125,7 +125,7 @@ class HostWatch(KnownHosts):
 
     @property
     def attributes(self) -> Sequence[SearchAttributeUpdate[Any]]:
-        """The search attribute by which the watchers of hosts find the work order."""
+        """The search attribute by which other hosts find the work orders of a silent host."""
         return (HOST.value_set(self.here.host),) if self._is_watched else ()
 
     def holds(self, host: str) -> bool:
@@ -137,12 +137,12 @@ class HostWatch(KnownHosts):
         self.dead = host
 
     def leave_lost_host(self, last_host: str) -> None:
-        """After a reset, give up the last host of that time if the work order moved to another host later."""
+        """After a reset, give up the present host if the work order had moved from it to `last_host` before."""
         if self.workspace is not None and last_host and not self.holds(last_host):
             self.give_up(self.workspace.host)
 
     def note_silence(self, silence: HostSilence) -> None:
-        """Record a host's silence; of two start times the later counts, and a future time counts as now."""
+        """Record the start of a host's silence: the later of two reported times, and now for a future time."""
         since = min(silence.since, workflow.now())
         self.silent_since[silence.host] = max(since, self.silent_since.get(silence.host, since))
 
@@ -155,7 +155,7 @@ class HostWatch(KnownHosts):
         """Run an activity on the host of the workspace; if that host is gone, run it again on another host.
 
         Raises:
-            asyncio.CancelledError: The work order is to end. An activity that was under way has ended by itself.
+            asyncio.CancelledError: The work order has to end. An activity that was running has ended by itself.
         """
         warnings: list[str] = []
         result: StepResult = await self.follow(call, start, warnings)
@@ -167,10 +167,10 @@ class HostWatch(KnownHosts):
     async def enter(
         self, call: EnterLane, start: Callable[[EnterLane], workflow.ActivityHandle[Workspace]]
     ) -> Workspace:
-        """Enter a lane on its last host; if that host is gone, on another host.
+        """Enter a lane on its last host, or on another host if that host is gone; return the lane's workspace.
 
         Raises:
-            asyncio.CancelledError: The work order is to end.
+            asyncio.CancelledError: The work order has to end.
         """
         if call.lane.workspace is None:
             return await start(call)
@@ -192,7 +192,7 @@ class HostWatch(KnownHosts):
     async def follow(
         self, call: AnyCall, start: Callable[[AnyCall], workflow.ActivityHandle[Result]], warnings: list[str]
     ) -> Result:
-        """Wait for an activity's end, on one host after the other; add a warning of the cost to `warnings`."""
+        """Return an activity's result, from other hosts if needed; add a warning of a move to `warnings`."""
         if is_to_end():
             raise asyncio.CancelledError
         while True:
@@ -212,7 +212,7 @@ class HostWatch(KnownHosts):
 
     @property
     def _is_watched(self) -> bool:
-        """Whether watchers of hosts notify the work order of its host's silence."""
+        """Whether other hosts notify the work order when its host falls silent."""
         return self.workspace is not None and LIVENESS in self.workspace.serves
 
     @property

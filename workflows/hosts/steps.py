@@ -1,7 +1,7 @@
 """Run one try of one step; if the answer is unreadable, request only the answer from the same session.
 
-If the step's push waits for a reader, the reader runs, and the step continues with the answer that the step
-already has. The use of a try's activities adds up, even if the try waits for budgets or is cancelled.
+If the step's push waits for a reader, the reader runs, and the step continues with the answer from before. The use
+of a try's activities adds up, even if the try waits for budgets or is cancelled.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from workflows.wire.policies import end_options, step_options
 
 
 class ActivityIds:
-    """The unique ids of one workflow run's activities: `<activity>-<n>` for the n-th activity of a type."""
+    """Makes the unique ids of a workflow run's activities: `<activity>-<n>` for the n-th activity of a type."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -37,7 +37,7 @@ class ActivityIds:
 
 
 def reader_of(call: StepCall, unread: StepResult) -> StepCall:
-    """Return the call of the reader: another agent's turn in a separate session, on the budgets of the step."""
+    """Return the call of the reader: another agent in a separate session, whose use counts for the step."""
     return call.model_copy(
         update={
             "reads": unread.unread,
@@ -57,10 +57,10 @@ def reader_of(call: StepCall, unread: StepResult) -> StepCall:
 def going_on(
     last: StepCall | FinalizeCall, activity_id: str, so_far: StepResult, reading: ReaderReport
 ) -> StepCall | FinalizeCall:
-    """Return the call that continues with an answer after its reading.
+    """Return the call that continues with an answer after the reader's report.
 
     Args:
-        activity_id: The activity whose agent answered it.
+        activity_id: The activity whose agent answered the last call.
         so_far: The step's result until now, with the use of all its activities.
     """
     call = step_of(last)
@@ -73,7 +73,7 @@ def going_on(
 
 
 def let_pass(waiting: StepCall | FinalizeCall, call: StepCall) -> StepCall | FinalizeCall | None:
-    """Return the call that continues with an answer that waited for a person; `None` for another step or round."""
+    """Return the call that continues with an answer that a person allows; `None` if `call` is of another step."""
     step = step_of(waiting)
     if (step.step, step.rework, step.progress) != (call.step, call.rework, call.progress):
         return None
@@ -94,7 +94,7 @@ _GOES_ON: Final = (
     "before you do anything twice."
 )
 _READINGS: Final = 3
-"""The most readings of one answer: a reading is repeated if the base or the host has changed meanwhile."""
+"""The most times that an answer is read: the reading is repeated if base or host have changed meanwhile."""
 _TRIES: Final = 2
 """The most turns of a reader for one reading: a second turn follows an unreadable answer."""
 
@@ -111,12 +111,12 @@ class StepTaker:
         """The id of the try's running activity, empty without one; `None` if the id is unreadable."""
         self.is_under_way = False
         self._answered: tuple[StepCall | FinalizeCall, str] | None = None
-        """The step's last call, and the activity whose agent answers it."""
+        """The step's last call, and the activity whose agent answers this call."""
         self._held: tuple[StepCall | FinalizeCall, frozenset[str]] | None = None
         """The call that continues once a person allows the reader's findings, and the ids of these findings."""
 
     async def take(self, call: StepCall, priority: Priority) -> StepResult:
-        """Run one step, its finalizers and its reader; continue an answer whose findings a person allowed."""
+        """Run one step, its finalizers and its reader, or continue an answer whose findings a person allowed."""
         self._known, self._activity_id, self.is_under_way = None, "", True
         held, self._held = self._held, None
         is_let_pass = held is not None and held[1] <= set(call.allowed_findings)
@@ -153,7 +153,7 @@ class StepTaker:
         activity_id: str,
         priority: Priority,
     ) -> StepResult:
-        """Run a reader on the outgoing work, and return the step's result with the report."""
+        """Run a reader on the outgoing work, continue the step with its report, and return the result."""
         reading = unread
         for _ in range(_TRIES):
             reading = await self._ask(reader_of(call, unread), priority)
@@ -177,7 +177,7 @@ class StepTaker:
         return result
 
     async def end(self, call: StepCall) -> StepResult:
-        """End the agent of a cancelled step that could not do so itself, and keep its work.
+        """End the agent of a cancelled step that could not end the agent itself, and save the agent's work.
 
         If the host serves this activity on its control queue, the activity does not wait for an agent's slot.
 
@@ -193,7 +193,7 @@ class StepTaker:
         return await self._hosts.end_of(running)
 
     async def _carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
-        """Carry out a call on the host of the workspace; if a budget is used up, wait for it and continue.
+        """Carry out a call on the host of the workspace; if a budget is used up, wait for room and continue.
 
         The result includes the use of the step's earlier activities; a finalizer's result already does.
         """
@@ -259,7 +259,7 @@ def _role_of(call: StepCall) -> str:
 
 
 def _after_wait(call: AnyStepCall, result: StepResult) -> AnyStepCall:
-    """Return the call that continues after the wait for a budget: in its session, with its work."""
+    """Return the call that continues after the wait for a budget, in the same session and with the same work."""
     if isinstance(call, FinalizeCall):
         unread = result.model_copy(update={"verdict": Verdict.UNPARSED, "budget_wait": None})
         return call.model_copy(update={"result": unread})

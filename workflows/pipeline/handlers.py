@@ -28,7 +28,7 @@ class PipelineHandlers:
         self._absent_orders: set[str] = set()
         """The work orders that a person moved away on the board, or that have ended."""
         self._holders: dict[str, tuple[str, str]] = {}
-        """The work order that has each lane, and the id of that visit, by lane."""
+        """For each lane, the work order that has the lane, and the id of the work order's visit."""
         self._order_tasks: dict[str, asyncio.Task[None]] = {}
         self._has_news = True
 
@@ -41,7 +41,7 @@ class PipelineHandlers:
     @workflow.update(description="Start nothing new until it is resumed; work in progress continues.")
     @reads_input("pause", PipelineCall)
     def pause(self, call: PipelineCall = _ANYBODY) -> PipelineView:
-        """Pause; this and the other updates return the pipeline with only the named issue, or without issues."""
+        """Start nothing new. All updates here return the pipeline with only the named issue, if any."""
         self._state.take_word("paused", call)
         self._state.is_paused = self._has_news = True
         return self._state.view_of()
@@ -60,7 +60,7 @@ class PipelineHandlers:
     @workflow.update(description="Continue after a pause.")
     @reads_input("resume", PipelineCall)
     def resume(self, call: PipelineCall = _ANYBODY) -> PipelineView:
-        """Resume."""
+        """Continue after a pause."""
         self._state.take_word("resumed", call)
         self._state.is_paused, self._has_news = False, True
         return self._state.view_of()
@@ -77,7 +77,7 @@ class PipelineHandlers:
     @workflow.update(description="Finish the work in progress and start nothing else.")
     @reads_input("stop", PipelineCall)
     def stop(self, call: PipelineCall = _ANYBODY) -> PipelineView:
-        """Stop after the work in progress."""
+        """Finish the work in progress, and start nothing new."""
         self._state.take_word("stopped", call)
         self._state.is_stopping, self._state.is_paused, self._has_news = True, False, True
         return self._state.view_of()
@@ -131,7 +131,7 @@ class PipelineHandlers:
     @workflow.update(description="A host is dead: lanes there open on another. Some work may be paid for twice.")
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
-        """Give up a host: the next grants of its lanes report the loss.
+        """Give up a host: the next work order in each of its lanes learns of the loss.
 
         A work order that is in a lane is notified separately.
         """
@@ -153,7 +153,7 @@ class PipelineHandlers:
 
     @workflow.signal(description="A work order no longer waits, or has ended.")
     def leaves(self, order_id: str) -> None:
-        """Free a work order's lane; a work order that moved back to a waiting stage may plan later."""
+        """Free a work order's lane; a work order that a person moved to a waiting stage may plan later."""
         self._waiting_orders.discard(order_id)
         self._absent_orders.add(order_id)
         for lane in [lane for lane, (holder, _) in self._holders.items() if holder == order_id]:

@@ -32,7 +32,7 @@ def is_open(lane: Lane) -> bool:
 
 
 def host_of(lane: Lane) -> str:
-    """Return the host of a lane; empty while it is open nowhere."""
+    """Return the host of a lane; empty while the lane is not open on any host."""
     return lane.workspace.host if lane.workspace is not None else ""
 
 

@@ -1,4 +1,4 @@
-"""The files that a pipeline writes: both documents of results while it runs, and the report at its end."""
+"""The files that a pipeline writes: results of planning and execution while it runs, a report at its end."""
 
 import asyncio
 from datetime import timedelta
@@ -17,8 +17,8 @@ from workflows.wire.activity_stubs import CLOSE_LANES, NOTE_RESULTS, WRITE_REPOR
 from workflows.wire.policies import ActivityOptions
 
 _NOTED_WITHIN: Final = timedelta(seconds=30)
-"""The time-out of writing a note, which takes milliseconds; if a worker died while writing, the note is requested
-again after this time."""
+"""The time-out of writing a note, which takes milliseconds; if a worker died while writing, another attempt
+follows after this time."""
 
 
 class Notes:
@@ -29,7 +29,7 @@ class Notes:
     """
 
     def __init__(self, state: PipelineState) -> None:
-        """Start with nothing to write, and with the notes of the earlier runs."""
+        """Begin with nothing to write, and with the notes of the earlier runs."""
         self._state = state
         self._unwritten: list[str] = []
         self._writing: asyncio.Task[None] | None = None
@@ -93,7 +93,7 @@ class Notes:
 
     @property
     def _queue(self) -> str:
-        """The queue of the planner's host, or of another lane's if that host is gone; empty for any host."""
+        """The queue of the planner's host, or if that is gone, of another lane's host; empty for any host."""
         lanes = (self._state.planner, *self._state.executors)
         return next((lane.task_queue for lane in lanes if lane.task_queue not in self._gone_queues), "")
 
@@ -129,7 +129,7 @@ class Notes:
         return await self._wait_for_end(noting, queue, "results_not_noted")
 
     async def _wait_for_end(self, doing: workflow.ActivityHandle[None], queue: str, otherwise: str) -> bool:
-        """Wait for an activity's end; return whether it succeeded. A host without a worker counts as gone."""
+        """Wait for an activity's end, and return whether it succeeded; a host without a worker counts as gone."""
         try:
             await doing
         except ActivityError as error:

@@ -1,4 +1,4 @@
-"""Run a pipeline's work orders: start one for each issue, follow it, and end it if the issue is skipped."""
+"""Run a pipeline's work orders: start one for each issue, await its end, and cancel it if the issue is skipped."""
 
 import asyncio
 from collections.abc import Callable
@@ -44,7 +44,7 @@ _MOST_BYTES: Final = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class WindowLimits:
-    """The limits of one run's window: open work orders, started issues, and patience."""
+    """The limits of one workflow run: open work orders, started issues, and the wait for slow issues."""
 
     open_orders: int = 40
     """The most work orders that wait for a lane or have a lane; planned or held-back work orders do not count."""
@@ -56,10 +56,10 @@ class WindowLimits:
 
 
 class Window:
-    """The window of one run of a pipeline."""
+    """The limits on how many work orders one workflow run of a pipeline may start."""
 
     def __init__(self, limits: WindowLimits, on_news: Callable[[], None]) -> None:
-        """Start at the first issue; the window calls `on_news` when its patience with the last issues is over."""
+        """Begin at the first issue, and call `on_news` when the run has waited too long for its last issues."""
         self._limits = limits
         self._on_news = on_news
         self._patience: asyncio.Task[None] | None = None
@@ -83,12 +83,12 @@ class Window:
         self._goes_on = True
 
     def begin_patience(self) -> None:
-        """Let this run continue after the limits' patience, if lanes are idle until then."""
+        """Let this run start more work orders after `limits.patience`, if lanes are idle until then."""
         if self._patience is None and not self._goes_on:
             self._patience = asyncio.create_task(self._lose_patience())
 
     def end_patience(self) -> None:
-        """Record that lanes have work."""
+        """Record that lanes have work, so that the wait for slow issues ends."""
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
@@ -105,7 +105,7 @@ def _is_shorter(events: int, size: int) -> bool:
 
 
 class PipelineBase(PipelineHandlers):
-    """The work orders of one pipeline: their choice, their start, and their end."""
+    """Chooses, starts and ends the work orders of one pipeline."""
 
     window_limits: ClassVar[WindowLimits] = WindowLimits()
 
@@ -141,7 +141,7 @@ class PipelineBase(PipelineHandlers):
         return away or (issue.status is IssueStatus.PLANNED and issue.issue_id not in self._state.to_skip)
 
     def _start_orders(self) -> bool:
-        """Start the work orders that have room now; return whether any started."""
+        """Start as many work orders as the limits allow now, and return whether any started."""
         issues = self._next_issues()
         for issue in issues:
             task = self._order_tasks[issue.issue_id] = asyncio.create_task(self._carry_out_issue(issue))
@@ -188,7 +188,7 @@ class PipelineBase(PipelineHandlers):
         self.leaves(state.issues[issue_id].order_id)
 
     def _skip_issues(self) -> None:
-        """Skip the issues that cannot be carried out, and the requested ones."""
+        """Skip the issues that cannot be carried out, and the issues that a person wants to skip."""
         state = self._state
         while lost := find_doomed(state.issues, state.to_skip):
             for issue, before in lost:

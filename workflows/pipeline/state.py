@@ -29,7 +29,7 @@ class PipelineState:
     """The issues of one pipeline, in their order, and its lanes."""
 
     def __init__(self) -> None:
-        """Start empty; `id` is set once the input was read."""
+        """Begin empty; `id` is set once the input was read."""
         self.id = ""
         self.request: PipelineRun
         self.created_at = ""
@@ -39,7 +39,7 @@ class PipelineState:
         self.visits = 0
         self.is_paused = False
         self.reason = ""
-        """A person's last action on the whole pipeline, and the reason."""
+        """A person's last action on the whole pipeline, and the person's reason for the action."""
         self.is_stopping = False
         self.closed_at: str | None = None
         self.status: PipelineStatus | None = None
@@ -99,12 +99,12 @@ class PipelineState:
         return self.issues.get(order_id.removeprefix(f"{self.id}-"))
 
     def change_issue(self, issue: IssueState, **values: object) -> IssueState:
-        """Change the known state of an issue, and return it."""
+        """Change the state of an issue, and return the changed state."""
         self.issues[issue.issue_id] = issue = issue.model_copy(update=values)
         return issue
 
     def prepare_visit(self, lane: Lane, issue: IssueState) -> Lane:
-        """Return a lane for a work order's visit, without a session if each issue gets a new session.
+        """Return a lane ready for a work order's visit: without a session, if each issue gets a new session.
 
         An executor starts from the work of an issue that this issue depends on.
         """
@@ -118,7 +118,7 @@ class PipelineState:
         return lane.model_copy(update=values)
 
     def has_lane_on(self, host: str) -> bool:
-        """Return whether a lane was left on a host, or is to open on that host."""
+        """Return whether a lane is open on a host, or is being opened on that host."""
         return any(host_of(lane) == host for lane in self.lanes.values())
 
     def is_lost(self, lane: Lane) -> bool:
@@ -147,7 +147,7 @@ class PipelineState:
             self.change_issue(issue, **_values_from(report, issue))
 
     def change_files(self, report: FilesChanged) -> None:
-        """Record the files that a work order changed, and the running issues with the same files."""
+        """Record the files that a work order changed, and which running issues change the same files."""
         issue = self.issue_of(report.order_id)
         if issue is None:
             return
@@ -190,7 +190,7 @@ class PipelineState:
         return self.view_of(self.issues)
 
     def view_of(self, issues: Iterable[str] = ()) -> PipelineView:
-        """Return the pipeline with only some issues: answers to updates and notes take up space in the history."""
+        """Return the pipeline with only the named issues: answers to updates and notes fill the history."""
         return PipelineView(
             id=self.id,
             repository=self.request.repository,
@@ -234,7 +234,7 @@ class PipelineState:
         )
 
     def take_word(self, verb: str, call: PipelineCall) -> None:
-        """Record a person's action on the whole pipeline, and the reason."""
+        """Record a person's action on the whole pipeline, and the person's reason for the action."""
         words = f"{call.who or 'a person'} {verb} it{f': {call.why}' if call.why else ''}"
         self.reason = cut_line(words, _REASON_BYTES)
 

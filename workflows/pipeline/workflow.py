@@ -36,12 +36,12 @@ _BEGIN_ANEW: Final = "When the cause is gone, start another pipeline, with anoth
 
 @workflow.defn(name="Pipeline")
 class Pipeline(PipelineBase):
-    """Carries out issues in order, each by a work order: one agent plans ahead, and others carry out the plans."""
+    """Carries out issues in order, each by a work order: one agent plans, and others carry out earlier plans."""
 
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> PipelineView:
-        """Read the issues; plan and carry out each; close the agents' lanes; report."""
+        """Read the issues, plan and carry out each, close the lanes, write the report, and return the pipeline."""
         self._accept(order, rest)
         state = self._state
         try:
@@ -71,7 +71,7 @@ class Pipeline(PipelineBase):
         self._notes = Notes(self._state)
 
     async def _read_issues(self) -> None:
-        """Read the forge's issues, and order all; refuse dependencies in a circle."""
+        """Read the forge's issues, and put all issues in order; refuse dependencies in a circle."""
         state, request = self._state, self._state.request
         if state.issues:
             return
@@ -96,7 +96,7 @@ class Pipeline(PipelineBase):
         state.add_issues(issues)
 
     async def _carry_out(self) -> None:
-        """Start work orders for the next issues, and give them the lanes, until each issue has its result."""
+        """Start work orders for the next issues, and give lanes to the orders, until each issue has a result."""
         state = self._state
         self._skip_issues()
         self._start_orders()
@@ -111,7 +111,7 @@ class Pipeline(PipelineBase):
             await workflow.wait_condition(lambda: self._has_news or not self._is_under_way)
 
     async def _has_news_as_notes_are_written(self) -> bool:
-        """Wait until all notes are written; return whether news came meanwhile, such as a stop or a skip."""
+        """Wait until all notes are written; return whether a message came meanwhile, such as a stop or a skip."""
         self._has_news = False
         await self._notes.wait_until_written()
         return self._has_news
@@ -182,7 +182,7 @@ class Pipeline(PipelineBase):
 
 
 def format_table(state: PipelineState) -> str:
-    """Return the counts and the open issues, or the last issues if none is open, as Markdown."""
+    """Return how many issues have each status, and the open issues, or else the last ones, as Markdown."""
     view, issues = state.view_of(), list(state.issues.values())
     counts = Counter(each.status for each in issues)
     summary = ", ".join(f"{counts[name]} {name.value}" for name in IssueStatus if counts[name])

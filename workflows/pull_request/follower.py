@@ -28,10 +28,10 @@ _TRIES: Final = 2
 
 
 class Follower:
-    """Follows one pull request with an agent's rounds; without `begin` it answers nothing."""
+    """Follows one pull request with an agent's rounds; before `begin`, no event is answered."""
 
     def __init__(self, show: Callable[[], None]) -> None:
-        """Start inactive; `show` shows the task to people."""
+        """Begin inactive; `show` shows the task to people."""
         self._follow: Follow | None = None
         self._show = show
         self._waits = RoundWaits()
@@ -41,7 +41,7 @@ class Follower:
         self._steps = StepTaker(self.hosts, self._ids, self.budget_gate)
         self._waiting: dict[str, ReworkEvent] = {}
         self._taken: set[str] = set()
-        """The ids of the events of earlier rounds: no event is answered twice."""
+        """The ids of the events that earlier rounds answered: no event is answered twice."""
         self._worked = timedelta(0)
         self.findings_gate = FindingsGate(self._waits, show)
         self._news_at = workflow.now()
@@ -52,7 +52,7 @@ class Follower:
         self.rescues: tuple[Rescue, ...] = ()
 
     def begin(self, follow: Follow, task: Task) -> None:
-        """Follow from now on, and forget earlier rounds: the work order has completed again since."""
+        """Follow from now on, and forget earlier rounds, because the work order has completed again since."""
         self._follow, self._news_at = follow, workflow.now()
         self._base_usage, self.usage = task.usage, Usage()
         self.hosts.workspace = follow.call.workspace
@@ -71,7 +71,7 @@ class Follower:
 
     @property
     def quiet_left(self) -> timedelta | None:
-        """The time left to wait for news; `None` while inactive."""
+        """The rest of the time after which following ends without a new event; `None` while inactive."""
         if self._follow is None or not self.is_active:
             return None
         until = self._news_at + timedelta(seconds=self._follow.terms.quiet_seconds)
@@ -218,7 +218,7 @@ class Follower:
         return await self.hosts.follow(call, start, [])
 
     def _leave(self, preparation: PreparedRework) -> None:
-        """End a round without work; a round whose events were already answered does not count."""
+        """End a round that has no work; if its events were already answered, the round does not count."""
         if preparation.state == "gone":
             self._end_round("gone")
             self.end("its branch is gone")

@@ -1,4 +1,4 @@
-"""The state of the watch over a pull request, and the reports of people and hosts to it."""
+"""The state of the watch over a pull request, and the messages of people and hosts to the watch."""
 
 from typing import Final
 
@@ -47,12 +47,12 @@ class PullRequestHandlers:
         self._looks_again = False
         self._deliveries: tuple[str, ...] = ()
         self._is_looked_after = False
-        """Whether a host polls the pull request and reports news."""
+        """Whether a host polls the pull request and reports changes."""
         self._row = Row()
         self._notifications = Notifications()
         self._follower = Follower(self._show)
         self._is_followed = False
-        """Whether the memo records that an agent follows."""
+        """Whether the workflow's memo records that an agent follows the pull request."""
 
     @workflow.query(description="The work order object, without its steps.")
     def work_order(self) -> Task:
@@ -68,7 +68,7 @@ class PullRequestHandlers:
     def nudge(self, nudge: PullRequestNudge | None = None) -> None:
         """End the pause before the next poll; a closed pull request may have been opened again.
 
-        After a person's nudge, a waiting round also reserves again; after a forge's delivery, it does not.
+        After a person's nudge, but not after a forge's, a round that waits for a budget reserves again.
         """
         self._begin()
         if nudge is not None and nudge.delivery:
@@ -101,7 +101,7 @@ class PullRequestHandlers:
     @move.validator
     @reads_input("move", MoveCall)
     def _may_move(self, call: MoveCall) -> None:
-        """Refuse a move that is not allowed from here; only a reset of the work order continues the work."""
+        """Refuse a move that is not allowed in this stage; only a reset of the work order continues the work."""
         try:
             check_move(self._task, call.to)
         except RefusedTransitionError as error:
@@ -114,7 +114,7 @@ class PullRequestHandlers:
     @workflow.update(description="Allow findings that may be pushed, named by their ids.")
     @reads_input("approve_findings", FindingsDecision)
     def approve_findings(self, decision: FindingsDecision) -> Task:
-        """Continue the round with the findings, and return the task after that."""
+        """Allow the findings, let the round continue, and return the task after that."""
         return self._decide_findings(decision, rejects=False)
 
     @approve_findings.validator
@@ -125,7 +125,7 @@ class PullRequestHandlers:
     @workflow.update(description="Have the agent remove what was found, with your feedback.")
     @reads_input("reject_findings", FindingsDecision)
     def reject_findings(self, decision: FindingsDecision) -> Task:
-        """Try the round again, and return the task after that."""
+        """Let the agent remove the findings in another try, and return the task after that."""
         return self._decide_findings(decision, rejects=True)
 
     @reject_findings.validator
@@ -164,7 +164,7 @@ class PullRequestHandlers:
 
     @workflow.signal(description="A host has seen what became of the pull request, or cannot see it.")
     def looked(self, news: PullRequestNews) -> None:
-        """Record news; news of a pull request that is no longer watched is ignored."""
+        """Record a host's report; a report on a pull request that is no longer watched is ignored."""
         self._begin()
         if self._task.stage not in {Stage.REVIEW, Stage.EXECUTING} or news.url != self._task.pr_url:
             return
@@ -204,7 +204,7 @@ class PullRequestHandlers:
     )
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
-        """Give up a host before its agent must have ended."""
+        """Give up a dead host at once, without waiting until its agent has surely ended."""
         self._follower.hosts.give_up(host)
 
     @host_gone.validator

@@ -31,15 +31,15 @@ with workflow.unsafe.imports_passed_through():
 
 _LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
-"""The retries of a poll: they poll an open pull request, or a forge that did not answer, again, without any growth
-of the history. The activity sets the pause."""
+"""The retries of a poll, if the pull request is open or the forge did not answer: retries do not grow the history.
+The activity sets the pause."""
 _AGAIN_AND_AGAIN: Final = ActivityOptions(start_to_close_timeout=_LOOK, retry_policy=_RETRIES)
 _ONCE: Final = ActivityOptions(schedule_to_close_timeout=_LOOK, retry_policy=RetryPolicy(maximum_attempts=1))
 
 
 @workflow.defn(name="PullRequest")
 class PullRequestWorkflow(PullRequestHandlers):
-    """The watch over one pull request: from its start, this workflow has the task's row on the board."""
+    """The watch over one pull request. From its start, this workflow shows the task on the board."""
 
     @workflow.init
     def __init__(self, watch: PullRequestWatch) -> None:
@@ -49,7 +49,7 @@ class PullRequestWorkflow(PullRequestHandlers):
     async def run(self, watch: PullRequestWatch) -> Task:
         """Watch until the pull request is merged, or a person moves the task to done.
 
-        A closed or blocked pull request stays open here: if its work continues, this workflow is cancelled.
+        For a closed or blocked pull request, this workflow stays open, and is cancelled if the work continues.
         """
         del watch  # it is known since the beginning, and may have been renewed
         self._begin()
@@ -69,7 +69,7 @@ class PullRequestWorkflow(PullRequestHandlers):
         return self._task
 
     async def _take_round(self) -> None:
-        """Run a round of the agent; a person's move, a merge or a cancel ends it with a rescue."""
+        """Run a round of the agent; a person's move, a merge or a cancel ends the round with a rescue."""
         if not self._follower.take_round():
             self._show()
             return
@@ -101,7 +101,7 @@ class PullRequestWorkflow(PullRequestHandlers):
             await wait_despite_cancel(ending.done)
 
     async def _wait_for_news(self) -> None:
-        """Wait for news from a host or a person's move; poll once after a nudge."""
+        """Wait for a host's report or a person's move; poll once after a nudge."""
         try:
             await workflow.wait_condition(
                 lambda: self._looks_again or self._follower.is_due or self._task.stage is not Stage.REVIEW,
@@ -127,7 +127,7 @@ class PullRequestWorkflow(PullRequestHandlers):
                     self._end(end)
 
     async def _look(self) -> None:
-        """Poll until the pull request ends, or there is a reason for a new poll."""
+        """Poll until the pull request ends, or until a nudge or a change makes a new poll necessary."""
         self._looks_again = False
         looking = self._start_look()
         await workflow.wait_condition(

@@ -11,7 +11,7 @@ from septet.system.timestamps import timestamp
 
 @dataclass
 class RoundWaits:
-    """The wait of the running round; gates and the host's watch report to it."""
+    """The wait of the running round, as its gates and the watch over its host report."""
 
     task: Task = field(default_factory=lambda: Task(id=""))
     """The task as people last saw it."""
@@ -24,7 +24,7 @@ class RoundWaits:
     _since: datetime | None = None
 
     def task_fields(self, order_id: str) -> dict[str, object]:
-        """Return the fields of the task that show the wait; an error is shown until the delay is over."""
+        """Return the fields of the task that show the wait; an error appears in them until the delay is over."""
         fields: dict[str, object] = {"budget": self._budget, "findings": self._findings}
         if (self._budget is not None or self._findings) and self._since is not None:
             fields["updated_at"] = timestamp(self._since)

@@ -1,4 +1,4 @@
-"""The activities as workflows know them: name, input and result, without the activities' code."""
+"""Stubs of the activities for workflows: name, input and result, without the activities' code."""
 
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, Unpack
@@ -41,12 +41,12 @@ from workflows.wire.policies import ActivityOptions
 Input = TypeVar("Input")
 Result = TypeVar("Result")
 NOTHING: Final = type(None)
-"""The type of a missing input or result."""
+"""The type of the input or result of an activity that has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityStub(Generic[Input, Result]):
-    """One activity. A test compares each stub with the activity that workers serve under its name."""
+    """One activity. A test compares each stub with the activity that workers serve under the stub's name."""
 
     name: str
     input_type: type[Input]

@@ -1,4 +1,4 @@
-"""Waits that lose no cancel, and waits that outlast a cancel."""
+"""Waits in which no cancel gets lost, and waits that continue after a cancel."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,7 +19,7 @@ async def cancel_and_wait(running: workflow.ActivityHandle[Any]) -> None:
     """Cancel an activity whose result no longer counts, and wait until it has ended.
 
     Raises:
-        asyncio.CancelledError: The whole work was cancelled: the wait for the activity would swallow this cancel.
+        asyncio.CancelledError: All of the work was cancelled: the wait for the activity would swallow this.
     """
     running.cancel()
     with suppress(ActivityError):
@@ -29,12 +29,12 @@ async def cancel_and_wait(running: workflow.ActivityHandle[Any]) -> None:
 
 
 def forget(running: workflow.ActivityHandle[Any]) -> None:
-    """Let an activity end unwatched: its result and its failure no longer count."""
+    """Let an activity end without a wait for it: its result and its failure no longer count."""
     running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
 
 async def send_signal(workflow_id: str, signal: str, content: object) -> bool:
-    """Signal another workflow; return whether it exists.
+    """Signal another workflow, and return whether that workflow exists.
 
     A wait for the signal itself would swallow a cancel; a wait for a task that sends the signal does not.
     """
@@ -48,7 +48,7 @@ async def send_signal(workflow_id: str, signal: str, content: object) -> bool:
 
 
 async def wait_despite_cancel(is_over: Callable[[], bool]) -> None:
-    """Wait even if a person cancels meanwhile."""
+    """Wait until `is_over` returns true, even if a person cancels meanwhile."""
     while not is_over():
         with suppress(asyncio.CancelledError):
             await workflow.wait_condition(is_over)

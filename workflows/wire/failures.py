@@ -13,7 +13,7 @@ from septet.contracts.steps import FailureFacts, StepResult
 from septet.contracts.task import TaskError
 
 _IN_WORDS: Final = {"open_workspace": "The workspace was not opened", "read_issues": "The issues were not read"}
-"""The words for activities that are not steps."""
+"""The beginnings of messages about failures of activities that are not steps."""
 GO_ON: Final = "Your work is saved. Inspect it, then continue with `septet retry`."
 _MEND: Final = (
     "Your work is saved. Have an agent mend it with `septet retry ID --from implement_plan --feedback '…'`; "
@@ -41,7 +41,7 @@ class AgentEnded(asyncio.CancelledError):
 
 
 class AgentLeft(asyncio.CancelledError):
-    """Cancelled work is not waited for, because its host is silent: the host's next worker ends the agent."""
+    """Nobody waits for cancelled work whose host is silent: the host's next worker ends the agent."""
 
 
 def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]:
@@ -85,7 +85,7 @@ REFUSED: Final = "RefusedTransition"
 
 
 def refusal(message: str, remedy: str = "") -> ApplicationError:
-    """Return the refusal of an update: a validator that raises it leaves no trace in the history."""
+    """Return the refusal of an update: if a validator raises it, the history has no trace of the update."""
     return ApplicationError(f"{message} {remedy}".strip(), message, remedy, type=REFUSED, non_retryable=True)
 
 

@@ -1,4 +1,4 @@
-"""The input of workflows and updates: wrong input is refused in Septet's words, and names the field."""
+"""Read the input of workflows and updates; refuse wrong input with a message of Septet that names the field."""
 
 import inspect
 import re
@@ -20,10 +20,10 @@ Input = TypeVar("Input", bound=BaseModel)
 
 
 def takes_raw_input(run: Run) -> Run:
-    """Let the SDK pass the input undecoded, so that `run` itself can refuse it.
+    """Return `run` so that the SDK passes the input undecoded, and `run` itself can refuse the input.
 
     Input that the SDK cannot decode would fail the workflow task for ever. The SDK passes raw payloads if the
-    signature has exactly one parameter of type `RawValue`; more inputs still reach `run`.
+    signature has exactly one parameter of type `RawValue`; further inputs still reach `run`.
     """
     first = [*inspect.signature(run).parameters.values()][:2]
     run.__annotations__["order"] = RawValue
@@ -75,7 +75,7 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Callable[[Handler], Handler]:
-    """Pass an update's input to its handler or validator as a value of a type.
+    """Return a decorator that passes an update's input to the handler or validator as a value of a type.
 
     The SDK passes the input undecoded, like a workflow's input (record 28): otherwise the SDK would refuse
     undecodable input in the words of its libraries.

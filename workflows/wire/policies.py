@@ -22,8 +22,8 @@ _STEP_RETRIES: Final = RetryPolicy(
     maximum_interval=timedelta(seconds=1),
     maximum_attempts=0,
 )
-"""The retries of a step, without a limit: a worker's death costs no try, because the records of runs count the
-agents, and an error that only time can cure names its own delay."""
+"""The retries of a step, without a limit: a worker's death costs no try, because the agents are counted on disk,
+and an error that only time can end names its own delay."""
 
 _SHORT_RETRIES: Final = RetryPolicy(
     initial_interval=timedelta(seconds=0.5),
@@ -35,9 +35,9 @@ _SHORT_RETRIES: Final = RetryPolicy(
 itself decides after how many tries an error is final."""
 
 _AGENT_STARTS: Final = 3
-"""The most agent runs of one activity: a start, a resume, a rerun."""
+"""The most agent runs of one activity: a start, a resumed session, and a new start."""
 _AROUND_AN_AGENT: Final = timedelta(minutes=15)
-"""The time for evidence, the repository's own checks, a snapshot, and a push."""
+"""The time before and after an agent, for evidence, the repository's checks, a snapshot, and a push."""
 _AGENT_LIVES_ALONE: Final = timedelta(hours=1)
 """The longest life of an agent without a worker: longer than the orphan limit of 30 minutes, after which the
 supervisor ends the agent."""
@@ -66,11 +66,11 @@ _STAGES: Final = (range(1, 2), range(2, 5), range(5, 6), range(6, 8))
 
 
 def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
-    """Return the order for a host's slots: best score first, then begun work orders, fairly by project.
+    """Return the priority for a host's slots: best score first, then begun work orders, fairly by project.
 
     The scores from 9 to -3 become the keys 1 to 5; the default score 3 becomes the server's default key 3. In one
     key the server takes turns between fairness keys by their weights. Each stage of a project has its own fairness
-    key and weighs as much as it has steps, so that a project gets one whole work order a turn and no more.
+    key, with the number of its steps as weight, so that a project gets one whole work order a turn and no more.
     """
     key = 3 - round((task.score - _DEFAULT_SCORE) / _SCORES_TO_A_KEY)
     stage = next(stage for stage in _STAGES if step.number in stage)
@@ -96,14 +96,14 @@ def step_options(limits: Timeouts) -> ActivityOptions:
 
 
 def summary_options(limits: Timeouts) -> ActivityOptions:
-    """Return the options of the request for a summary: the next step does not wait hours for a summary."""
+    """Return the options of the request for a summary, with a limit: the next step must not wait hours."""
     return ActivityOptions(**step_options(limits) | {"schedule_to_close_timeout": _SUMMARY_IN_ALL})
 
 
 def deliver_options() -> ActivityOptions:
     """Return the options of a cancel's delivery: each try may reach another worker of the host.
 
-    If no worker has the attempt, its own polls and heartbeats find the cancel.
+    If no worker runs the attempt, its own polls and heartbeats find the cancel.
     """
     return ActivityOptions(
         schedule_to_close_timeout=_DELIVERED_WITHIN,

@@ -24,7 +24,7 @@ HOST: Final = SearchAttributeKey.for_keyword("SeptetHost")
 """The host of a work order's workspace, by which watchers find the work orders of a silent host."""
 
 TAKEN_UP_AGAIN: Final = SearchAttributeKey.for_bool("SeptetTakenUpAgain")
-"""The mark of every run that a reset began: the earlier runs stay in the server's index."""
+"""Set on every run that a reset began, because the earlier runs stay in the server's index."""
 
 
 KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
@@ -70,10 +70,10 @@ class Row:
         self._attributes: list[SearchAttributeUpdate[Any]] = []
 
     def write(self, task: Task, more: Sequence[SearchAttributeUpdate[Any]] = ()) -> None:
-        """Write the search attributes of the task and `more`, once for a stage, because each write costs.
+        """Write the search attributes of the task and those in `more`, once a stage, because each write costs.
 
-        The memo is written only if it shows more than the search attributes, and at the end. A new branch or
-        address alone waits for the next write.
+        The memo is written only if it shows more than the search attributes, and at the end. If only the branch or
+        the address is new, it is written with the next change.
         """
         attributes = [*attribute_updates(task), *more]
         present = workflow.info().typed_search_attributes
@@ -94,5 +94,5 @@ class Row:
             self._memo = row
 
     def erase(self) -> None:
-        """Remove the search attributes: another workflow has the task's row."""
+        """Remove the search attributes, because another workflow now shows the task."""
         workflow.upsert_search_attributes([key.value_unset() for key in ROW])

@@ -23,13 +23,13 @@ class Decisions:
     """The decisions that people make on one work order: moves, retries and resets."""
 
     def __init__(self, state: WorkOrderState, hosts: HostWatch, show: Callable[[], None]) -> None:
-        """Start without a decision; `show` shows the work order to people."""
+        """Begin without a decision; `show` shows the work order to people."""
         self._state = state
         self._hosts = hosts
         self._show = show
         self._work: asyncio.Task[Any] | None = None
         self._end_call: MoveCall | None = None
-        """The decision that ends the work; the agent's work is saved first."""
+        """The decision that ends the work, after the agent's work was saved."""
         self._previous_run: PreviousRun | None = None
         self._seed = workflow.random_seed()
         """The seed of this run; only a reset changes it."""
@@ -43,7 +43,7 @@ class Decisions:
         self._work = asyncio.current_task()
 
     def check(self, call: MoveCall) -> None:
-        """Refuse a move that is not allowed from here; the refusal lists the allowed moves."""
+        """Refuse a move that is not allowed from the present stage; the refusal lists the allowed moves."""
         self._check_begun()
         if self._state.task.is_closed or self._end_call is not None:
             raise refusal(f"{self._state.task.id} is about to close.", "Try again when it is closed.")
@@ -90,7 +90,7 @@ class Decisions:
             raise refusal(f"{task.id} is not closed and cannot go back to a step.", "Cancel it first.")
 
     def retry(self, call: RetryCall) -> Task:
-        """Triage a work order that is blocked on the board, or probe a gone host again."""
+        """Move a work order that is blocked on the board to `triaged`, or probe a gone host again."""
         self._feedback = call.feedback
         if self._is_held_up:
             self._state.place(Stage.TRIAGED, call.who, call.why or "retried", workflow.now())
@@ -110,7 +110,7 @@ class Decisions:
         await _cancel(self._end_call)
 
     async def apply_reset(self) -> bool:
-        """Apply the reason of a reset; if the reset serves to cancel the work order, wait for the cancel.
+        """Record the reason of a reset; if the reset serves to cancel the work order, wait for the cancel.
 
         Returns: Whether a reset restarted the work order at this place.
         """
@@ -127,7 +127,7 @@ class Decisions:
         return is_taken_up
 
     async def _wait_for_reset_reason(self) -> bool:
-        """After a reset, wait for the signal with its reason: a reset by Temporal's own tools sends none.
+        """After a reset, wait for the signal with the reason, but not for ever: Temporal's own tools send none.
 
         If a reset goes back to before the run's first task, the seed does not change: only the signal reveals the
         reset.
@@ -147,11 +147,11 @@ class Decisions:
 
     @property
     def knows_of_reset(self) -> bool:
-        """Whether the reason of a reset is known and not yet applied."""
+        """Whether the reason of a reset has arrived and is not yet applied."""
         return self._previous_run is not None
 
     def take_feedback(self) -> tuple[str, ...]:
-        """Return the feedback for the next step, once."""
+        """Return the feedback for the next step, and forget it."""
         feedback, self._feedback = self._feedback, ""
         return (f"A person says: {feedback}",) if feedback else ()
 

@@ -21,7 +21,7 @@ class WorkOrderBase(WorkOrderHandlers):
     """The workspace, the lanes and the steps of one work order."""
 
     def __init__(self) -> None:
-        """Start empty: `run` reads the input, because only `run` can refuse wrong input."""
+        """Begin empty: `run` reads the input, because only `run` can refuse wrong input."""
         super().__init__()
         self._order: WorkOrderInput
         self._checkpoint = ""
@@ -77,10 +77,10 @@ class WorkOrderBase(WorkOrderHandlers):
             await self._take(Step.GENERATE_BRANCH)
 
     async def _take(self, step: Step, feedback: tuple[str, ...] = ()) -> StepResult:
-        """Run a step with feedback; a rejected answer is tried once more, with the reasons.
+        """Run a step with feedback, and return the result; a rejected answer gets a second try with the reasons.
 
-        If a key or a protected path is the reason, this waits for a person's decision. If an earlier step has to
-        do more first, this repeats the earlier step in the session of that step's agent.
+        If a key or a protected path is the reason, this waits for a person's decision. If an earlier step's work
+        must change first, this repeats that step in its agent's session.
         """
         await self._apply_reset()
         gate = self._findings_gate
@@ -136,7 +136,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return result
 
     async def _apply_reset(self) -> None:
-        """Apply a reset; a reset work order leaves its pipeline.
+        """Prepare to continue after a reset; a reset work order leaves its pipeline.
 
         The work order continues in its own workspace, from its checkpoint, because another work order may have the
         lane.
@@ -175,7 +175,7 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _open_own_workspace(
         self, opening: OpenWorkspace, queue: str | None = None, lane: Workspace | None = None
     ) -> None:
-        """Open a workspace; if the work began in a lane, keep the lane's record of where the work began."""
+        """Open a workspace; if the work began in a lane, keep the commit from which it began there."""
         workspace = await OPEN_WORKSPACE.start(
             opening,
             task_queue=queue,

@@ -25,9 +25,9 @@ from workflows.work_order.state import WorkOrderState
 
 _FAILURE_LIMIT: Final = 2000
 _SPACE: Final = "\u00a0"
-"""A space at which a cell does not break."""
+"""A space at which the web UI does not break the line of a cell."""
 _GAP: Final = 2 * _SPACE
-"""The end of a cell: the UI sets no space between two columns."""
+"""The end of a cell, because the web UI sets no space between two columns."""
 _PLAN_WAITS: Final = """\
 **Waiting for your decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
 `septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
@@ -134,7 +134,7 @@ class WorkOrderHandlers:
     @workflow.update(description="Move it on the board. A refusal lists where it may move from here.")
     @reads_input("move", MoveCall)
     async def move(self, call: MoveCall) -> Task:
-        """Move the work order, and return it."""
+        """Move the work order to another stage, and return the moved work order."""
         return await self._decisions.make(call)
 
     @move.validator
@@ -145,7 +145,7 @@ class WorkOrderHandlers:
     @workflow.update(description="Approve the plan that waits for approval, named by the SHA-256 of its file.")
     @reads_input("approve_plan", PlanDecision)
     def approve_plan(self, decision: PlanDecision) -> Task:
-        """Continue with the plan, and return the work order."""
+        """Approve the plan, let the work continue, and return the work order."""
         return self._plan_gate.decide(decision, rejects=False)
 
     @approve_plan.validator
@@ -158,7 +158,7 @@ class WorkOrderHandlers:
     )
     @reads_input("reject_plan", PlanDecision)
     def reject_plan(self, decision: PlanDecision) -> Task:
-        """Plan once more, and return the work order."""
+        """Reject the plan, let the agent plan once more, and return the work order."""
         return self._plan_gate.decide(decision, rejects=True)
 
     @reject_plan.validator
@@ -169,7 +169,7 @@ class WorkOrderHandlers:
     @workflow.update(description="Allow findings that may be pushed, named by their ids.")
     @reads_input("approve_findings", FindingsDecision)
     def approve_findings(self, decision: FindingsDecision) -> Task:
-        """Continue with the findings, and return the work order."""
+        """Allow the findings, let the work continue, and return the work order."""
         return self._findings_gate.decide(decision, rejects=False)
 
     @approve_findings.validator
@@ -180,7 +180,7 @@ class WorkOrderHandlers:
     @workflow.update(description="Have the agent remove what was found, with your feedback.")
     @reads_input("reject_findings", FindingsDecision)
     def reject_findings(self, decision: FindingsDecision) -> Task:
-        """Repeat the step, and return the work order."""
+        """Reject the findings, let the step run again, and return the work order."""
         return self._findings_gate.decide(decision, rejects=True)
 
     @reject_findings.validator
@@ -191,7 +191,7 @@ class WorkOrderHandlers:
     @workflow.update(description="Continue a work order that is blocked on the board, or waits for a lost host.")
     @reads_input("retry", RetryCall)
     def retry(self, call: RetryCall = _ANYBODY) -> Task:
-        """Continue the work order, and return it."""
+        """Let a blocked work order continue, and return the work order."""
         return self._decisions.retry(call)
 
     @retry.validator
@@ -202,7 +202,7 @@ class WorkOrderHandlers:
     @workflow.update(description="A host is dead: continue on another one now. Some work may be paid for twice.")
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
-        """Give up a host before its agents must have ended."""
+        """Give up a dead host at once, without waiting until its agents have surely ended."""
         self._hosts.give_up(host)
 
     @host_gone.validator
@@ -214,7 +214,7 @@ class WorkOrderHandlers:
 
     @workflow.signal(description="The board says that it is its turn.")
     async def begin(self) -> None:
-        """Take the seat, or give the seat back if the work order no longer waits."""
+        """Take the permission to run, or give it back if the work order no longer waits."""
         await self._seat.give()
 
     @workflow.signal(description="The account of a budget says that there is room again.")
@@ -236,14 +236,14 @@ class WorkOrderHandlers:
 
     @workflow.signal(description="Check now what it waits for, instead of at the next interval.")
     def nudge(self) -> None:
-        """Probe the host of the workspace, check the work orders that come before, and reserve again, all now."""
+        """Probe the host of the workspace, check the earlier work orders, and reserve budgets again, all now."""
         self._hosts.is_nudged = True
         self._seat.look_again()
         self._budget_gate.open()
 
     @workflow.signal(description="Other hosts report that no worker of a host has answered for a while.")
     def host_silent(self, silence: HostSilence) -> None:
-        """Record a host's silence; if the host has the workspace, probe it, and later continue on another host."""
+        """Record a host's silence; if the host has the workspace, probe the host, and later leave the host."""
         self._hosts.note_silence(silence)
 
     @workflow.signal(description="A worker of a silent host answers again.")

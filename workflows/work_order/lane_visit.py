@@ -38,25 +38,25 @@ from workflows.wire.policies import OPENING_OPTIONS, summary_options
 
 @dataclass
 class LaneSession:
-    """The session of a visit to a lane; a new session follows a lost or too long session."""
+    """The agent's session in a lane; a new session follows if a session is lost or too long."""
 
     id: str | None = None
     """The session's id; `None` to start a new session."""
     tokens: int = 0
     context: SessionContext = "shared"
     summarised: bool = False
-    """Whether the lane's host has a summary, with which each new session starts."""
+    """Whether the lane's host has a summary of earlier sessions, with which each new session starts."""
 
     @classmethod
     def of(cls, lane: Lane) -> Self:
-        """Return the session of a granted lane."""
+        """Return the session of a lane that the pipeline has given to a work order."""
         session = cls(lane.session_id, lane.context_tokens, "shared", lane.summarised)
         if session.id is None:
             session._forget_context()
         return session
 
     def begin_anew(self, *, is_kept: bool) -> None:
-        """Start a new session, with a summary if a new summary is kept or an earlier summary exists."""
+        """Begin a new session, with a summary if `is_kept` or if an earlier summary exists."""
         self.id, self.tokens, self.summarised = None, 0, is_kept or self.summarised
         self._forget_context()
 
@@ -85,7 +85,7 @@ class LaneVisit:
         self._replan_reason = ""
 
     def take_grant(self, grant: LaneGrant) -> None:
-        """Record the grant of a lane."""
+        """Record that the pipeline has given a lane."""
         self._next_grant = grant
 
     def plan_again(self, call: IssueCall) -> None:
@@ -93,7 +93,7 @@ class LaneVisit:
         self._replan_reason = call.why or "another plan is wanted"
 
     async def wait_for_lane(self, role: Role) -> None:
-        """Wait for a lane of a role."""
+        """Wait until the pipeline gives a lane for a role."""
         await workflow.wait_condition(lambda: self._next_grant is not None and self._next_grant.role is role)
 
     async def wait_for_executor(self) -> str:
@@ -111,7 +111,7 @@ class LaneVisit:
     async def enter(
         self, opening: OpenWorkspace, ids: ActivityIds, plan: tuple[str, str] | None = None
     ) -> Workspace:
-        """Enter the granted lane, with the snapshot and the path of the plan if a plan exists."""
+        """Enter the given lane, with the plan's snapshot and path if a plan exists; return the workspace."""
         grant, self._next_grant = self._next_grant, None
         if grant is None:
             message = "no lane was given"
@@ -172,7 +172,7 @@ class LaneVisit:
         outline: Outline | None = None,
         plan: PlanningOutcome | None = None,
     ) -> None:
-        """Report to the pipeline that the lane is free, with the plan.
+        """Report to the pipeline that the lane is free, and the work order's state with its plan.
 
         Args:
             done_at: The branch and the last snapshot of a completed work order.
@@ -236,7 +236,7 @@ def _start_entering(ids: ActivityIds, call: EnterLane) -> workflow.ActivityHandl
 
 
 class RoleSessions:
-    """The session of each role's next step; a pipeline's lanes have their own."""
+    """The session for each role's next step outside of pipelines; a pipeline's lanes have their own sessions."""
 
     def __init__(self) -> None:
         self._sessions: dict[Role, str] = {}
@@ -251,7 +251,7 @@ class RoleSessions:
             self._sessions[_role_of(call.step)] = result.session_id
 
     def forget(self) -> None:
-        """Start new sessions: after a reset, an old session knows of work that the worktree does not have."""
+        """Forget all sessions: after a reset, an old session knows of work that the worktree does not have."""
         self._sessions.clear()
 
 

@@ -1,4 +1,4 @@
-"""The seat that a triaged work order waits for, and gives back when it closes."""
+"""The permission to run (a seat), for which a work order waits in stage `triaged`, and which it gives back."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,13 +17,13 @@ from workflows.wire.cancellation import cancel_and_wait, send_signal
 
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
 """The retries of a poll of the work orders that must end first: retries do not grow the history, and the failure's
-message names the wait."""
+message explains the wait."""
 _BOARD_IS_BACK: Final = timedelta(seconds=10)
 _BOARD_IS_AWAY: Final = timedelta(minutes=10)
 
 
 class Seat:
-    """The seat of one work order among the running work orders."""
+    """A work order's permission to run, given by the board or by its pipeline."""
 
     def __init__(self) -> None:
         self._board = ""
@@ -32,9 +32,9 @@ class Seat:
         self._looks_again = False
 
     async def take(self, order: WorkOrderInput, task: Task, is_wanted: Callable[[], bool]) -> bool:
-        """Wait for a seat while `is_wanted`; return whether the work order may begin.
+        """Wait for a seat as long as `is_wanted` returns true; return whether the work order may begin.
 
-        The board of the queue gives the seat; in a pipeline the pipeline gives it.
+        The queue's board gives the seat, or the pipeline if the work order belongs to one.
         """
         self._board, since = order.pipeline or "", workflow.now()
         if await self._wait_for_others(order, task, is_wanted) and await self._request(task, is_wanted):
@@ -47,7 +47,7 @@ class Seat:
         return False
 
     async def give(self) -> bool:
-        """Record the board's grant, or give back a seat that was not requested; return whether a seat is held."""
+        """Record that a seat was given, or give back an unrequested seat; return whether the seat is taken."""
         if self._is_requested:
             self._is_given = True
         else:
@@ -59,7 +59,7 @@ class Seat:
         self._looks_again = True
 
     async def give_back(self) -> None:
-        """Give back a requested or taken seat: the work order begins without a seat, or closes."""
+        """Give back a requested or taken seat, because the work order begins without it or closes."""
         if self._is_requested:
             self._is_requested = self._is_given = False
             await self._tell_board("leaves", workflow.info().workflow_id)
@@ -83,7 +83,7 @@ class Seat:
         return is_wanted()
 
     async def _request(self, task: Task, is_wanted: Callable[[], bool]) -> bool:
-        """Request a seat from the board, with retries until a board exists."""
+        """Request a seat from the board until a board exists; return whether the seat is still wanted."""
         self._is_requested, self._is_given, pause = True, False, _BOARD_IS_BACK
         since = workflow.info().workflow_start_time.timestamp()
         request = SeatRequest(

@@ -19,7 +19,7 @@ class WorkOrderState:
     """The work order object, which grows step by step; `progress` is the input of the next step."""
 
     def __init__(self) -> None:
-        """Start empty; `task.id` is set once the input was read."""
+        """Begin empty; `task.id` is set once the input was read."""
         self.task = Task(id="")
         self.progress = Progress()
         self.running_step: Step | None = None
@@ -33,11 +33,11 @@ class WorkOrderState:
 
     @property
     def waits_for_its_turn(self) -> bool:
-        """Whether the work order is to begin as soon as it has a seat."""
+        """Whether the work order begins as soon as it has permission to run."""
         return self.task.status is Status.PENDING and self.task.stage is Stage.TRIAGED
 
     def place(self, stage: Stage, who: str, why: str, now: datetime) -> None:
-        """Move to the stage that a person chose; in `executing` the work order begins."""
+        """Move to the stage that a person chose; in the stage `executing` the work order begins."""
         status = Status.RUNNING if stage is Stage.EXECUTING else Status.PENDING
         self._move(now, why, who, status=status, stage=stage)
 
@@ -56,7 +56,7 @@ class WorkOrderState:
     def resume(self, previous: PreviousRun, now: datetime) -> None:
         """Restart after a reset, with the history and the usage of the previous run.
 
-        A work order that waited on the board becomes triaged, as a blocked work order does after a retry.
+        A work order that waited on the board moves to `triaged`, like a blocked work order after a retry.
         """
         usage = max(self.task.usage, previous.usage, key=lambda used: used.tokens)
         waits = self.task.status is Status.PENDING
@@ -88,7 +88,7 @@ class WorkOrderState:
         self.place(Stage.EXECUTING, "", "started", now)
 
     def take_in_workspace(self, workspace: Workspace, now: datetime) -> None:
-        """Record the host's facts about repository and issue."""
+        """Record what the host has found out about repository and issue."""
         self._change(
             now,
             project=self.task.project or workspace.project,
@@ -113,7 +113,7 @@ class WorkOrderState:
         self._change(now)
 
     def end_step(self, result: StepResult, attempt: int, now: datetime) -> None:
-        """Record a step's result; a second try replaces the first one's row."""
+        """Record a step's result; the row of a second try replaces the row of the first try."""
         self.running_step = None
         result = result.model_copy(update={"warnings": (*self._warnings, *result.warnings)})
         self._warnings = ()
@@ -160,7 +160,7 @@ class WorkOrderState:
         return True
 
     def end_work(self, result: StepResult, attempt: int, now: datetime) -> None:
-        """Record the saved work of a cancelled work order, also without a running step."""
+        """Record the saved work of a cancelled work order, even if no step was running."""
         if self.running_step is not None:
             self.end_step(result, attempt, now)
         self._change(now, rescues=self._rescues_with(result))

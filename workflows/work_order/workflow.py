@@ -27,12 +27,12 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="WorkOrder")
 class WorkOrder(WorkOrderBase):
-    """Seven steps with a coding agent; each step is proven before the next step begins."""
+    """Seven steps with a coding agent; each step's result is checked before the next step begins."""
 
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> Task:
-        """Classify, plan, find the plan, branch, implement, commit, open the pull request."""
+        """Classify, plan, find the plan, branch, implement, commit, open the pull request; return the task."""
         self._accept(order, rest)
         await self._report_outcome(self._carry_out_steps())
         return self._state.task
@@ -66,9 +66,9 @@ class WorkOrder(WorkOrderBase):
         self._show()
 
     async def _wait_for_turn(self) -> None:
-        """Wait on the board, in a stage that people choose; a triaged work order begins with its seat.
+        """Wait in the stage that people choose; in the stage `triaged`, begin when the board permits it.
 
-        A reset to this place makes the work order triaged.
+        A reset to this place moves the work order to `triaged`.
         """
         state, decisions = self._state, self._decisions
         await self._apply_reset()
@@ -90,7 +90,7 @@ class WorkOrder(WorkOrderBase):
                 self._show()
 
     async def _is_to_implement(self) -> bool:
-        """Return whether to implement the plan; a reset to this place, such as a retry, requests it."""
+        """Return whether to implement the plan: always without `plan_only`, otherwise after a reset to here."""
         return not self._order.plan_only or await self._decisions.apply_reset()
 
     async def _wait_for_approval(self) -> None:
@@ -102,11 +102,11 @@ class WorkOrder(WorkOrderBase):
             await self._find_plan()
 
     async def _watch_pull_request(self) -> None:
-        """Start the watch over the pull request, by a workflow that outlives this one."""
+        """Start a workflow that watches the pull request after the end of this workflow."""
         await watch_pull_request(self._state.task, self._hosts.here, self._follow())
 
     def _follow(self) -> Follow | None:
-        """Return the input for following the pull request by an agent; `None` if not wanted or not possible."""
+        """Return the input for the agent that follows the pull request; `None` if none is wanted or possible."""
         workspace, task = self._hosts.here, self._state.task
         terms = workspace.follow
         is_wanted = self._order.follow_pr or (terms is not None and terms.by_default)
@@ -118,7 +118,7 @@ class WorkOrder(WorkOrderBase):
         return Follow(call=call, terms=terms, url=task.pr_url or "")
 
     async def _report_outcome(self, steps: Coroutine[Any, Any, None]) -> None:
-        """Close the work order with the outcome of its steps; answer a waiting move first.
+        """Close the work order with the outcome of its steps, but first answer a move that still waits.
 
         The steps are a coroutine, not a generator: when a worker's cache drops the workflow, the garbage collector
         could close a generator before its caller.
@@ -153,7 +153,7 @@ class WorkOrder(WorkOrderBase):
                 await self._leave()
 
     async def _leave(self) -> None:
-        """Give back lane and seat, and wait until every started notification, report and update has finished."""
+        """Give back the lane and the permission to run; wait for notifications, reports and updates to end."""
         with suppress(asyncio.CancelledError):  # the work order is already closed
             await self._visit.leave(self._order, self._branch_and_snapshot(), task=self._state.task)
             await self._seat.give_back()
@@ -170,7 +170,7 @@ class WorkOrder(WorkOrderBase):
         raise asyncio.CancelledError from cause
 
     async def _end_agent(self, cause: BaseException) -> TaskError | None:
-        """End the agent unless its step has ended it, and return the error.
+        """End the agent unless its step has ended the agent; return the error, or `None` without an error.
 
         This does not wait for a gone or silent host: that host's next worker ends the agent.
         """
