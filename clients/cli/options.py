@@ -78,7 +78,7 @@ def _converter(least: float | None, most: float | None) -> Callable[..., Any]:
 
 
 def completed_by(name: str) -> Callable[[Any], list[str]]:
-    """Return a completer, which imports the function `name` of `completion` when a shell needs completions."""
+    """Return a completer, which imports and calls the function `name` of `completion` when it is first needed."""
     return lambda context: list(load(f"clients.cli.parsing.completion:{name}")(context.incomplete))
 
 

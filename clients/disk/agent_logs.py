@@ -56,7 +56,7 @@ class AgentLogs:
             yield from map(mask_bytes, view.new_lines())
 
     def must_exist(self) -> None:
-        """Refuse a work order without runs on this host. Call another method first, which finds the runs.
+        """Refuse a work order without runs on this host; call this after a method that reads the runs.
 
         Raises:
             NotFoundError: This host has no runs of that work order.

@@ -98,7 +98,7 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
 
 
 async def count_before(client: Client, last: Mapping[str, WorkflowExecution], query: str) -> int:
-    """Return the number of runs of the workflows in `last` that a query finds, without the runs in `last`.
+    """Return how many earlier runs of workflows a query finds; `last` has the last run of each workflow.
 
     Raises:
         RPCError: The server refused.

@@ -27,7 +27,7 @@ async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> 
     """Return a notice, with its remedy, if no worker runs for a queue; else an empty text.
 
     A free lock shows at once that this state directory's worker ended. The last heartbeat of another worker shows
-    that the worker stopped in order; two missing heartbeats show any other end. If the server does not report
+    that the worker shut down normally; two missing heartbeats show any other end. If the server does not report
     workers, the result is an empty text.
     """
     runs_here = await asyncio.to_thread(lock_is_held, state.worker_lock, LOCK_EX)

@@ -1,4 +1,4 @@
-"""The keys that sealed (encrypted) open workflows and schedules, and which of these have unsealed input."""
+"""The keys that sealed (encrypted) open workflows and schedules, and the workflows whose input is not sealed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

@@ -59,7 +59,7 @@ class Executions(Generic[View]):
     view: ClassVar[type[Any]]
 
     async def get(self, workflow_id: str) -> View:
-        """Return a workflow's object: the answer to a query, or else its result, or else what the server recorded.
+        """Return a workflow's object from a query, or else from its result, or else from the server's record.
 
         Raises:
             NotFoundError: The workflow does not exist.
@@ -84,7 +84,7 @@ class Executions(Generic[View]):
         return await self.wait_briefly(workflow_id)
 
     async def ask_to_cancel(self, workflow_id: str, reason: str = "") -> None:
-        """Request the cancel of a workflow; a worker carries it out.
+        """Request the cancel of a workflow; a worker carries out the cancel later.
 
         Raises:
             NotFoundError: The workflow does not exist.

@@ -130,7 +130,7 @@ async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
 
 
 def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
-    """Return a notice if a row says that its workflow is stuck, which takes a minute; `None` otherwise."""
+    """Return a notice if the row says that its workflow is stuck, as it does within a minute; else `None`."""
     if row.status is not WorkflowExecutionStatus.RUNNING:
         return None
     if "category=WorkflowTaskFailed" not in (row.typed_search_attributes.get(_PROBLEMS) or ()):

@@ -61,7 +61,7 @@ class _Endpoint:
 
 
 def _prepare_sessions(context: OperationsContext) -> "Callable[[], StreamableHTTPSessionManager]":
-    """Return the function that creates MCP sessions; only here the MCP server is imported, which takes long."""
+    """Return the function that creates MCP sessions; the slow import of the MCP server happens only here."""
     from clients.mcp.server import http_sessions
 
     return http_sessions(context)
@@ -156,7 +156,7 @@ class ApiChoices:
     user: str = ""
     """The name that histories show for decisions on the page."""
     webhook_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The keys of the signatures of deliveries, by forge or tracker; deliveries of others are refused."""
+    """The keys that check the signatures of deliveries, by forge or tracker; without a key, all are refused."""
 
 
 _PLAIN: Final = ApiChoices()

@@ -146,7 +146,7 @@ async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
 
 
 def _is_no_cut(record: logging.LogRecord) -> bool:
-    """Return false for a log record that reports only that the end of the server cut an open page."""
+    """Return whether to log a record; false if it only reports that the server's end cut off an open page."""
     is_cut = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
     return not is_cut and not str(record.msg).startswith("Cancel %s running task")
 

@@ -102,7 +102,7 @@ _PREFLIGHT: Final = {
 
 
 async def transform(codec: SealingCodec, request: Request) -> Response:
-    """Seal (encrypt) or open (decrypt) the payloads of a request, and return the answer with the result."""
+    """Seal (encrypt) or open (decrypt) the payloads of a request, and return the response with the payloads."""
     operation = request.url.path.rpartition("/")[2]
     if operation not in {"encode", "decode"}:
         return problem(HTTPStatus.NOT_FOUND, "NotFound", "There is no such path.", "Use /encode or /decode.")

@@ -68,7 +68,7 @@ async def decide(operations: Operations, task: Task, response: Mapping[str, Any]
     """Carry out the answer to a form: approve or reject the plan or findings of `task`, or raise its budget.
 
     Raises:
-        InvalidInputError: The form was accepted without a decision, or with a decision that it does not offer.
+        InvalidInputError: The form was accepted without a decision, or with one that the form does not offer.
         RefusedTransitionError: The work order no longer waits for the decision of the form.
     """
     try:
@@ -111,7 +111,7 @@ def _can_all_pass(task: Task) -> bool:
 
 
 def _key(detail: DetailReply, subject: str) -> str:
-    """Return the key of a work order's question, derived from the question's subject and its moment."""
+    """Return the key of a work order's question, derived from the subject and the time of the question."""
     task, last = detail.task, detail.history[-1] if detail.history else None
     is_known = bool(task.steps) or task.budget is not None  # the row has the budget alone
     if last is None or last.to != task.stage or not is_known:

@@ -44,7 +44,7 @@ Json = dict[str, JsonValue]
 
 
 def created_task(reply: TaskReply) -> Json:
-    """Return the task, as the handle of the started work."""
+    """Return the protocol's task, by which a client follows the started work."""
     return _mask_values({"resultType": "task", **_envelope(DetailReply(task=reply.task), "working")})
 
 
@@ -100,20 +100,20 @@ def _mask_values(value: Json) -> Json:
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 _NAME_LENGTH: Final = 200
 _TASK_TOOLS: Final = frozenset({"run", "retry"})
-"""The tools that start work which continues after the tool has answered."""
+"""The tools that start work; the work continues after the tool has answered."""
 _MISTAKES: Final = (NotFoundError, InvalidInputError, RefusedTransitionError)
 
 Context = ServerRequestContext[Any, Any]
 
 
 class TaskParams(RequestParams):
-    """Name a task: its id is that of the work order."""
+    """The parameters that name a task; a task has the id of its work order."""
 
     task_id: Annotated[str, Field(max_length=_NAME_LENGTH)]
 
 
 class UpdateParams(TaskParams):
-    """Answer the question of a task."""
+    """The parameters that name a task and answer the task's question."""
 
     input_responses: Annotated[dict[str, dict[str, Any]], Field(max_length=10)]
 

@@ -1,4 +1,4 @@
-"""The dry run of a work order, from its repository at the base and the announcements of the workers.
+"""The dry run of a work order, made from the repository's base commit and from what the workers announced.
 
 A dry run starts and keeps nothing. It reads a repository on this disk in place, and mirrors a remote repository in
 a temporary folder.
@@ -79,7 +79,7 @@ async def dry_run(
 async def _budgets(
     operations: Operations, order: WorkOrderInput, repository: RepositorySettings, settings: Settings, project: str
 ) -> dict[str, str]:
-    """Return the limits that would apply; the accounts of the day and of the project have their limits."""
+    """Return the limits of the work order, its project and the day, by budget; omit budgets without a limit."""
     own = repository.budget_for(order.budget or settings.order_budget or "")
     limits = {"work order": str(own or "")}
     for scope, by_settings in ((f"{PROJECT}/{project}", settings.project_budget), (DAY, settings.day_budget)):

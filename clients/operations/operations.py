@@ -111,7 +111,7 @@ class Operations:
 
 
 async def connect_operations(settings: Settings, address: str | None = None) -> Operations:
-    """Connect to the server at `address`, by default to the server of the settings.
+    """Connect to the server at `address`, by default that of the settings, and return the operations on it.
 
     Raises:
         ServerNotReachedError: The server does not answer.

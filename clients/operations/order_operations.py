@@ -67,7 +67,7 @@ async def run(
     """Start work on an issue now: a coding agent plans it, implements it and opens a pull request.
 
     Name the repository, and either `issue` (a number on its forge) or `title` and `description` (its text); or, as
-    `repository`, the address of an issue's page on its forge or in Linear. It costs money and takes minutes: the
+    `repository`, the address of an issue's page on its forge or in Linear. Work costs money and takes minutes: the
     answer is the task as it starts. Look at it later with `task_detail`: it is finished when `status` is completed
     (`pr_url` is the pull request), failed (`error` says why) or cancelled. Choose an `id` if you might call twice:
     a used id is refused, so nothing is started twice.
@@ -191,7 +191,7 @@ async def rescues(
 ) -> RescuesReply:
     """List the work that was saved when an agent failed or was stopped, as snapshots on this host.
 
-    `restore_rescue` restores one to a new folder.
+    `restore_rescue` restores a snapshot to a new folder.
     """
     return await operations.rescues.list(order_id, everything=everything)
 

@@ -38,8 +38,8 @@ Budget = Annotated[
 async def get_budgets(operations: Operations, limit: Limit = BUDGETS_AT_ONCE, after: After = "") -> BudgetsReply:
     """Show the budgets, those of the day and of projects first: what was used, and which tasks wait.
 
-    A task that waits for its budget has it as `task.budget`. If there are more, the answer has `next`: call again
-    with it as `after`.
+    A task that waits for a budget names the budget in `task.budget`. If there are more budgets, the answer has
+    `next`: call again with it as `after`.
     """
     return await operations.budgets.list(after=after, limit=limit)
 
@@ -58,7 +58,7 @@ async def set_budget(operations: Operations, call: LimitBody) -> BudgetReply:
 async def raise_budget(operations: Operations, call: RaiseBody) -> RaiseReply:
     """Raise a budget by an amount; tasks that wait for it continue.
 
-    With `expected`, nothing is added to another limit than that one, and `is_raised` is false.
+    If the limit is not the `expected` one, nothing is added, and `is_raised` is false.
     """
     amount = RaiseCall(limit=call.limit, step=call.step, who=call.who, expected=call.expected or "")
     return await operations.budgets.raise_limit(call.budget, amount)
@@ -67,7 +67,7 @@ async def raise_budget(operations: Operations, call: RaiseBody) -> RaiseReply:
 async def add_to_budget(operations: Operations, call: AddBody) -> RaiseReply:
     """Raise a budget by an amount, so that the tasks that wait for it continue.
 
-    It lets agents cost more: ask a person first.
+    A higher budget lets agents cost more: ask a person first.
     """
     amount = RaiseCall(limit=call.amount, step=call.step, who=call.who, expected=call.expected or "")
     return await operations.budgets.raise_limit(call.budget, amount)
@@ -100,9 +100,9 @@ async def create_pipeline(
 
     Name the repository, and either `issues` (numbers of its forge, or objects with id, title, body and
     depends_on) or a `label` of its forge. Each issue becomes a task on the board, and gets its own pull request
-    unless `one_branch` is set. It costs money and takes minutes: the answer is the pipeline as it starts, with an
-    `estimate` of its cost. Look at it later with `get_pipeline`. Choose an `id` if you might call twice: a used id
-    is refused.
+    unless `one_branch` is set. A pipeline costs money and takes minutes: the answer is the pipeline as it starts,
+    with an `estimate` of its cost. Look at it later with `get_pipeline`. Choose an `id` if you might call twice: a
+    used id is refused.
     """
     return await operations.for_pipelines.start(order, pipeline_id)
 
@@ -111,8 +111,8 @@ async def get_pipeline(operations: Operations, pipeline_id: PipelineId) -> Pipel
     """Show one pipeline: the state of each issue, with its solution, commit, pull request and reason.
 
     `pipeline.status` is running, paused, stopping, completed, stopped, failed or cancelled. A completed one may
-    have issues that failed or were skipped. `order_id` is its task: see `task_detail` and `logs`. While
-    it is open, `estimate` is what the issues that have no result yet will cost.
+    have issues that failed or were skipped. `order_id` is an issue's task: see `task_detail` and `logs`. While the
+    pipeline is open, `estimate` is what the issues that have no result yet will cost.
     """
     return await operations.for_pipelines.show(pipeline_id)
 
@@ -122,7 +122,7 @@ async def list_pipelines(
 ) -> PipelinesReply:
     """List pipelines, open ones first, each with the number of issues in each state.
 
-    If there are more, the answer has `next`: call again with it as `after`.
+    If there are more pipelines, the answer has `next`: call again with it as `after`.
     """
     return await operations.pipelines.list(after=after, limit=limit)
 
@@ -148,8 +148,8 @@ async def pipeline_decide(
 
     `pause`: nothing new starts until `resume`. `stop`: running issues are finished, and no others start. `cancel`:
     all agents are stopped now, and their work is kept. With `issue_id`, `skip`: leave out an issue that is not
-    running, and those that depend on it; `replan`: plan an issue again before it is implemented: the planner reads
-    `why`.
+    running, and the issues that depend on it; `replan`: plan an issue again before it is implemented, with `why`
+    for the planner.
     """
     return await operations.pipelines.decide(pipeline_id, decision, issue_id, call.who, call.why)
 

@@ -96,7 +96,7 @@ class OrderReading:
         """Return the plan of a work order; a very long plan is cut.
 
         Raises:
-            NotFoundError: The work order has no plan yet, or another host has it.
+            NotFoundError: The work order has no plan yet, or another host has the plan.
         """
         task = await self.orders.get(order_id)
         if task.plan_path is None:

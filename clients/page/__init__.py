@@ -1,1 +1,1 @@
-"""The page: the board and each work order in a browser. The HTTP API carries out its decisions."""
+"""The page: the board and each work order in a browser. The HTTP API carries out decisions made on the page."""

@@ -18,8 +18,8 @@ from clients.page.key import deciding_key, looking_key
 from clients.page.rendering import HEADERS, render
 
 DECIDING_KEY_HEADER: Final = "septet-page-key"
-"""The header with which the page's script sends the deciding key. Pages of other origins cannot send it: CORS
-is not allowed."""
+"""The header with which the page's script sends the deciding key. Pages of other origins cannot send this header,
+because CORS is not allowed."""
 _OPEN_PATHS: Final = "/static/"
 """The paths that show no work order."""
 

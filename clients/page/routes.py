@@ -170,7 +170,7 @@ class _Views:
         return await self._render("work_order.html", look=look, detail=detail)
 
     async def work_order_live(self, order_id: str) -> Response:
-        """Send what changes of a work order until it is closed."""
+        """Send the changes of a work order's page until the work order is closed."""
         await self.operations.orders.get(order_id)
         return _stream(work_order_changes(self.operations, order_id, self.ui))
 
@@ -190,7 +190,7 @@ class _Views:
         return await self._render("pipeline.html", answer=reply, is_over=is_over)
 
     async def pipeline_live(self, pipeline_id: str) -> Response:
-        """Send what changes of a pipeline until it is over."""
+        """Send the changes of a pipeline's page until the pipeline is over."""
         await self.operations.pipelines.show(pipeline_id)
         return _stream(pipeline_changes(self.operations, pipeline_id))
 

@@ -28,7 +28,7 @@ _ANSWERED_WITHIN: Final = timedelta(seconds=3)
 
 
 async def worker_agents(client: Client, task_queue: str) -> Sequence[AnnouncedAgents]:
-    """Return the living workers' announcements; empty if the server or a worker does not report announcements."""
+    """Return the agents that each living worker announced; empty if the server or a worker does not do so."""
     with suppress(RPCError):
         return await announced_agents(client, task_queue) or ()
     return ()

@@ -1,4 +1,4 @@
-"""Check a new work order for mistakes before anything starts, at last with the server's other work orders."""
+"""Check a new work order for mistakes, and against the server's other work orders, before anything starts."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ def read_settings(files: Mapping[str, bytes]) -> "RepositorySettings":
 
 
 def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple[str, str] | None:
-    """Return a notice and a remedy if a checkout's settings differ from its base's; else `None`.
+    """Return a notice and a remedy if a checkout's settings differ from those of its base branch; else `None`.
 
     The notice includes a mistake in the checkout's settings, so that people can correct it before the commit.
     `read` is the base's file of settings; `None` if the base has none.

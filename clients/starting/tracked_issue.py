@@ -58,7 +58,7 @@ def find_order(
 ) -> tuple[WorkOrderInput, str | None]:
     """Read a work order's issue from its tracker, and return the work order and its id, derived from the issue.
 
-    The settings have the agent of the issue's project or team, and the repository, unless the work order names it.
+    Unless the work order names its agent or repository, the settings for the issue's project or team name them.
 
     Raises:
         InvalidInputError: No key or no repository is set here, or the agent does not exist.
@@ -90,7 +90,7 @@ def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
 
 
 def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInput:
-    """Return `order`, which repeats `first`, with the issue that `first` has read if both name the same issue."""
+    """Return `order`, which repeats `first`, with the issue from `first` if both orders name the same issue."""
     if order.tracker is None or first.tracker is None or order.tracker.key != first.tracker.key:
         return order
     repository = first.repository if tracker_key(order.repository) else order.repository

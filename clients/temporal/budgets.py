@@ -73,7 +73,7 @@ class BudgetClient:
             raise
 
     async def list(self, *, after: str = "", limit: int = BUDGETS_AT_ONCE) -> BudgetsReply:
-        """Return a page of budgets: first the budgets of the day and of all projects, then others, newest first.
+        """Return a page of budgets: first those of the day and of all projects, then the others, newest first.
 
         An account that was opened again appears once, at the place of its open run. `limit` does not count the
         budgets of the day and of projects.
@@ -194,7 +194,7 @@ class BudgetClient:
 
 
 def whole_scope(name: str) -> str:
-    """Return the scope of a name; a name without a slash is the id of a work order.
+    """Return the scope, the full name of a budget; a name without a slash is the id of a work order.
 
     Raises:
         InvalidInputError: The name is not the name of a budget.

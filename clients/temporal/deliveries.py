@@ -43,7 +43,7 @@ _MOST_ROWS: Final = 10_000
 
 
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
-    """Make the watches of pull requests with an agent check now what an event names; return the watches' ids.
+    """Make the watches that an event concerns check now, if an agent follows the pull request; return their ids.
 
     Raises:
         RPCError: The server refused.

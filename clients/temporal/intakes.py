@@ -99,7 +99,7 @@ class IntakeClient:
         return IntakeReply(intake=await self._view(name))
 
     async def list(self) -> IntakesReply:
-        """Return all intakes by their ids."""
+        """Return all intakes, sorted by id."""
         with server_refusals():
             names = sorted([name async for name in self._names(INTAKE_PREFIX)])
             return IntakesReply(intakes=tuple([await self._view(name) for name in names]))

@@ -77,7 +77,7 @@ async def delete_run(client: Client, name: str, run_id: str = "") -> None:
 async def reset(
     client: Client, run: WorkflowHandle[Any, Any], event_id: int, signal: str, previous_run: PreviousRun
 ) -> None:
-    """Reset a run of a work order to a workflow task; the new run waits for the signal with its purpose.
+    """Reset a run of a work order to a workflow task, and send the new run the signal that it waits for.
 
     The server takes no signal together with the reset: "unsupported post reset operation", as of release 1.32.
 

@@ -26,7 +26,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 
 _NO_BRANCH: Final = "septet-doctor"
-"""The branch for which the forge's API is called, to check that the API answers: git may answer without it."""
+"""The branch to look up by the forge's API, to check that the API answers; git may answer if the API does not."""
 
 
 _UNCONFINED: Final = Sandbox()

@@ -137,7 +137,7 @@ class SealCheck(Check):
 
 
 async def seal_checks(client: Client, *, required: bool) -> list[Check]:
-    """Return checks of the keys that sealed all open work; return no check if this process has no keys.
+    """Return checks of the keys and the unsealed input of all open work; no check if this process has no keys.
 
     `required` says whether workers refuse unsealed input.
     """

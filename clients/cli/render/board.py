@@ -76,7 +76,7 @@ def show_board(board: BoardReply, nobody: str = "") -> None:
 
 
 def board_view(board: BoardReply) -> RenderableType:
-    """Return the board in the terminal's width: titles are cut, and a pull request is its number with a link."""
+    """Return the board in the terminal's width: titles are cut, and a pull request is shown as a linked number."""
     parts: list[RenderableType] = []
     for stage, tasks in board.stages.items():
         parts.append(_stage_heading(board, stage))

@@ -49,7 +49,7 @@ def show_detail(detail: DetailReply, under_way: StepUnderWay | None = None) -> N
 
 
 def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
-    """Yield the known facts of a work order that a person reads first."""
+    """Yield the facts of a work order that a person reads first, as name and value; omit unknown facts."""
     task = detail.task
     if task.repository_url:
         yield "repository", f"{task.repository_url}{f', from {detail.base}' if detail.base else ''}"
@@ -140,7 +140,7 @@ def _indent_lines(text: str) -> str:
 
 
 def usage_text(usage: Usage) -> str:
-    """Return a usage in words."""
+    """Return the tokens and the cost of a usage as text."""
     cached = f", {usage.cache_read_tokens:,} from the cache" if usage.cache_read_tokens else ""
     cached += f", {usage.cache_write_tokens:,} to the cache" if usage.cache_write_tokens else ""
     cost = cost_text(usage)

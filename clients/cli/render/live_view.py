@@ -69,7 +69,7 @@ class PlanQuestion:
                 return True
 
     async def _decide(self, word: str) -> bool:
-        """Carry out the chosen action; return whether it decides on the plan."""
+        """Carry out the action that a person chose; return whether the action decides on the plan."""
         task, decisions = self.look.task, self.operations.decisions
         if word in {"a", "approve", "y", "yes"}:
             await decisions.approve(task.id, task.plan_sha256, load_settings().user)
@@ -194,7 +194,7 @@ class LiveView:
         return look
 
     async def _paint_until_question(self, look: WatchReply) -> WatchReply:
-        """Repaint the picture until the work order is closed or needs a decision; keep the text above it."""
+        """Repaint the picture until the work order closes or needs a decision; keep the text above the picture."""
         picture = WatchPicture()
         with Live(picture, console=self.out, refresh_per_second=4.0, transient=True) as live:
             try:
@@ -239,7 +239,7 @@ class LiveView:
         return look
 
     def upcoming(self) -> "asyncio.Task[WatchReply]":
-        """Return the read of the next reply, which begins now in the background unless it has begun."""
+        """Return the background task that reads the next reply; start the task unless it already runs."""
         if self._next is None:
             self._next = asyncio.ensure_future(anext(self._looks))
         return self._next

@@ -128,7 +128,7 @@ class PipelineLines:
         self._needs: tuple[str, ...] = ()
 
     def new_lines(self, view: PipelineView) -> Iterator[str]:
-        """Yield a line for each issue with a new status, each new request to a person, and a new status of all."""
+        """Yield a line for each new status of an issue or of the pipeline, and each new request to a person."""
         for issue in view.issues:
             if issue.status is not self._statuses.get(issue.issue_id, IssueStatus.WAITING):
                 self._statuses[issue.issue_id] = issue.status

@@ -84,7 +84,7 @@ class IssueOptions:
 
 @option_group
 class OrderOptions:
-    """How a work order is to be done; the names are those of the fields of its input, but for `id` and `step`."""
+    """The choices for a work order; except `id` and `step`, the options have the names of its input's fields."""
 
     agent: Agent = None
     fallback_agent: FallbackAgent = None

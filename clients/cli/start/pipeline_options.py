@@ -26,7 +26,7 @@ PipelineIssue = Annotated[str, argument(metavar="ISSUE", help="The issue's id in
 
 @option_group
 class PipelineOptions:
-    """A pipeline as the command line gives it; but for the first ones and `id`, the fields of its input."""
+    """The issues of a pipeline and the choices for them; most options have the names of the input's fields."""
 
     repo: Annotated[
         str | None, option("--repo", metavar="REPO", help="The repository; by default the one of this folder.")

@@ -25,7 +25,7 @@ class Terminal(Console):
     """A console that breaks lines between words if rich does not: a terminal would break inside words."""
 
     def print(self, *objects: object, soft_wrap: bool | None = None, **how: Any) -> None:  # noqa: ANN401 -- rich's own
-        """Print objects. Break unwrapped lines between words, and in `name  value` only within the value."""
+        """Print objects, break unwrapped lines between words, and align the broken value of `name  value`."""
         if soft_wrap and self.is_terminal:
             objects = tuple(_break_words(each, self.width) for each in objects)
         super().print(*objects, soft_wrap=soft_wrap, **how)

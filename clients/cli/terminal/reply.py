@@ -98,6 +98,6 @@ def _end_with_reply(error: Exception, code: ExitCode, *, as_json: bool, is_servi
 
 
 def _reply_of(error: Exception) -> "replies.ErrorReply":
-    """Return the reply for an error, the same as the API's."""
+    """Return the reply for an error; the HTTP API returns the same reply."""
     answer: replies.ErrorReply = load("clients.error_reply:error_reply")(error)
     return answer

@@ -1,4 +1,4 @@
-"""What the commands that serve share: signals, the log of their end, masked keys, and the word for `septet`."""
+"""What the commands that serve share: signals, the log of their end, masked keys, and how to call `septet`."""
 
 import asyncio
 import json
@@ -92,12 +92,12 @@ def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
 
 
 def septet_here(environ: Mapping[str, str]) -> str:
-    """Return the word for `septet` in this terminal: its path if it is not on PATH."""
+    """Return how to call `septet` in this terminal: by its path if `septet` is not on PATH."""
     return "septet" if shutil.which("septet", path=environ.get("PATH")) else _own_path()
 
 
 def septet_elsewhere(settings: Settings) -> str:
-    """Return the word for `septet` in another terminal, which lacks this process's variables."""
+    """Return how to call `septet` in another terminal: with its path and SEPTET_STATE_DIR as far as needed."""
     environ = settings.environ
     active = environ.get("VIRTUAL_ENV", "")
     found = shutil.which("septet", path=environ.get("PATH"))
@@ -126,7 +126,7 @@ def log_end(error: TaskError) -> bool:
 
 
 def hide_login_keys(settings: Settings) -> None:
-    """Mask in all output the keys that files of CLIs' logins contain now; call this again after a refresh."""
+    """Mask in all output the keys in CLIs' login files as of now; call this again after a login is refreshed."""
     machine = Machine(settings.environ, settings.agent_programs)
     for adapter in ADAPTERS.values():
         hide_keys_of(adapter, machine)
