@@ -1,4 +1,4 @@
-"""Choose the forge and the key of a repository; refuse a host without a forge before anything starts."""
+"""Choose the forge and the key of a repository; refuse an address without a forge before anything starts."""
 
 import threading
 import time
@@ -20,12 +20,12 @@ from septet.system.processes import run
 _KEPT_SECONDS: Final = 60.0
 """The age, in seconds, at which a token is read again: a login may change, but each read starts a slow program."""
 _tokens: Final[dict[tuple[tuple[str, ...], str], tuple[float, str]]] = {}
-"""The tokens that programs printed last, each with the time, by program and host."""
+"""The tokens that programs printed last, each with the time, by program and host name."""
 _lock: Final = threading.Lock()
 
 
 def _login_token(argv: tuple[str, ...], host: str, env: Mapping[str, str]) -> str:
-    """Return the token that a program has for a host; `argv` with the host appended prints the token."""
+    """Return the token that a program has for a host name; `argv` with this name appended prints the token."""
     with _lock:
         known = _tokens.get((argv, host))
         if known is None or time.monotonic() - known[0] >= _KEPT_SECONDS:
@@ -57,7 +57,7 @@ def forge_name(address: Address, settings: Settings) -> str:
     """Return the name of the repository's forge.
 
     Raises:
-        InvalidInputError: The host has no known forge, or the address is no repository on the forge.
+        InvalidInputError: The host name is no known forge's, or the address is no repository on the forge.
     """
     return "local" if address.path is not None else _kind_of(address, settings).name
 
@@ -72,7 +72,7 @@ def forge_for(address: Address, settings: Settings) -> Forge:
 
 
 def token_for(address: Address, settings: Settings) -> str | None:
-    """Return the worker's key for an origin; a key is only for the hosts of its own forge.
+    """Return the worker's key for an origin; `None` without a key. A key is only used for addresses of its forge.
 
     The key is the first of: the settings' token, a token of the App's installation, the token of a named login.
 
@@ -87,7 +87,7 @@ def token_for(address: Address, settings: Settings) -> str | None:
 
 
 def hosts_with_key(settings: Settings) -> tuple[str, ...]:
-    """Return the hosts for which the settings name a token, an App or a login; sends no request."""
+    """Return the host names for which the settings name a token, an App or a login; sends no request."""
     hosts: list[str] = []
     for kind in KINDS:
         is_app = kind is GITHUB and settings.github_app_id is not None
@@ -108,7 +108,7 @@ def no_key_for(host: str) -> InvalidInputError:
 
 
 def _naming(host: str) -> str:
-    """Return the remedy that adds a host to the settings; the list in the settings replaces the usual hosts."""
+    """Return the remedy that adds a host name to the settings' list, which replaces the usual host names."""
     return f"add {host} to one of {_HOSTS_NAMES}, by its API, and keep the hosts that you use"
 
 

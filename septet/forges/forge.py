@@ -1,4 +1,4 @@
-"""The interfaces of forges: the methods of every forge, and of the forges over HTTP that people work on."""
+"""The interfaces of forges: the methods of every forge, and further methods of the forges over HTTP."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ from septet.forges.values import (
 class Forge(Protocol):
     """A forge, with the issues and pull requests of one repository.
 
-    All methods raise `ForgeUnavailableError` if the forge does not answer, `ForgeError` if it refuses, and
+    All methods raise `ForgeUnavailableError` if the forge does not answer, `ForgeError` if the forge refuses, and
     `NotFoundError` if the worker can see no issue or pull request of a number.
     """
 
@@ -50,14 +50,14 @@ class Forge(Protocol):
         """
 
     def expect_fork(self, fork: str) -> None:
-        """Check that `fork`, such as `me/r`, is a fork of this repository on the same host.
+        """Check that `fork`, such as `me/r`, is a fork of this repository on the same forge.
 
         Raises:
             InvalidInputError: `fork` is no such fork, or the forge has no forks.
         """
 
     def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
-        """Return the open pull request of branch `head`, by any account, or `None`.
+        """Return the open pull request of branch `head`, by any account; `None` if there is none.
 
         `fork` is the fork that has the branch, such as `me/r`; it is empty if this repository has the branch.
         """
@@ -72,13 +72,13 @@ class Forge(Protocol):
         """Return the reviews of a pull request, from the oldest to the newest."""
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return the results of checks, statuses or pipelines for a commit: the newest of each name."""
+        """Return the results of checks, statuses or pipelines for a commit: the newest result of each name."""
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
-        """Put one comment with the mark of `marker` on an issue: edit the present comment, or create one."""
+        """Edit the worker's comment on an issue in which the hidden mark names `marker`, or else create one."""
 
     def has_comment(self, number: int, marker: str) -> bool:
-        """Return whether an issue has a comment with the mark of `marker`."""
+        """Return whether an issue has a comment of the worker in which the hidden mark names `marker`."""
 
     def may_write(self, account: str) -> bool:
         """Return whether an account may push to the repository, as the forge reports."""
@@ -92,14 +92,14 @@ class Forge(Protocol):
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request in its present state: open, merged or closed.
 
-        `commit` is its last commit, as far as the caller knows: the branch may be gone.
+        `commit` is the last commit that the caller knows of, because the branch may be gone.
         """
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`: the present one, or else a new one."""
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Add another work order to the text of a pull request that also has that work order's work, once.
+        """Add, once, a further work order to the text of a pull request that also has that work order's work.
 
         Raises:
             ForgeError: The forge refused, or the text is full.
@@ -123,13 +123,13 @@ class Conversation(Protocol):
         """Return the end of a check's log, at most `LOG_LIMIT` characters; empty for a check without a log."""
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
-        """Put one reply with the mark of `marker` in a thread."""
+        """Edit the worker's reply in a thread in which the hidden mark names `marker`, or else create one."""
 
     def put_comment(self, marker: str, text: str) -> None:
-        """Put one comment with the mark of `marker` on the pull request."""
+        """Edit the worker's comment on the pull request in which the hidden mark names `marker`, or create one."""
 
     def has_comment(self, marker: str) -> bool:
-        """Return whether the pull request has a comment with the mark of `marker`."""
+        """Return whether the pull request has a comment of the worker in which the hidden mark names `marker`."""
 
 
 @runtime_checkable
@@ -137,7 +137,7 @@ class FollowedForge(Forge, Protocol):
     """A forge whose pull requests an agent can follow."""
 
     def conversation(self, number: int) -> Conversation:
-        """Return the conversation on a pull request; sends no request yet."""
+        """Return the object that reads and writes the conversation on a pull request; sends no request yet."""
 
 
 @runtime_checkable

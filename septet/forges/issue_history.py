@@ -1,4 +1,4 @@
-"""Check that an issue still has the requested text: read the accounts that set its label and edited it since."""
+"""Check that an issue still has the requested text: read who set the issue's label, and who edited it later."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from septet.system.timestamps import timestamp
 
 UnknownEdits = Literal["wait", "take"]
 _DELIVERY_LAGS: Final = timedelta(minutes=5)
-"""A webhook that arrives within this time of the label's event carries the issue's text of that moment."""
+"""The longest time between a label's event and a webhook whose text counts as the text at that event."""
 _WHY_LIMIT: Final = 1000
 
 
@@ -123,7 +123,7 @@ class RequestCheck:
         return self._foreign_edit(requested.by, since)
 
     def request_for(self, issue: Issue, by: str, at: datetime, sha256: str) -> IssueRequest:
-        """Return a request for the present text of an issue, with the reason why the request must wait, if any."""
+        """Return the request to work on an issue's present text, with the reason why it must wait, if any."""
         why = self._doubt(by, at, is_known=bool(sha256)) if sha256 != issue.text_sha256 else ""
         return IssueRequest(by=by[:200], at=timestamp(at), text_sha256=issue.text_sha256, waits_because=why)
 

@@ -47,7 +47,7 @@ def issue_for_agents(issue: Issue, writers: Writers | None) -> dict[str, JsonVal
 
 
 def comment_for_agents(comment: Comment, writers: Writers | None) -> JsonValue:
-    """Return a comment in the form for agents, with a mark if its author may not push."""
+    """Return a comment in the form for agents, with `may_write: false` if the comment's author may not push."""
     told: dict[str, JsonValue] = {
         "author": comment.author,
         "body": comment.body if comment.is_note else visible_text(comment.body),

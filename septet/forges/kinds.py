@@ -24,7 +24,7 @@ class ForgeKind:
     nests: bool
     """Whether a repository may be in a group of a group."""
     connect: Callable[[Address, str | None, str | None], Forge]
-    """Takes a repository's address, the API's address (`None`: from the host) and the key; returns the forge."""
+    """Returns the forge for a repository's address, the API's address (`None` for the usual one) and the key."""
     webhook: WebhookKind
     """The form of the forge's events at `POST /webhooks/<name>`."""
     login: tuple[str, ...] = ()

@@ -40,7 +40,7 @@ def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
 
     Raises:
         ForgeUnavailableError: The forge did not answer, or reports an open pull request that is not listed yet.
-        ForgeLagsError: The forge does not know the pushed branch yet, or the branch has no changes: a retry shows.
+        ForgeLagsError: The forge does not know the branch yet, or the branch has no changes; a retry shows which.
         ForgeError: The forge refused.
     """
     if (there := find(new.head)) is not None:
@@ -68,7 +68,7 @@ def own_pull_request(
     *,
     states: Collection[str] = ("open",),
 ) -> PullRequest | None:
-    """Return the worker's pull request of a work order at commit `sha`; `None` if there is none.
+    """Return the pull request in `there` that the worker opened for a work order at commit `sha`, or `None`.
 
     Every account that may push can copy a branch's name, a commit and a mark, but not the worker's account.
 
@@ -82,7 +82,7 @@ def own_pull_request(
 
 @dataclass(frozen=True, slots=True)
 class MarkedComment:
-    """A comment that may carry a mark; every account can copy a mark."""
+    """A comment that may carry a hidden mark; every account can copy a mark."""
 
     id: int
     author: str
@@ -101,17 +101,17 @@ class CommentPlace:
     """Returns whether an account is the worker's own."""
 
     def find_marked(self, marker: str) -> Iterator[MarkedComment]:
-        """Yield the worker's comments with the mark of `marker`, from the oldest."""
+        """Yield the worker's comments in which the hidden mark names `marker`, from the oldest."""
         mark = marker_of(marker)
         yield from (each for each in self.comments() if mark in each.body and self.is_own(each.author))
 
     def has(self, marker: str) -> bool:
-        """Return whether the worker has written a comment with the mark of `marker`."""
+        """Return whether the worker has written a comment in which the hidden mark names `marker`."""
         return next(self.find_marked(marker), None) is not None
 
 
 def put_once(place: CommentPlace, marker: str, body: str) -> None:
-    """Write `body` to the worker's oldest comment with the mark of `marker`, or to a new comment.
+    """Write `body` to the worker's oldest comment in which the hidden mark names `marker`, or to a new comment.
 
     After an error the comments are read again, as in `open_once`.
 
@@ -148,8 +148,8 @@ def label_once(
 ) -> None:
     """Put `label` on an issue and remove `others`; write nothing if the labels are right already.
 
-    After an error the labels are read again, as in `open_once`. `change` adds a label unless it is empty, and
-    removes labels; it is called only with labels that must change.
+    After an error the labels are read again, as in `open_once`. `change` takes the label to add, or the empty
+    string, and the labels to remove; it is called only if a label must change.
 
     Raises:
         NotFoundError: The issue does not exist.

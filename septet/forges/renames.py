@@ -26,7 +26,7 @@ class RepositoryNames:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def now(self, api_url: str, project: str) -> str:
-        """Return the present name of a repository; `project` itself if no other name was noted."""
+        """Return the present name of a repository; `project` itself if no other name was recorded."""
         with self._lock:
             return self._names.get((api_url, project.lower()), project)
 
@@ -59,7 +59,7 @@ T = TypeVar("T", bound=_Shown)
 
 
 def asked_for(thing: T, project: str, number: int | None = None) -> T:
-    """Return an issue or a pull request that is checked to be the requested thing.
+    """Return `thing` after a check that it is the requested issue or pull request.
 
     `number` is `None` if the request was for a list.
 

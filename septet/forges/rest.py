@@ -66,7 +66,7 @@ class RestForge(ABC):
         return NAMES.now(self.api.url, project)
 
     def root_of(self, project: str) -> str:
-        """Return the path of a repository."""
+        """Return the path of a repository in the API."""
         return f"/repos/{quote(self.name_now(project))}"
 
     def asking(self, what: str, *, tail_bytes: int = 0) -> AbstractContextManager["ApiClient"]:
@@ -144,7 +144,7 @@ class RestForge(ABC):
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the one open pull request of `new.head`; see `Forge.open_pull_request`.
 
-        An addition that fails is a warning: the pull request itself matters.
+        If an addition fails, such as a label, the pull request has a warning.
         """
         opened = open_once(partial(self.find_pull_request, fork=new.head_project), self.create_pull_request, new)
         warnings: list[str] = []
@@ -208,7 +208,7 @@ class RestForge(ABC):
         return account_of_key(self.api, self.ask_own_account)
 
     def ask_own_account(self) -> str:
-        """Request the account of the worker's key from the forge."""
+        """Request the account of the worker's key from the forge, and return it."""
         with self.api.asking("whose key this is") as client:
             return client.get(self.user_form, "/user").login
 
@@ -230,7 +230,7 @@ class RestForge(ABC):
         return answer
 
     def read_comments(self, client: "ApiClient", thing: str) -> Iterable[CommentAnswer]:
-        """Return the comments on the issue or pull request with a path, from the oldest."""
+        """Return the comments on the issue or pull request with the path `thing`, from the oldest."""
         return client.read_list(self.comment_form, self.comments_path(thing))
 
     def comments_path(self, thing: str) -> str:
@@ -260,7 +260,7 @@ class RestForge(ABC):
         self.write(f"comment {comment_id} on {what}", self.update_method, path, {"body": text})
 
     def is_listed(self, issue: Issue, label: str) -> bool:
-        """Return whether an issue has the label of a list: true, because the forge filters by label."""
+        """Return whether a listed issue has the label: true, because the forge itself filters by label."""
         del issue, label
         return True
 
@@ -274,7 +274,7 @@ class RestForge(ABC):
 
     @abstractmethod
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request, without a search for an open one."""
+        """Open a pull request and return it; the caller has searched for an open one."""
 
     @abstractmethod
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:
@@ -282,4 +282,4 @@ class RestForge(ABC):
 
     @abstractmethod
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing` to an issue unless it is empty, and remove the labels `surplus`."""
+        """Add the label `missing`, unless empty, to an issue, and remove the labels `surplus`."""

@@ -31,7 +31,7 @@ class Comment:
 
     @property
     def is_note(self) -> bool:
-        """Whether the comment is Septet's own note about other comments: a forge's comments have a time."""
+        """Whether the comment is Septet's note about left-out comments; only comments on a forge have a time."""
         return not self.created_at and self.author == "septet"
 
 
@@ -55,7 +55,7 @@ class Issue:
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request as the forge has it."""
+    """A pull request as the forge reports it."""
 
     number: int
     url: str
@@ -82,7 +82,7 @@ class PullRequest:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch as the forge has it."""
+    """A branch as the forge reports it."""
 
     name: str
     sha: str
@@ -138,7 +138,7 @@ class ThreadComment:
 
 @dataclass(frozen=True, slots=True)
 class ReviewThread:
-    """The comments on one place of a pull request, or one discussion of the whole."""
+    """The comments on one place of a pull request, or one discussion of the whole pull request."""
 
     id: str
     """The id that a reply names."""
@@ -183,7 +183,7 @@ class NewPullRequest:
 
     @property
     def marked_body(self) -> str:
-        """The notice, the body within the limit, and the mark."""
+        """The notice, the body within the limit, and the work order's hidden mark."""
         return self._below_notice(self._own_part)
 
     @property
@@ -193,7 +193,7 @@ class NewPullRequest:
         return f"{body.rstrip()}\n\n{marker_of(self.marker)}\n"
 
     def added_to(self, body: str) -> str:
-        """Return a pull request's body with this work order added; unchanged if the body already has the mark.
+        """Return a pull request's body with this work order added; unchanged if the body already has its mark.
 
         Raises:
             ForgeError: The body would be too long.

@@ -17,7 +17,7 @@ USAGE: Final = (
 
 
 def parse_command(body: str) -> CommentCommand | None:
-    """Return the command of a comment; `None` if the comment has no command, or carries Septet's own mark."""
+    """Return the command of a comment; `None` if the comment has none, or carries a hidden mark of Septet."""
     first, _, below = body.strip().partition("\n")
     match = _FIRST.fullmatch(first.strip())
     if match is None or is_own_text(body):
@@ -38,7 +38,7 @@ def parse_command(body: str) -> CommentCommand | None:
 
 
 def is_own_text(body: str) -> bool:
-    """Return whether a text carries a mark of Septet's own, as Septet's answers and quotes of them do."""
+    """Return whether a text carries a hidden mark of Septet, because Septet wrote the text or is quoted."""
     return "<!-- septet" in body
 
 

@@ -46,7 +46,7 @@ class Feedback:
     events: tuple[ReworkEvent, ...] = ()
 
     def words_on(self, event_ids: Collection[str]) -> dict[str, JsonValue]:
-        """Return the feedback in the form for agents; failed checks have the end of their logs.
+        """Return the feedback of the named events in the form for agents, with the end of each failed check's log.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
@@ -76,9 +76,9 @@ class Feedback:
 def read_feedback(
     forge: FollowedForge, number: int, commit: str = "", trusted_accounts: Iterable[str] = ()
 ) -> Feedback:
-    """Return the feedback on an open pull request; none on a pull request that has ended.
+    """Return the feedback on a pull request; the feedback is empty if the pull request has ended.
 
-    `commit` is its last commit, as far as the caller knows; the words of `trusted_accounts` count without a check.
+    `commit` is the last commit that the caller knows of; the words of `trusted_accounts` count without a check.
 
 
     Raises:
@@ -114,7 +114,7 @@ def read_feedback(
 
 
 def _requests(reviews: Sequence[Review], comments: Sequence[Comment]) -> Iterator[tuple[str, Review]]:
-    """Yield the reviews that request changes, by event id, except of accounts that have approved since.
+    """Yield the reviews that request changes, each with its event id, except of accounts that approved later.
 
     If the forge reports only the account of a review, the account's last comment is the review's text.
     """

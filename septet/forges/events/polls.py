@@ -17,7 +17,7 @@ TOLD_SECONDS: Final = 300.0
 _MOST_PAGES: Final = 200
 """The most pages that are read of a repository; pull requests on later pages are read one by one."""
 _SHARE: Final = 0.1
-"""The greatest age of an answer, as a share of the quiet time before it."""
+"""The greatest age of a shared answer, as a part of the time without changes before the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ class _Repository:
 
 @dataclass(slots=True)
 class PullRequestPolls:
-    """The known states of pull requests by repository; sends no more requests than needed."""
+    """The known states of pull requests, by repository, read with as few requests as possible."""
 
     first_seconds: float
-    """The age up to which every caller shares an answer; an older answer also serves a quiet repository."""
+    """The age in seconds up to which callers share an answer; without changes, callers share older answers too."""
     clock: Callable[[], float] = time.monotonic
     is_told: Callable[[str], bool] = lambda _key: False
     """Takes a repository's key, and returns whether webhooks report the changes; polls are rare in that case."""

@@ -55,7 +55,7 @@ class WebhookKind:
     is_signed: Callable[[Delivery, str], bool]
     """Returns whether the sender of a delivery knows the secret, in constant time."""
     event_header: str
-    """The header with the kind of the event, in lower case."""
+    """The name, in lower case, of the header that contains the kind of the event."""
     readers: Mapping[str, Reader]
 
     def read_event(self, delivery: Delivery) -> ForgeEvent | None:
@@ -75,7 +75,7 @@ def is_hmac_sha256(body: bytes, secret: str, signature: str) -> bool:
 
 
 def read_payload(form: type[F], delivery: Delivery) -> F:
-    """Return the body of a delivery whose signature was checked, as a value of type `form`.
+    """Return the body of a delivery as a value of type `form`; the caller has checked the delivery's signature.
 
     Raises:
         InvalidInputError: The body is not an event of this form.
@@ -182,7 +182,7 @@ class _Origin(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class EventForm:
-    """The form of one forge's events; a `WebhookKind` names its methods as readers."""
+    """The form of one forge's events; this class's methods are the readers of a `WebhookKind`."""
 
     forge: str
     issue_actions: frozenset[str]

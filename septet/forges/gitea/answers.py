@@ -66,7 +66,7 @@ class GiteaRepositoryCommentAnswer(GiteaCommentAnswer):
     pull_request_url: str = ""
 
     def new_comment(self) -> NewComment:
-        """Return the comment with its place."""
+        """Return the comment with the issue or pull request that it belongs to."""
         where = self.pull_request_url or self.issue_url
         return NewComment(
             id=self.id,
@@ -83,7 +83,7 @@ class GiteaPullRequestAnswer(PullRequestAnswer):
 
     @property
     def conflicts(self) -> bool:
-        """Whether Gitea reports that a merge is impossible; false for a draft: Gitea calls no draft mergeable."""
+        """Whether Gitea reports a conflict; false for a draft, because Gitea reports every draft as not mergeable."""
         return self.mergeable is False and not self.draft
 
 

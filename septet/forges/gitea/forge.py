@@ -96,7 +96,7 @@ class GiteaConversation(RestConversation):
 _PAGE: Final = 50
 """The largest page of Gitea, unless its administrator allows more."""
 _MOST_AUTHORS: Final = 20
-"""The most authors whose role in the repository is read, at one request each; other roles stay unknown."""
+"""The most authors whose role in the repository is read, by one request each; other roles stay unknown."""
 _RIGHTS: Final = "Give the token the scopes `write:issue` and `write:repository`."
 _REMEDIES: Final = {
     401: "Set SEPTET_GITEA_TOKEN to a token that is valid for this forge, and restart the worker.",
@@ -106,7 +106,7 @@ _REMEDIES: Final = {
 
 
 def gitea_api(url: str, token: str | None = None) -> HttpApi:
-    """Return the API of a Gitea."""
+    """Return the API of a Gitea or Forgejo server."""
     return HttpApi("Gitea", url.rstrip("/"), token, _REMEDIES, page_field="limit", page_size=_PAGE)
 
 
@@ -192,7 +192,7 @@ class GiteaForge(RestForge):
         return client.get(list[GiteaCommentAnswer], self.comments_path(thing))
 
     def is_listed(self, issue: Issue, label: str) -> bool:
-        """Return whether an issue has the label of a list: Gitea does not filter by an unknown label."""
+        """Return whether a listed issue has the label, because Gitea does not filter by an unknown label."""
         return label in issue.labels
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
@@ -218,7 +218,7 @@ class GiteaForge(RestForge):
         )
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request, without a search for an open one."""
+        """Open a pull request and return it; the caller has searched for an open one."""
         owner = self.name_now(new.head_project).partition("/")[0]
         body = {
             "head": f"{owner}:{new.head}" if owner else new.head,
@@ -230,7 +230,7 @@ class GiteaForge(RestForge):
             return asked_for(client.post(GiteaPullRequestAnswer, "pulls", body).pull_request(), self.now)
 
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:
-        """Return labels, reviewers and assignees."""
+        """Return the labels, the reviewers and the assignees to add."""
         labels = label_names(new.labels)
         return (
             ("labels", labels, partial(_add_labels, labels)),
@@ -239,7 +239,7 @@ class GiteaForge(RestForge):
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing` to an issue unless it is empty, and remove the labels `surplus`."""
+        """Add the label `missing`, unless empty, to an issue, and remove the labels `surplus`."""
         there = client.get(GiteaIssueAnswer, f"issues/{number}").labels or ()
         if missing:
             _add_labels([missing], client, number)
@@ -248,7 +248,7 @@ class GiteaForge(RestForge):
                 client.write("DELETE", f"issues/{number}/labels/{each.id}")
 
     def _standings(self, client: "ApiClient", comments: Sequence[Comment]) -> dict[str, str]:
-        """Return the roles of the newest authors in the repository: `owner`, `collaborator` or `none`."""
+        """Return the newest authors' roles in the repository, by account: `owner`, `collaborator` or `none`."""
         owner = self.project.partition("/")[0]
         authors = list(dict.fromkeys(comment.author for comment in reversed(comments)))
         standings: dict[str, str] = {}
@@ -269,7 +269,7 @@ class GiteaForge(RestForge):
 
 
 def _add_labels(names: Sequence[str], client: "ApiClient", number: int) -> None:
-    """Put labels on an issue or pull request; create the labels that the repository lacks first."""
+    """Put labels on an issue or pull request; first create the labels that the repository lacks."""
     ids = {label.name: label.id for label in client.read_list(GiteaLabelAnswer, "labels")}
     for name in names:
         if name not in ids:

@@ -43,7 +43,7 @@ class RepositoryCommentAnswer(CommentAnswer):
     issue_url: str
 
     def new_comment(self) -> NewComment:
-        """Return the comment with its place."""
+        """Return the comment with the issue or pull request that it belongs to."""
         return NewComment(
             id=self.id,
             number=int(self.issue_url.rpartition("/")[2]),
@@ -219,7 +219,7 @@ class IssueHistoryAnswer(Foreign):
     timelineItems: _Events
 
     def history(self, label: str) -> IssueHistory:
-        """Return an issue's edits and the label's setter; further pages mean that edits may be missing."""
+        """Return an issue's edits and the label's setter; edits may be missing if GitHub has further pages."""
         events, edits = [each for each in self.timelineItems.nodes if each is not None], self.userContentEdits
         of_label = [each for each in events if each.label is not None and each.label.name.lower() == label.lower()]
         last = of_label[-1] if of_label else None
@@ -247,7 +247,7 @@ class _Reply(Foreign):
 
 
 def ask_graphql(client: "ApiClient", document: str, variables: dict[str, Any]) -> dict[str, Any]:
-    """Return the data of a GraphQL answer; GitHub's refusals have a status of success.
+    """Return the data of a GraphQL answer, or raise its error: GitHub's refusals have a status of success.
 
     Raises:
         NotFoundError: The thing does not exist, or the token may not see it.

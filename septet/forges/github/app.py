@@ -50,10 +50,10 @@ class GitHubApp:
 
 @dataclass(slots=True)
 class InstallationTokens:
-    """The tokens of installations; each token is requested again before the token ends."""
+    """The tokens of installations; each token is requested again before it expires."""
 
     _known: dict[tuple[str, str, str], tuple[float, str]] = field(default_factory=dict)
-    """App, API and repository → the time of the request, by the monotonic clock, and the token."""
+    """The time of the request, by the monotonic clock, and the token, by App, API and repository."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def token(self, app: GitHubApp, api_url: str, project: str) -> str:
@@ -91,7 +91,7 @@ def _ask(app: GitHubApp, api_url: str, project: str) -> str:
 
 
 def _jwt(app: GitHubApp) -> str:
-    """Return the JWT that authenticates the App: signed by the App's key, valid for some minutes."""
+    """Return the JWT that authenticates the App, which is signed by the App's key and valid for some minutes."""
     now = int(time.time())
     # The clocks may differ by a minute.
     claims = {"iat": now - 60, "exp": now + _JWT_SECONDS, "iss": app.id}

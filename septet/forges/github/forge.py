@@ -111,13 +111,13 @@ _REFUSALS: Final = (
     ("pullrequest base", "Name a base that the repository has."),
 )
 _UNNAMED_SECONDS: Final = 60.0
-"""GitHub requires at least a minute if its refusal names no time."""
+"""The first pause if a refusal names no time: GitHub requires at least a minute."""
 HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}
 """The version that GitHub Enterprise servers support too; newer versions have the same fields."""
 
 
 def github_api(url: str, token: str | None = None) -> HttpApi:
-    """Return the API of a GitHub."""
+    """Return the API of GitHub, or of a GitHub Enterprise server."""
     return HttpApi("GitHub", url, token, _REMEDIES, _REFUSALS, _UNNAMED_SECONDS, HEADERS)
 
 
@@ -166,7 +166,7 @@ class GitHubForge(RestForge):
             return False
 
     def ask_own_account(self) -> str:
-        """Request the key's account from GitHub; only GraphQL reports the account of an App's installation."""
+        """Request and return the key's account; only GraphQL reports the account of an App's installation."""
         what = "whose key this is"
         try:
             with self.api.asking(what) as client:
@@ -179,7 +179,7 @@ class GitHubForge(RestForge):
                 return login if login.endswith(BOT) else f"{login}{BOT}"
 
     def is_own(self, account: str) -> bool:
-        """Return whether an account is the worker's own; any App's account if the worker's is unknown."""
+        """Return whether an account is the worker's; if the worker's is unknown, every App's account counts."""
         own = self.own_account()
         return account.lower() == own.lower() if own else account.endswith(BOT)
 
@@ -217,7 +217,7 @@ class GitHubForge(RestForge):
         return tuple(each.pull_request() for each in answers if each.head.is_of(project, head))
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request, without a search for an open one."""
+        """Open a pull request and return it; the caller has searched for an open one."""
         owner, _, name = self.name_now(new.head_project).partition("/")
         body: dict[str, Any] = {
             "title": new.bounded_title,
@@ -234,7 +234,7 @@ class GitHubForge(RestForge):
             return asked_for(answer.pull_request(), self.now)
 
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:
-        """Return labels, reviewers and assignees."""
+        """Return the labels, the reviewers and the assignees to add."""
         return (
             added_by("POST", "issues/{}/labels", "labels", label_names(new.labels)),
             added_by("POST", "pulls/{}/requested_reviewers", "reviewers", new.reviewers),
@@ -242,7 +242,7 @@ class GitHubForge(RestForge):
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing` to an issue unless it is empty, and remove the labels `surplus`."""
+        """Add the label `missing`, unless empty, to an issue, and remove the labels `surplus`."""
         if missing:
             client.write("POST", f"issues/{number}/labels", {"labels": [missing]})
         for each in surplus:

@@ -140,7 +140,7 @@ class GitLabCommentedAnswer(Foreign):
     note: _EventNote | None = None
 
     def new_comment(self) -> NewComment | None:
-        """Return the comment with its place; `None` if the place is neither an issue nor a merge request."""
+        """Return the comment with its issue or merge request; `None` if the comment belongs to neither."""
         note = self.note
         if note is None or note.system or note.noteable_iid is None:
             return None

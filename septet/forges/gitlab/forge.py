@@ -61,7 +61,7 @@ _REMEDIES: Final = {
 
 
 def gitlab_api(url: str, token: str | None = None) -> HttpApi:
-    """Return the API of a GitLab."""
+    """Return the API of a GitLab server."""
     return HttpApi("GitLab", url.rstrip("/"), token, _REMEDIES)
 
 
@@ -84,7 +84,7 @@ class GitLabForge(RestForge):
     user_form: ClassVar[type[UserAnswer]] = GitLabUserAnswer
 
     def root_of(self, project: str) -> str:
-        """Return the path of a project."""
+        """Return the path of a project in the API."""
         return f"/projects/{quote(self.name_now(project), safe='')}"
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
@@ -210,7 +210,7 @@ class GitLabForge(RestForge):
         )
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a merge request, without a search for an open one."""
+        """Open a merge request and return it; the caller has searched for an open one."""
         body: dict[str, Any] = {
             "source_branch": new.head,
             "target_branch": new.base,
@@ -225,14 +225,14 @@ class GitLabForge(RestForge):
             return asked_for(client.post(GitLabMergeRequestAnswer, path, body).pull_request(), self.now)
 
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:
-        """Return reviewers and assignees; `create_pull_request` sets the labels."""
+        """Return the reviewers and the assignees to add; `create_pull_request` sets the labels."""
         return (
             ("reviewers", new.reviewers, partial(_set_people, "reviewer_ids", new.reviewers)),
             ("assignees", new.assignees, partial(_set_people, "assignee_ids", new.assignees)),
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing` to an issue unless it is empty, and remove the labels `surplus`."""
+        """Add the label `missing`, unless empty, to an issue, and remove the labels `surplus`."""
         facts = {"add_labels": missing, "remove_labels": ",".join(surplus)}
         client.write("PUT", f"issues/{number}", {name: value for name, value in facts.items() if value})
 

@@ -31,7 +31,7 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "approved": "followers",
     "approval": "followers",
 }
-"""The reading that an event of a merge request needs, by the event's action."""
+"""The watches that must read a merge request after an event, by the event's action."""
 
 
 class _User(Foreign):

@@ -1,4 +1,4 @@
-"""Bounds of a forge's answers: time, unpacked bytes, and only the end of a log."""
+"""Bounds of a forge's answers: a time, a number of unpacked bytes, and for logs only the end of the log."""
 
 import socket
 import ssl
@@ -16,7 +16,7 @@ import httpx
 TIMEOUT_SECONDS: Final = 30.0
 """The time for a connection, and then for each piece of the answer."""
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""The most bytes of one answer: a page of a hundred issues with the longest texts has half so many."""
+"""The most bytes of one answer: a page of a hundred issues with the longest texts has half as many."""
 MOST_BYTES_IN_ALL: Final = 64 * 1024 * 1024
 """The most bytes of all answers of one `with` block."""
 MOST_LOG_BYTES: Final = 256 * 1024 * 1024
@@ -43,7 +43,7 @@ class AnswerBounds:
     _timer: threading.Timer = field(init=False)
 
     def __enter__(self) -> Self:
-        """Start the time that all requests of the block have."""
+        """Start the timer for all requests of the block."""
         self._ends_at = time.monotonic() + self.seconds
         self._timer = threading.Timer(self.seconds, self._hang_up)
         self._timer.daemon = True
@@ -57,7 +57,7 @@ class AnswerBounds:
             self.check()
 
     def client(self, headers: Mapping[str, str], request: Hooks = (), response: Hooks = ()) -> httpx.Client:
-        """Return a client that keeps the bounds; the hooks are additional, and also see redirects."""
+        """Return a client that obeys the bounds and follows redirects, which the hooks see as well."""
         return httpx.Client(
             headers=headers,
             timeout=TIMEOUT_SECONDS,
@@ -73,7 +73,7 @@ class AnswerBounds:
         request.extensions["trace"] = self._trace
 
     def over(self, response: httpx.Response) -> None:
-        """Bound the body of an answer during the read.
+        """Replace an answer's body by a stream that obeys the bounds when the body is read.
 
         Raises:
             DecodingError: The answer is packed in another form than gzip.

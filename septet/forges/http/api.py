@@ -137,8 +137,8 @@ class HttpApi:
         """Yield a client for the block, and raise Septet's errors for its failures.
 
         `what` is the request in words, for errors; `root` is the base of paths that do not begin with a slash;
-        `tail_bytes` are kept of a log's end, and with 0 answers are read whole. httpx is imported here: a worker
-        whose repositories are local does not need httpx.
+        `tail_bytes` is the number of bytes to keep of a log's end, or 0 for whole answers. httpx is imported only
+        here, because a worker whose repositories are local does not need httpx.
 
         Raises:
             ForgeUnavailableError: The API did not answer, requests a pause, did not answer with its JSON, or
@@ -156,7 +156,7 @@ class HttpApi:
 
 _MOST_KEYS: Final = 100
 BOT: Final = "[bot]"
-"""The end of the names of GitHub's Apps; no person's name can end so."""
+"""The end of the names of GitHub's Apps; no person's name can have this end."""
 _accounts: Final[dict[tuple[str, str | None], str]] = {}
 """The accounts of this process's keys, by API and key, each requested once."""
 _lock: Final = threading.Lock()

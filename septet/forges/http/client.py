@@ -73,7 +73,7 @@ def _repository_in(api_url: str, url: str) -> str:
 
 
 def _ask(url: str, like: httpx.Request, names: tuple[str, ...]) -> str:
-    """Read one field of a forge's answer and follow its redirects; empty if the answer has no such field."""
+    """Return the first of the fields `names` in the answer at `url`, after redirects; empty without any."""
     headers = {name: like.headers[name] for name in ("authorization", "user-agent") if name in like.headers}
     bounds = AnswerBounds(TIMEOUT_SECONDS)
     try:
@@ -124,7 +124,7 @@ class ApiClient:
                 return
 
     def read_list(self, form: type[T], path: str, query: Query | None = None, most: int = MOST_PAGES) -> list[T]:
-        """Return a list, at most `most` pages."""
+        """Return the elements of a list from at most `most` pages."""
         return [each for page in self.pages(form, path, query, most) for each in page]
 
     def page_query(self, query: Query, page: int) -> Query:
@@ -161,7 +161,7 @@ class ApiClient:
         body: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """Send a request, and return the answer; repeat a read that the API refuses for a moment.
+        """Send a request, and return the answer; repeat a read if the API refuses and requests a short pause.
 
         `path` is below the root; with a leading slash, below the API's own address; or a whole address. `body` is
         sent as JSON.

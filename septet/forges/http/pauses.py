@@ -18,7 +18,7 @@ from septet.telemetry.recorder import RECORDER
 _LONGEST_SECONDS: Final = 3600.0
 """The longest pause in seconds, even if a forge names a longer pause: forges count limits by the hour."""
 _UNNAMED_SECONDS: Final = 60.0
-"""GitHub requires at least a minute if its refusal names no time, and longer after each further refusal."""
+"""The first pause if a refusal names no time: GitHub requires at least a minute, and more at each refusal."""
 _MOST_KEYS: Final = 10_000
 _TOLD_SECONDS: Final = 5.0
 """The shortest pause, and the smallest extension of a known pause, that is reported to other hosts."""
@@ -49,18 +49,18 @@ def is_spent(headers: Mapping[str, str]) -> bool:
 
 
 class FleetPauses(Protocol):
-    """The pauses that all hosts share through a server; a server that does not answer counts as no pause."""
+    """The pauses that all hosts share through a server; if the server does not answer, no pause is known."""
 
     def until(self, budget: str) -> float:
-        """Return the end of a budget's pause, in seconds since the epoch; 0 if no host reported a pause."""
+        """Return the end of a rate limit's pause, in seconds since the epoch; 0 if no host reported a pause."""
 
     def note(self, budget: str, host: str, until: float) -> None:
-        """Report a pause of a limit to the other hosts; `until` is its end, in seconds since the epoch."""
+        """Report a rate limit's pause, which ends at `until` in seconds since the epoch, to the other hosts."""
 
 
 @dataclass(slots=True)
 class ForgePauses:
-    """The pauses of all forges, shared by all workers, so that no worker sends requests into a spent limit."""
+    """The pauses of all forges, shared by all workers, so that no worker uses a rate limit that is used up."""
 
     folder: Path | None = None
     """The folder by which the workers of one host share pauses; `None` if only this process uses its pauses."""
@@ -68,11 +68,11 @@ class ForgePauses:
     """The server by which hosts share pauses; `None` if each host learns of a limit from the forge."""
     clock: Callable[[], float] = time.time
     _until: dict[str, float] = field(default_factory=dict)
-    """Budget → the end of the pause, by the machine's clock."""
+    """The end of the pause, by the machine's clock, for each rate limit."""
     _budgets: dict[str, str] = field(default_factory=dict)
-    """Key → the shared limit, for each key whose requests count for a limit of several keys."""
+    """The shared rate limit of each key whose requests count for a limit of several keys."""
     _unnamed: dict[str, float] = field(default_factory=dict)
-    """Budget → the seconds of the last pause for which the forge named no time."""
+    """The seconds of the last pause for which the forge named no time, for each rate limit."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_for(self, token: str, budget: str) -> None:
@@ -94,7 +94,7 @@ class ForgePauses:
             self.fleet.note(budget, host, now + seconds)
 
     def note_unnamed(self, api_url: str, token: str | None) -> float:
-        """Start a pause if the forge names no time; return its seconds.
+        """Start a pause if the forge names no time, and return the pause's seconds.
 
         A refusal soon after such a pause makes the next pause twice as long; a refusal during a pause does not.
         """
@@ -134,7 +134,7 @@ class ForgePauses:
             raise ForgeUnavailableError(message, retry_after_seconds=seconds)
 
     def _budget(self, api_url: str, token: str | None) -> str:
-        """Return a name for an API and a key; the name reveals neither the API nor the key."""
+        """Return a name for the rate limit of a key at an API; the name reveals neither the API nor the key."""
         with self._lock:
             whose = self._budgets.get(token or "", token or "")
         return hashlib.sha256(f"{api_url} {whose}".encode()).hexdigest()
@@ -185,7 +185,7 @@ class ForgePatience:
         return True
 
     def wait_unnamed(self, seconds: float) -> bool:
-        """Wait if the forge names no time: for `seconds`, and twice as long each further time; see `wait`."""
+        """Wait `seconds` after a refusal without a time, and twice as long each further time; see `wait`."""
         waited = self.wait(seconds * 2**self.refusals)
         self.refusals += waited
         return waited

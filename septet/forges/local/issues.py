@@ -14,7 +14,7 @@ from septet.forges.values import Issue, label_names, marker_of
 from septet.system.timestamps import timestamp
 
 _OWN: Final = "septet"
-"""The author of the engine's comments."""
+"""The author of Septet's comments."""
 
 
 @dataclass(frozen=True, slots=True)

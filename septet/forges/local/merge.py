@@ -15,7 +15,7 @@ _NO_VALUE: Final = frozenset({b"unspecified", b"unset"})
 
 
 def holds(git: Git, branch: str, commit: str) -> bool:
-    """Return whether a branch contains a commit; false if either is unknown."""
+    """Return whether a branch contains a commit; false if git does not know the branch or the commit."""
     if not commit:
         return False
     return git.try_run("merge-base", "--is-ancestor", commit, f"refs/heads/{branch}").exit_code == 0
@@ -93,7 +93,7 @@ def _see_that_it_can_move(checkout: Git, base: str, before: str, after: str, rem
 
 
 def _filtered(checkout: Git, before: str, after: str) -> list[str]:
-    """Return the changed paths that a program of a person's settings would write."""
+    """Return the changed paths whose contents a filter program in a person's git settings would write."""
     changed = checkout.run("diff-tree", "-r", "--name-only", "-z", "--no-renames", before, after)
     with tempfile.TemporaryDirectory(prefix="septet-") as folder:
         at_end = checkout.using_index(Path(folder) / "index")

@@ -218,7 +218,7 @@ class LocalRecords:
 
     @property
     def git(self) -> Git:
-        """The repository's git dir, found in the places where git itself searches."""
+        """Git for the repository, whose git dir is found in the places where git itself searches."""
         for folder in (self.path / ".git", self.path, self.path.with_name(f"{self.path.name}.git")):
             if folder.is_file() or (folder / "objects").is_dir():
                 return Git(folder, env={**self.env, **_IDENTITY})
