@@ -83,7 +83,7 @@ class GiteaPullRequestAnswer(PullRequestAnswer):
 
     @property
     def conflicts(self) -> bool:
-        """Whether Gitea reports a conflict; false for a draft, because Gitea reports every draft as not mergeable."""
+        """Whether Gitea reports a conflict; false for a draft, because Gitea reports no draft as mergeable."""
         return self.mergeable is False and not self.draft
 
 
