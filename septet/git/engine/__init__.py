@@ -1,1 +1,1 @@
-"""Run git: its processes, and the remotes, addresses, configuration, packs and locks that the engine needs."""
+"""Run git, with the remotes, addresses, configuration, packs and locks that Septet needs for it."""

@@ -1,4 +1,4 @@
-"""The address of an origin: the form for git, the form for people, the folder's name, and the project."""
+"""The address of an origin: its forms for git and for people, its project, and the name of its folders."""
 
 import hashlib
 import os.path
@@ -24,23 +24,23 @@ _SCP: Final = re.compile(rf"(?:{_USER}@)?(?P<host>[^@:/\[\]]+):(?P<path>.+)")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a repository. An address holds no credentials, so it may be shown and stored."""
+    """The address of a repository. The address contains no credentials, so it may be shown and stored."""
 
     url: str
     """The absolute path, or the URL, that git uses."""
     kind: Literal["local", "remote"]
-    """`local` for a folder, whose work orders only the host with the folder can run; `remote` for a URL."""
+    """`local` for a folder on this machine, whose work orders only this host can run; `remote` for a URL."""
     host: str
-    """The host in lower case, with a port that is not the scheme's default; empty for a local repository."""
+    """The server's name in lower case, with a port if it is not the default; empty for a local repository."""
     project: str
     """The repository's name, such as `o/r`; for a local repository, the name of the folder."""
     path: Path | None
     """A local repository's path."""
     key: str
-    """A short stable folder name, which is the same for the https and ssh addresses of one repository."""
+    """A short stable name for folders, which is the same for the https and ssh addresses of one repository."""
 
     def beside(self, project: str) -> "Address":
-        """Return the address of another repository on the same host, such as a fork, in the same form.
+        """Return the address of `project`, a repository on the same server such as a fork, in the same form.
 
         Raises:
             InvalidInputError: The repository is a folder, or `project` is not the name of a repository.
@@ -154,14 +154,14 @@ def _key(project: str, identity: str) -> str:
 
 
 def _refusal(text: str, why: str, remedy: str = _REMEDY) -> InvalidInputError:
-    """Return the error, which shows no part of an address that can hold a password: before an `@`, after a `?`."""
+    """Return the error for a refused address, without the parts that can be a password: before `@`, after `?`."""
     scheme, separator, rest = text.partition("://") if "://" in text else ("", "", text)
     shown = re.split(r"[?#]", scheme + separator + rest.rpartition("@")[2], maxsplit=1)[0][:200]
     return InvalidInputError(f"repository: {shown!r} {why}.", remedy=remedy)
 
 
 def with_project(order: WorkOrderInput) -> WorkOrderInput:
-    """Return a work order with the project of its repository, so that a waiting work order has a project.
+    """Return the work order with the project that its repository's address names.
 
     A work order with a refused address stays unchanged: the worker that reads the address reports the error.
     """

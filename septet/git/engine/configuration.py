@@ -1,9 +1,9 @@
-"""The engine's own git configuration, written when a worker starts, and the author of commits.
+"""Septet's own git configuration, which is written when a worker starts, and the author of commits.
 
 The configuration has the user's settings for keys and names.
 git reads a user's configuration again with each command, and agents of the same user can write this configuration:
-a proxy, a rewritten address or a trace to a file would then expose the worker's keys. So the engine's git reads
-only this file, and no setting that could lead git to another host gets into it.
+a proxy, a rewritten address or a trace to a file would then expose the worker's keys. So Septet's git reads only
+this file, which contains no setting that could lead git to another server.
 """
 
 import re
@@ -30,16 +30,16 @@ _TAKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""The settings that are taken: identity, keys, certificates and others; git prints names in lower case."""
+"""The user's settings that are copied: identity, keys, certificates and others; git prints names in lower case."""
 _LEFT_OUT: Final = re.compile(r"url\..*\.(insteadof|pushinsteadof)|http\.(.*\.)?proxy|remote\..*\.proxy")
-"""Settings that lead a command to another host; the worker logs a warning for each."""
+"""Settings that lead git to another server, and are not copied; the worker logs a warning for each."""
 ELSEWHERE: Final = "Name the address itself; for a proxy, set HTTPS_PROXY in the worker's environment."
-"""The remedy for a setting that is left out."""
+"""The remedy for a setting that is not copied."""
 _ROLES: Final = ("author", "committer")
 
 
 def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Write the configuration that the engine's git reads, and return the names of settings that lead elsewhere.
+    """Write the configuration that Septet's git reads; return the names of settings that would lead elsewhere.
 
     Raises:
         GitError: git could not be started, or cannot read the user's configuration.
@@ -56,7 +56,7 @@ def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
-    """Yield the settings of the user and the machine, in git's order, without settings of a repository."""
+    """Yield the names and values of the user's and the machine's settings, but no repository's, in git's order."""
     try:
         listed = processes.run(
             ["git", "config", "--null", "--list"],
@@ -76,16 +76,16 @@ def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Author and committer, from git's settings `author.*`, `committer.*` and `user.*`; the default is Septet."""
+    """The author and the committer from git's settings `author.*`, `committer.*` and `user.*`, or else Septet."""
 
     name: str
     email: str
     roles: Mapping[str, Mapping[str, str]]
-    """The `name`, `email`, or both, that `author` and `committer` set for themselves."""
+    """The settings `name` and `email` of `author` and of `committer`, which precede the settings of `user`."""
 
     @property
     def environ(self) -> dict[str, str]:
-        """The environment variables that pass the identity to git."""
+        """The environment variables that give git the identity."""
         usual = {"name": self.name, "email": self.email}
         return {
             f"GIT_{role}_{fact}".upper(): self.roles[role].get(fact) or usual[fact]
@@ -95,7 +95,7 @@ class Identity:
 
 
 def identity(git: Git) -> Identity:
-    """Return the author and committer of commits in `git`.
+    """Return the author and the committer of commits in the repository `git`.
 
     Raises:
         GitError: git could not be started.

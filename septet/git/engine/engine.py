@@ -1,4 +1,4 @@
-"""Run git for the engine: always with named directories, never with an agent's hooks, never with a prompt."""
+"""Run git for Septet: always with explicit directories, never with an agent's hooks, never with a prompt."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -29,28 +29,28 @@ SAFE_CONFIG: Final[Mapping[str, str]] = {
     "diff.external": "",
     "core.pager": "cat",
 }
-"""Settings that keep git from running an agent's programs, and protect other systems' names of `.git`."""
+"""Settings that keep git from running an agent's programs, and from writing other spellings of `.git`."""
 
 _DEFAULT_TIMEOUT_SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """One repository as the engine sees it. Every call names `git_dir`, and `work_tree` unless it is `None`.
+    """A repository in which Septet runs git. Every command names `git_dir`, and `work_tree` if there is one.
 
-    Without its `.git`, a worktree is inside any repository that encloses it, and git would change that repository.
+    Otherwise git would change a repository that encloses a worktree which has lost its `.git`.
     """
 
     git_dir: Path
     work_tree: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
-    """The environment of every call: only PATH, HOME and the variables that the worker passes to git."""
+    """The environment of every command: only PATH, HOME and the variables that the worker passes to git."""
     index: Path | None = None
-    """A separate index file of the engine."""
+    """The index file; `None` for the repository's own index."""
     secret_config: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Settings that no argv, environment or file on disk may show: see `open_secret_config`."""
     guard: Path | None = None
-    """The guard that a git shares so that no sweep removes its lock files; `None` if no sweep runs meanwhile."""
+    """A file that git locks while it runs, so that `stale_locks` keeps git's lock files; `None` if not needed."""
 
     def run(
         self,
@@ -64,9 +64,9 @@ class Git:
         """Run `git args…` and return its stdout.
 
         Args:
-            ok: Exit codes that are no error.
-            limit_bytes: The bytes of stdout after which git is killed; this is no error.
-            config: More settings, `core__autocrlf="false"` for `core.autocrlf`.
+            ok: The exit codes that do not count as errors.
+            limit_bytes: The bytes of stdout after which git is killed, which does not count as an error.
+            config: More settings, for example `core__autocrlf="false"` for `core.autocrlf`.
 
         Raises:
             GitError: git could not be started, took too long, or ended with another exit code.
@@ -113,7 +113,7 @@ class Git:
             ) from error
 
     def init(self, *options: str, branch: str = "main") -> None:
-        """Make an empty repository in the form that the engine reads as data, whatever git's defaults are.
+        """Make an empty repository in the format that Septet can read without git, whatever git's defaults are.
 
         Raises:
             GitError: git failed.
@@ -121,7 +121,7 @@ class Git:
         self.run("init", "--quiet", "--template=", f"--initial-branch={branch}", *options)
 
     def text(self, *args: str) -> str:
-        """Run `git args…`, which prints one line, and return that line."""
+        """Run `git args…`, and return the one line that it prints."""
         return self.run(*args).decode(errors="surrogateescape").strip()
 
     def using_index(self, index: Path) -> "Git":
@@ -129,7 +129,7 @@ class Git:
         return replace(self, index=index)
 
     def with_env(self, **values: str) -> "Git":
-        """Return the same repository with more environment."""
+        """Return the same repository with more environment variables."""
         return replace(self, env={**self.env, **values})
 
     def _argv(self, args: tuple[str, ...], config: Mapping[str, str]) -> list[str]:
@@ -158,18 +158,18 @@ class Git:
 
 @dataclass(frozen=True, slots=True)
 class SecretConfig:
-    """Settings with a key for one git process, kept in memory behind a descriptor that the process inherits."""
+    """Settings with a key for one git process, in a file in memory whose descriptor the process inherits."""
 
     path: str = ""
-    """The path that git includes; empty without settings, or if the environment passes the settings."""
+    """The path of the file for git to include; empty if there are no settings, or if `env` has them."""
     descriptors: tuple[int, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The environment that passes the settings on a system without files in memory, where others can read it."""
+    """Variables with the settings for systems without files in memory, where other processes can read them."""
 
 
 @contextmanager
 def open_secret_config(settings: Mapping[str, str]) -> Iterator[SecretConfig]:
-    """Prepare settings that hold a key, by their full names, for the git that is started in the block.
+    """Yield the form in which the git that is started in the block gets settings with a key, by their full names.
 
     Raises:
         OSError: The system has no memory, or no descriptor, for the settings.
@@ -194,7 +194,7 @@ def open_secret_config(settings: Mapping[str, str]) -> Iterator[SecretConfig]:
 
 
 def as_config_line(section: str, variable: str, value: str | None) -> bytes:
-    """Return a setting in the form of git's files; a setting without a value is true."""
+    """Return a setting as lines of a git configuration; a setting without a value means true."""
     first, dot, rest = section.partition(".")
     header = f"[{first} {quote(rest)}]" if dot else f"[{first}]"
     given = "" if value is None else f" = {quote(value).replace(chr(10), chr(92) + 'n')}"
@@ -202,6 +202,6 @@ def as_config_line(section: str, variable: str, value: str | None) -> bytes:
 
 
 def quote(text: str) -> str:
-    """Return a text in the quotes of git's files."""
+    """Return a text in quotation marks, as git's configuration files need it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""Which of git's messages may be shown, and the errors for git's messages when a remote refuses.
+"""The parts of git's messages that may be shown, and Septet's errors for git's messages when a remote refuses.
 
 If `packed-refs`, `alternates` or a config is a link, git reads another user's file and prints the line that it
 does not understand. So an error's text holds only phrases of git itself.
@@ -52,9 +52,9 @@ _MORE: Final = "git said more than can be shown: the worker's log has it at leve
 
 
 def shown_words(stderr: bytes) -> str:
-    """Return git's own phrases from its stderr; without any, a sentence that points to the worker's log.
+    """Return git's own phrases from its stderr, or a sentence that points to the worker's log if there are none.
 
-    The result never holds a file's content; it can hold names of files that git was given or made.
+    The result never contains the content of a file, but it can contain names of files that git was given or made.
     """
     text = stderr.decode(errors="replace")
     lines = [line for line in text.splitlines() if line.strip()]
@@ -69,7 +69,7 @@ def shown_words(stderr: bytes) -> str:
 
 
 def looks_damaged(message: str) -> bool:
-    """Return whether an error's text, which holds git's own words, may come from damaged files."""
+    """Return whether an error's text, which contains git's phrases, may come from damaged files."""
     return _SIGNS.search(message) is not None
 
 
@@ -79,7 +79,7 @@ REMOTE_IS_FULL: Final = (
     r"remote(:| unpack failed:?).{0,500}"
     r"(no space left on device|too many open files|resource temporarily unavailable)"
 )
-"""A remote's message that its own machine, not this machine, is short of a resource."""
+"""A message of a remote whose own machine, not this machine, lacks disk space or another resource."""
 
 _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]] = (
     (
@@ -205,7 +205,7 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
 The order matters: `hung up unexpectedly` also follows a refusal.
 """
 _QUOTING: Final = re.compile(r"^(?!remote:).*(?:packed-refs|alternate|config|gitdir|shallow|graft|attribute)")
-"""Words before a file's line in git's messages."""
+"""The lines of git's messages in which git may quote a line of a file."""
 
 
 def shallow(url: str) -> InvalidInputError:
@@ -218,7 +218,7 @@ def shallow(url: str) -> InvalidInputError:
 
 
 def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
-    """Return the error for git's message, with a remedy."""
+    """Return the error, with a remedy, for the message with which git failed at a remote."""
     message, shown = printable(stderr), remote_words(stderr)
     for patterns, error, what, remedy in _FAILURES:
         if any(re.search(pattern, message, re.IGNORECASE) for pattern in patterns):
@@ -229,7 +229,7 @@ def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
 
 
 def remote_words(stderr: bytes) -> str:
-    """Return a remote's messages, and git's own messages without quotes of files: see `shown_words`."""
+    """Return the remote's messages, and git's own messages without lines of files: see `shown_words`."""
     shown = []
     for line in printable(stderr).splitlines():
         is_failure = any(re.search(each, line, re.IGNORECASE) for patterns, *_ in _FAILURES for each in patterns)
@@ -239,7 +239,7 @@ def remote_words(stderr: bytes) -> str:
 
 
 def printable(output: bytes) -> str:
-    """Return the end of git's or a remote's output, without control characters; the text is untrusted."""
+    """Return the end of an output of git or a remote, without control characters; the text is untrusted."""
     text = output.decode(errors="replace").replace("\r", "\n")
     clean = "".join(character for character in text if character.isprintable() or character == "\n")
     return "\n".join(line.strip() for line in clean.splitlines() if line.strip())[-2000:]

@@ -1,4 +1,4 @@
-"""Read many objects of a repository with few processes: by their ids, or the files of a commit."""
+"""Read many objects of a repository with few processes: objects by their ids, or files of a commit."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,9 +8,9 @@ from septet.errors import SnapshotError
 from septet.git.engine.engine import Git
 
 _BATCH_BYTES: Final = 32 << 20
-"""The most bytes in memory at a time; a larger object is read alone."""
+"""The most bytes of objects that are read at a time; a larger object is read alone."""
 _WITH_CONTENT: Final = re.compile(rb"(?:[0-9a-f]{40,64} )?(?P<kind>[a-z]+) (?P<size>[0-9]+)")
-"""The line of `git cat-file --batch --follow-symlinks` before an object, or before a link without a target."""
+"""The line that `git cat-file --batch --follow-symlinks` prints before an object, or for a broken link."""
 
 
 def read_blobs(repository: Git, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
@@ -27,7 +27,7 @@ def read_blobs(repository: Git, sizes: Mapping[str, int]) -> Iterator[tuple[str,
 
 
 def read_objects(repository: Git, names: Iterable[str]) -> dict[str, bytes | None]:
-    """Return the content of each object by its id in `names`; `None` for a missing object."""
+    """Return the objects' contents by the names in `names`; `None` for a missing object."""
     ids = list(names)
     output = repository.run("cat-file", "--batch", stdin="".join(f"{name}\n" for name in ids).encode())
     return {name: content for name, (_, content) in zip(ids, _parts_of(output), strict=True)}
@@ -47,7 +47,7 @@ def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
 
 
 def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return the contents of the files that a commit has, by path.
+    """Return, by path, the contents of those of `paths` that a commit has.
 
     Raises:
         GitError: The commit cannot be read.
@@ -60,7 +60,7 @@ def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, byte
 
 
 def _parts_of(output: bytes) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield each object's kind and content in the output of `git cat-file --batch`; `None` for missing content."""
+    """Yield the kind and the content of each object in the output of `git cat-file --batch`; `None` if missing."""
     start = 0
     while start < len(output):
         end = output.index(b"\n", start)

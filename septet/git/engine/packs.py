@@ -1,4 +1,4 @@
-"""Few packs instead of many small files in the engine's repositories; every object stays, reachable or not."""
+"""Join the many small files of Septet's repositories into few packs; every object stays, reachable or not."""
 
 import os
 import tempfile
@@ -17,16 +17,16 @@ _LOOSE_FOLDERS_BEFORE_PACKING: Final = 64
 About 74 loose objects fill 64 folders; each loose object takes a block of the disk.
 """
 _REPACKED: Final = ".tmp-*"
-"""The names of packs that `git repack` has not put in place; a later repack fails at such an incomplete pack."""
+"""The pattern of incomplete packs that a killed `git repack` has left, at which a later `git repack` fails."""
 
 
 def has_many_packs(git_dir: Path) -> bool:
-    """Return whether joined packs would make git faster: git searches all packs for every object."""
+    """Return whether to join packs because there are many: git searches all packs for every object."""
     return sum(1 for _ in (git_dir / "objects" / "pack").glob("*.pack")) > _PACKS_BEFORE_JOINING
 
 
 def has_many_loose_objects(git_dir: Path) -> bool:
-    """Return whether packing loose objects would free disk space. The function lists one folder."""
+    """Return whether to pack loose objects because there are many. The function lists only one folder."""
     with os.scandir(git_dir / "objects") as entries:
         return sum(len(entry.name) == len("ff") for entry in entries) > _LOOSE_FOLDERS_BEFORE_PACKING
 
@@ -45,10 +45,10 @@ def join_packs(repository: Git, objects: Path | None = None) -> None:
 
 
 def join_precious_packs(mirror: Git, scratch: Path) -> None:
-    """Join packs in a repository whose objects are precious: git refuses to remove a pack of such a repository.
+    """Join the packs of a mirror, which has git's setting `preciousObjects`, so that git itself removes no pack.
 
-    git runs in an empty repository over the same objects, without refs and without that setting. The caller holds
-    the lock of the mirror's writers.
+    git therefore runs in an empty temporary repository in `scratch`, which uses the mirror's objects without the
+    setting. The caller holds the lock of the mirror's writers.
 
     Raises:
         GitError: git failed; every object is still in place.
@@ -63,13 +63,13 @@ def join_precious_packs(mirror: Git, scratch: Path) -> None:
 
 
 def clear_unfinished_packs(git_dir: Path, older_than: timedelta) -> None:
-    """Remove unfinished packs and objects that a killed git left; younger ones may still be in use."""
+    """Remove unfinished files of packs and objects that a killed git left; young files may be in use, and stay."""
     _clear(git_dir / "objects", "tmp_*", older_than)  # git's names for a pack or an object that it is writing
     _clear(git_dir / "objects", _REPACKED, timedelta(seconds=PACKING_SECONDS))
 
 
 def is_older(path: Path, than: timedelta) -> bool:
-    """Return whether a file was last written longer ago than `than`, by this host's clock, which git uses too."""
+    """Return whether a file was last written longer ago than `than`, by this host's clock."""
     return path.lstat().st_mtime < time.time() - than.total_seconds()
 
 

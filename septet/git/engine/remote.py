@@ -1,4 +1,4 @@
-"""The shared repository, reached by its literal URL, with the engine's own credentials."""
+"""A remote repository, which git reaches by the literal URL with the worker's own credentials."""
 
 import re
 from base64 import b64encode
@@ -19,21 +19,21 @@ TRANSFER_SECONDS: Final = 3600.0
 _LISTING_SECONDS: Final = 120.0
 _SLOWEST_BYTES_PER_SECOND: Final = 1000
 _SILENT_SECONDS: Final = 60
-"""The seconds for which an HTTP transfer may be slower than `_SLOWEST_BYTES_PER_SECOND`.
+"""The seconds for which an HTTP transfer may be slower than `_SLOWEST_BYTES_PER_SECOND` before git ends it.
 
 A server may count objects for long before it answers.
 """
 _SILENT_LISTING_SECONDS: Final = 20
-"""The seconds for which the transfer of a list of refs may be slower than `_SLOWEST_BYTES_PER_SECOND`."""
+"""The same limit in seconds for the transfer of a list of refs."""
 _SHALLOW: Final = b"shallow roots are not allowed to be updated"
 """git's warning about a ref that git does not fetch; git still exits with 0."""
 _REJECTED: Final = 1
-"""git's exit code if it reached the remote and the remote rejected the ref; other failures may share the code."""
+"""git's exit code for a ref that the remote rejected; other failures may have the same code."""
 _LED_ON: Final = re.compile(rb"returned error: 30[12378]\b")
 _LEADS_TO: Final = re.compile(rb"^.*<= Recv header: location: (\S+)/info/refs\b", re.MULTILINE | re.IGNORECASE)
-"""The redirect in git's trace of a server's answer."""
+"""The pattern of the line in git's trace with the address to which a server redirects."""
 _NEW_ADDRESSES: Final[dict[str, str]] = {}
-"""Old address → new address, as servers reported to this process; removed when git fails at the new address."""
+"""Old address → new address, from servers' redirects; a pair is removed when git fails at the new address."""
 _SSH_OPTIONS: Final = "-oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"
 
 
@@ -42,7 +42,7 @@ class RemoteRefs:
     """The refs that a remote reports."""
 
     head: str | None
-    """The full name of the ref that HEAD names; `None` if HEAD is detached or dangling."""
+    """The full name of the ref that HEAD names; `None` if HEAD is detached, or names a missing ref."""
     shas: Mapping[str, str]
     """SHA by full ref name."""
 
@@ -53,18 +53,18 @@ class PushAnswer:
 
     is_done: bool
     rejection: str
-    """The remote's line about a rejected ref; empty if the ref was accepted or never reached."""
+    """The remote's line about a rejected ref; empty if the ref was accepted, or the remote gave no verdict."""
     stderr: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """An origin, and the credentials and environment to reach it."""
+    """A remote repository, with the credentials and the environment to reach it."""
 
     url: str
     env: Mapping[str, str]
     token: str | None = field(default=None, repr=False)
-    """The worker's key for an https origin. ssh uses its own keys."""
+    """The worker's key for an https address; ssh uses the user's ssh keys instead."""
 
     def refs(self, git_dir: Path, *patterns: str) -> RemoteRefs:
         """Return the refs that match `patterns` (without patterns, all refs), in one request to the remote.
@@ -93,8 +93,8 @@ class Remote:
         """Fetch refs into a repository; nothing else in the repository changes.
 
         Args:
-            refspecs: The refs to fetch and their local names; tags only if named.
-            prune: Remove local names that the remote no longer has.
+            refspecs: The refs to fetch, with their local names; no tag is fetched unless it is named here.
+            prune: Whether to remove local refs that the remote no longer has.
 
         Raises:
             GitUnavailableError: The remote was not reached.
@@ -123,7 +123,7 @@ class Remote:
         Raises:
             GitUnavailableError: The remote was not reached.
             NotFoundError: The remote has no such repository.
-            GitError: The remote refused; a rejected ref is in the answer instead.
+            GitError: The remote refused the connection. If it rejected the ref, the answer says why instead.
         """
         completed = self.run(
             git_dir,
@@ -183,7 +183,7 @@ class Remote:
     def _led_on(self, git: Git, url: str) -> str:
         """Return the address that the server redirects to, such as the new name of a repository.
 
-        git itself would send the key to any host that the server names.
+        git itself would send the key to any server to which it is redirected.
         """
         tracing = git.with_env(GIT_TRACE_CURL="1", GIT_TRACE_CURL_NO_DATA="1")
         told = tracing.try_run(
@@ -205,11 +205,11 @@ class Remote:
         return replace(git, secret_config=self._credentials(parts.scheme, parts.netloc))
 
     def _credentials(self, scheme: str, netloc: str) -> dict[str, str]:
-        """Return the token as a setting of the one git process that needs it.
+        """Return git settings that contain the token, for one git process.
 
-        argv is readable by every user of the machine, the environment is visible in `/proc` and inherited by every
-        child, a file stays on a disk, and git's credential machinery passes a working key to the user's helpers,
-        which keep it. The setting is bound to a URL, so no other host gets the key.
+        Every user can read argv, `/proc` shows the environment and every child inherits it, a file stays on a
+        disk, and git's credential machinery gives a working key to the user's helpers, which store it. The setting
+        is bound to a URL, so no other server gets the key.
         """
         if self.token is None:
             return {}
@@ -217,7 +217,7 @@ class Remote:
         return {f"http.{scheme}://{netloc}/.extraHeader": f"Authorization: Basic {basic}", "credential.helper": ""}
 
     def _ssh(self, git: Git) -> str:
-        """Return the user's ssh command with options against prompts.
+        """Return the user's ssh command, with added options that prevent prompts.
 
         A `GIT_SSH_COMMAND` of the environment stays unchanged, because the command need not be OpenSSH.
         """

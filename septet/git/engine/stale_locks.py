@@ -1,9 +1,9 @@
-"""Remove lock files that a killed git left, and respect lock files that a process may hold.
+"""Remove lock files that a killed git left, but never a lock file that a process may hold.
 
-If several work orders write at once, as in a vault, the repository has a guard next to it: every thread and git of
-the engine that may make lock files shares the guard, and a sweep needs it alone. The kernel knows which processes
-share it, so a lock of a living thread or git never counts as stale. Processes of agents and people know no guard;
-a sweep searches for them in the process list.
+A repository in which several work orders write at once, such as a vault, has a guard file next to it. Every thread
+and git of Septet that may make lock files holds a shared lock on the guard, and the removal needs an exclusive
+lock. So a lock file of a living thread or git never counts as stale. Agents and people do not use the guard; their
+processes are searched for in the process list.
 """
 
 import os
@@ -23,15 +23,15 @@ _AT_THE_TOP: Final = (
 
 
 def guard_of(git_dir: Path) -> Path:
-    """Return the guard file next to a repository, which stays when the repository is removed."""
+    """Return the path of a repository's guard file, which stays when the repository is removed."""
     return git_dir.with_name(f"{git_dir.name}.guard")
 
 
 @contextmanager
 def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
-    """Keep sweeps away during the block; yield descriptors, with which a git also keeps sweeps away.
+    """Share the guard during the block; yield the descriptors that a git must inherit to share the guard too.
 
-    A process that may not write next to the repository makes no lock files in it either, and shares nothing.
+    A process that may not write next to the repository makes no lock files in it either, and yields no descriptor.
     """
     if guard is None or not os.access(guard.parent, os.W_OK):
         yield ()
@@ -41,10 +41,10 @@ def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
 
 
 def clear_unguarded_locks(git_dir: Path) -> None:
-    """Remove the stale lock files of a repository with a guard, unless a process of the engine works there.
+    """Remove the stale lock files of a repository with a guard, unless a process of Septet shares the guard.
 
     Raises:
-        GitBusyError: A living process without the guard holds a lock file.
+        GitBusyError: A living process that does not use the guard may hold a lock file.
     """
     descriptor = take_lock(guard_of(git_dir))
     if descriptor is not None:
@@ -53,11 +53,11 @@ def clear_unguarded_locks(git_dir: Path) -> None:
 
 
 def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
-    """Remove the lock files of a repository whose git was killed; links are not followed.
+    """Remove the lock files of a repository whose git was killed, and follow no links.
 
-    The caller ensures that the engine makes no lock files in the repository meanwhile, and that the repository has
-    plain folders, since lock files in them are removed. git writes no owner into its locks: a living owner is a
-    process named `git…` that works in the repository or names it, or any process that has the lock open.
+    The caller ensures that Septet makes no lock files in the repository meanwhile, and that the repository's
+    folders are not links. git writes no owner into its locks: a living owner is a process named `git…` that works
+    in the repository or names it, or any process that has the lock open.
 
     Raises:
         GitBusyError: A living process holds a lock file.
@@ -82,7 +82,7 @@ def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
 
 
 def _identity(lock: Path) -> tuple[int, ...]:
-    """Return an identity that no later lock file of this name has; empty if `lock` is neither file nor link."""
+    """Return values that no later lock file of this name has; empty if `lock` is neither a file nor a link."""
     try:
         facts = lock.lstat()
     except OSError:
