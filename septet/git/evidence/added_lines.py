@@ -16,7 +16,7 @@ _PATCH: Final = ("--patch", "--unified=0", "--no-color", "--no-ext-diff", "--no-
 _MIB: Final = 1024 * 1024
 _MOST_BYTES: Final = 64 * _MIB
 _LINE_BYTES: Final = 64
-"""The most bytes that `cat-file` prints around each object: its name, its kind and its size."""
+"""The most bytes that `git cat-file` prints for an object in addition to the content: name, kind and size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +25,19 @@ class CommitPatch:
 
     commit: str
     head: bytes
-    """Author, committer and the other lines that git stores above the message, without tree and parents."""
+    """The lines that git stores above the message, except tree and parents: author, committer and others."""
     message: bytes
     """The message as stored, in any encoding."""
     patch: bytes
-    """The patch against the first parent, without context; git shows no line of a binary file."""
+    """The difference from the first parent; git shows no line of a binary file."""
 
 
 def added_lines(place: Place, since: str, head: str, staged: Git | None = None) -> tuple[AddedLine, ...]:
-    """Return the lines that the commits after `since` add, even lines that a later commit removes.
+    """Return the lines that the commits after `since` up to `head` add, even lines that a later commit removes.
 
-    The lines that an index adds to the last commit follow.
+    The lines that the index of `staged` adds to `head` follow.
 
-    `staged` is the engine's view with the index; `None` without an index whose lines count.
+    `staged` is Septet's view with an index of work to commit; `None` if only commits count.
 
     Raises:
         EvidenceError: The messages and patches have more than 64 MiB.
@@ -55,7 +55,7 @@ def added_lines(place: Place, since: str, head: str, staged: Git | None = None) 
 
 
 def refuse_controls(lines: Iterable[AddedLine]) -> None:
-    """Refuse control characters and characters of text direction in messages and names of commits.
+    """Refuse control characters, and characters that change the direction of text, in commits' heads and messages.
 
     A carriage return at the end of a line is allowed.
 
@@ -76,7 +76,7 @@ def refuse_controls(lines: Iterable[AddedLine]) -> None:
 def committed_patches(
     place: Place, since: str, sha: str, *published: str, context_lines: int = 0
 ) -> tuple[CommitPatch, ...]:
-    """Return the patches of the commits after `since` that `published` does not reach, the newest first.
+    """Return the commits after `since` up to `sha` that `published` does not contain, the newest first.
 
     Raises:
         EvidenceError: The messages and patches have more than 64 MiB.
@@ -94,7 +94,7 @@ def committed_patches(
 
 
 def _stored_commits(git: Git, names: list[bytes]) -> Iterator[tuple[str, bytes, bytes]]:
-    """Yield each commit, its head and its message as git stores them: a log shows neither whole."""
+    """Yield each commit's id, head and message as git stores them, because `git log` changes both."""
     asked = b"".join(name + b"\n" for name in names)
     most_bytes = _MOST_BYTES + _LINE_BYTES * len(names)
     stored, at = _whole(git, "cat-file", "--batch", most_bytes=most_bytes, stdin=asked), 0
@@ -107,7 +107,7 @@ def _stored_commits(git: Git, names: list[bytes]) -> Iterator[tuple[str, bytes, 
 
 
 def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES, stdin: bytes = b"") -> bytes:
-    """Return the whole output of a git command: output that is not read could hold a key."""
+    """Return the whole output of a git command, or refuse an output that is too long to search for keys."""
     output = git.run(*command, stdin=stdin, limit_bytes=most_bytes + 1)
     if len(output) > most_bytes:
         raise EvidenceError(

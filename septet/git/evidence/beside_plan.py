@@ -1,8 +1,8 @@
-"""Restore a workspace's state before the first agent, plus the plan.
+"""Restore a workspace's state before the first agent, but keep the plan.
 
-A rescue keeps what snapshots hold. Files that no snapshot holds, such as ignored files over their limit, move out
-of the worktree and stay on disk as long as the rescue. A file that set-up left and no snapshot holds is removed
-only if the file was touched later: the change time shows a touch, and no guest can set a change time.
+What a snapshot can contain is kept in a rescue. Files that no snapshot contains, such as ignored files over their
+limit, move out of the worktree and stay on disk as long as the rescue. Such a file of set-up moves only if it was
+touched later, as its change time shows, which no guest can set.
 """
 
 import os
@@ -31,7 +31,7 @@ from septet.git.worktree.changes import shown_path
 from septet.system.durable import close_after
 
 _NO_WORK: Final = frozenset({b".git/index", b".git/config"})
-"""Paths of settings, and of files that git rewrites by itself: both are restored, but do not count as work."""
+"""The paths of git's settings and of the index: both files are restored, but do not count as work."""
 _INDEX_THERE: Final = frozenset({b"state", b"state/index", b"index"})
 """The paths of the index in a snapshot's commit."""
 _USABLE: Final = stat.S_IRUSR | stat.S_IXUSR
@@ -43,9 +43,9 @@ class BeforeAgents:
 
     first: Snapshot
     setup: tuple[Snapshot, Snapshot] | None = None
-    """The snapshots before and after a later set-up, if the workspace has moved to this host."""
+    """The snapshots before and after the set-up on this host, if the workspace has moved to this host."""
     shares_files: bool = False
-    """Whether set-up may have linked files of a shared cache: each new link changes a file's change time."""
+    """Whether set-up may have linked files of a shared cache, whose change times change with each new link."""
 
     @cached_property
     def _since_ns(self) -> int:
@@ -61,12 +61,12 @@ class BeforeAgents:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """The files in a workspace that are neither its plan nor from before the first agent."""
+    """The files that agents have left in a workspace, except its plan."""
 
     adding: Mapping[bytes, Item]
-    """The items that the workspace must hold in addition to the items of the first snapshot."""
+    """The files and folders that the workspace must have in addition to those of the first snapshot."""
     unkept: tuple[bytes, ...]
-    """The paths that no snapshot holds."""
+    """The paths of leftovers that no snapshot contains."""
     paths: tuple[bytes, ...]
     """The paths of all leftovers, sorted, without the files that git rewrites by itself."""
 
@@ -79,7 +79,7 @@ class Leftovers:
 
 @dataclass(frozen=True, slots=True)
 class PlanAlone:
-    """A workspace that keeps its plan and no other leftover of agents."""
+    """The removal of all leftovers of agents except the plan from a workspace."""
 
     place: Place
     """The workspace; no guest works in it."""
@@ -93,13 +93,13 @@ class PlanAlone:
     ) -> tuple[bool, Snapshot | None]:
         """Remove everything from the workspace that is neither its plan nor from before the first agent.
 
-        Returns whether anything was changed, and the rescue of the state before.
+        Return whether anything was changed, and the rescue of the former state, if one was needed.
 
         Args:
-            options_of: Returns the options of the rescue, from the leftovers and the folder with the files that no
-                snapshot holds, if any.
-            begun_by: The last snapshot of an earlier call that kept all leftovers but did not end. A checkpoint
-                keeps the half-restored state of that call; its rescue exists already.
+            options_of: A function that returns the options of the rescue, from the leftovers and the folder, if
+                any, to which files that no snapshot contains were moved.
+            begun_by: The rescue of an earlier call that did not end. The half-restored state is kept in a
+                checkpoint instead of a second rescue.
 
         Raises:
             EvidenceError: The plan cannot be kept alone at its path; nothing was changed.
@@ -133,7 +133,7 @@ class PlanAlone:
         return True, rescue
 
     def _find_leftovers(self, unkept_first: Collection[bytes], touched: Collection[bytes]) -> Leftovers:
-        """Return the leftovers; `touched` are the paths of `unkept_first` that were touched since."""
+        """Return the leftovers; agents `touched` a part of `unkept_first`, paths that set-up's snapshot lacks."""
         vault = vault_at(self.place)
         have, first = read(vault, self.current.commit), read(vault, self.before.first.commit)
         adding = self._of_setup()
@@ -152,13 +152,13 @@ class PlanAlone:
         return Leftovers(dict(sorted(adding.items())), tuple(sorted(set(unkept))), paths)
 
     def _changed_names(self) -> set[bytes]:
-        """Return the paths in which the two snapshots' commits differ; a small difference takes little time."""
+        """Return the paths in which the commits of the first and the current snapshot differ."""
         options = ("-r", "-t", "-z", "--name-only", "--no-renames")
         commits = (self.before.first.commit, self.current.commit)
         return set(vault_at(self.place).run("diff-tree", *options, *commits).split(b"\0")[:-1])
 
     def _plan_items(self, then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
-        """Return the plan's file and the folders above; a link on this path must be as in the first snapshot."""
+        """Return the plan's file and its folders, if no link on its path is newer than the first snapshot."""
         own = os.fsencode(self.path)
         for link in (each for each in (*above(own), own) if each in now and now[each].mode == LINK):
             if then.get(link) != now[link]:
@@ -172,7 +172,7 @@ class PlanAlone:
             raise EvidenceError(message) from error
 
     def _of_setup(self) -> dict[bytes, Item]:
-        """Return the items that a later set-up made or changed outside of `.git`."""
+        """Return the files and folders that a later set-up made or changed outside of `.git`."""
         if self.before.setup is None:
             return {}
         then, now = (read(vault_at(self.place), snapshot.commit) for snapshot in self.before.setup)
@@ -186,7 +186,7 @@ def _is_within(path: bytes, tops: Collection[bytes]) -> bool:
 
 
 def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> set[bytes]:
-    """Return the paths below `tops` that were made or changed after `before`."""
+    """Return the paths at and below `tops` that were made or changed after `before`."""
     touched: set[bytes] = set()
     with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
         for top in tops:

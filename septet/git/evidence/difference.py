@@ -1,4 +1,4 @@
-"""The difference between a work order's base commit and its worktree, for people, while an agent works.
+"""Show people the difference between a work order's base commit and its worktree, even while an agent works.
 
 Nothing is locked or written.
 """
@@ -21,11 +21,11 @@ from septet.git.worktree.view import view_folder
 _LOOK_SECONDS: Final = 10.0
 _UNTRACKED_LISTED: Final = 2000
 _LARGEST_READ_BYTES: Final = 100 * 1024 * 1024
-"""The largest new file that is shown: git reads a file to name it among its objects."""
+"""The size of the largest new file that is shown, because git reads a whole new file."""
 _FILES_COUNTED: Final = 500
 _COUNTS_BYTES: Final = 256 * 1024
 _BINARY_FROM: Final = "1m"
-"""The size from which git does not compare a file's lines."""
+"""The size from which git treats a file as binary and compares no lines."""
 _EMPTY_BLOB: Final = b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 _COUNT: Final = re.compile(r"(?:(\d+)|-)\t(?:(\d+)|-)\t(.+)")
 _DIFF: Final = (
@@ -47,7 +47,7 @@ class FileCount:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between the base commit and the worktree, committed or not, without ignored files."""
+    """The difference between base commit and worktree, whether committed or not; ignored files do not count."""
 
     files: tuple[FileCount, ...]
     patch: str
@@ -56,10 +56,10 @@ class Difference:
 
 
 def difference(place: Place, *, limit_bytes: int) -> Difference:
-    """Return the difference from the base commit, with at most `limit_bytes` of the patch.
+    """Return the difference between base commit and worktree, with at most `limit_bytes` of the patch.
 
-    The function uses a copy of the engine's index and the settings of the engine's view, so it may run while an
-    agent or a step runs. A symlink is shown as a symlink and never followed.
+    git runs with a copy of the index of Septet's view, so the function may run while an agent or a step runs. A
+    symlink is shown as a symlink and never followed.
 
     Raises:
         WorkspaceError: The worktree's `.git` is missing or leads elsewhere, or git would wait at a pipe.
@@ -84,9 +84,9 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
 
 
 def _take_up_untracked(git: Git, worktree: Path) -> bool:
-    """Add the untracked files to the index as empty files; return whether the index has all of them.
+    """Add the untracked files to the index as if they were empty; return whether the index has all of them.
 
-    Their content is not read. A file that is removed meanwhile differs from nothing.
+    No content is read. A file that is removed meanwhile does not count.
     """
     listing = git.run("ls-files", "--others", "--exclude-standard", "-z", timeout_seconds=_LOOK_SECONDS)
     paths = [path for path in listing.split(b"\0") if path and not path.endswith(b"/")]

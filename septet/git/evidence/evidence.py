@@ -1,4 +1,4 @@
-"""Git's report on a worktree, independent of the agent's answer."""
+"""What git reports on a worktree, whatever the agent's answer is."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ from septet.git.worktree.view import view_git
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The state in which a step leaves a worktree."""
+    """The state of a worktree after a step."""
 
     head: Head
     files_changed: tuple[FileChange, ...]
-    """Every file that differs from the commit in the comparison, committed or not."""
+    """Every file that differs from the commit with which the worktree was compared, committed or not."""
     clean: bool
-    """Whether HEAD holds everything that a commit could hold."""
+    """Whether the worktree has no change that a commit could contain."""
     left_out: tuple[str, ...]
-    """Untracked repositories inside the worktree, which a commit cannot hold."""
+    """Untracked repositories inside the worktree, which a commit cannot contain."""
     unfinished: str
-    """The operation that the agent started and did not finish, such as a merge; else the empty string."""
+    """A text on the operation that the agent did not finish, such as a merge; empty if there is none."""
 
 
 def gather(place: Place, since: str | None = None, survey: Survey | None = None) -> Evidence:
-    """Return the difference from commit `since` (the base, when absent), and the state of HEAD.
+    """Return the worktree's difference from commit `since`, or from the base commit, and its state.
 
-    One git process for a tree that the agent touched without git; up to five for renames and commits.
+    This takes one git process if the agent has not used git, and up to five for renames and commits.
 
     Raises:
         WorkspaceError: `.git` is missing, or HEAD leads to no commit.
@@ -51,7 +51,7 @@ def gather(place: Place, since: str | None = None, survey: Survey | None = None)
 
 
 def current_head(place: Place) -> Head:
-    """Return the worktree's branch and commit, without a process.
+    """Return the worktree's branch and commit, without starting git.
 
     Raises:
         WorkspaceError: `.git` is missing, or HEAD leads to no commit.
@@ -76,10 +76,10 @@ def contains(place: Place, sha: str, older: str) -> bool:
 
 
 def plan_file(place: Place, path: str) -> str:
-    """Return `path`, relative or absolute, relative to the worktree's root if it leads to a non-empty file.
+    """Return `path`, which may be absolute, as a path relative to the worktree's root; check that it is a file.
 
     Raises:
-        EvidenceError: The file is missing, is empty, is not a plain file, or is outside, even through a symlink.
+        EvidenceError: The file is missing, empty, no plain file, or outside the worktree, even through a symlink.
     """
     file_path = PurePosixPath(path.strip())
     root = place.worktree.resolve()
@@ -119,7 +119,7 @@ def is_ignored(place: Place, path: str) -> bool:
 
 
 def is_in_commit(place: Place, sha: str, path: str) -> bool:
-    """Return whether a commit of the worktree holds a file.
+    """Return whether a commit of the worktree's repository contains a file.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -128,7 +128,7 @@ def is_in_commit(place: Place, sha: str, path: str) -> bool:
 
 
 def read_base_file(place: Place, path: str) -> bytes | None:
-    """Return a file as of the base commit, or `None` without such a file; an agent's edits do not count.
+    """Return a file's content in the base commit, whatever agents have edited; `None` if the file is missing.
 
     A symlink is followed inside the repository.
 
@@ -139,7 +139,7 @@ def read_base_file(place: Place, path: str) -> bytes | None:
 
 
 def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return the contents of the files that the base commit has, by path; one git process reads all files.
+    """Return, by path, the contents of those of `paths` that the base commit has; one git process reads all.
 
     A symlink is followed inside the repository.
 
@@ -150,7 +150,7 @@ def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
 
 
 def list_base_folder(place: Place, folder: str) -> tuple[str, ...]:
-    """Return the names in a folder as of the base commit; empty without such a folder.
+    """Return the names in a folder of the base commit; empty if the folder is missing.
 
     Raises:
         GitError: The base commit cannot be read.
@@ -170,6 +170,6 @@ def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ..
 
 
 def _may_hold_renames(entries: Iterable[StatusEntry]) -> bool:
-    """Return whether a file is missing and another is untracked: git pairs them only once both are staged."""
+    """Return whether there may be renames, which git finds only in the index: a missing and an untracked file."""
     kinds = {(entry.is_untracked, "D" in (entry.staged, entry.unstaged)) for entry in entries}
     return (True, False) in kinds and any(is_gone for _, is_gone in kinds)

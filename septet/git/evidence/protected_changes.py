@@ -1,4 +1,4 @@
-"""Find protected paths that a commit, or a tree to commit, changes directly or through a symlink."""
+"""Find protected paths that a commit, or a tree before its commit, changes directly or through a symlink."""
 
 import hashlib
 import re
@@ -16,10 +16,10 @@ from septet.protected_paths import ProtectedPaths
 _RAW: Final = ("--raw", "-r", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_LISTED_BYTES: Final = 1024 * 1024 * 1024
-"""Enough for a million entries, more than a worktree may have."""
+"""The most bytes of a list of a tree: enough for a million entries, more than a worktree may have."""
 _LINK: Final = b"120000"
 _NO_FOLDERS: Final = (_LINK, b"160000")
-"""Modes of entries that can replace a folder and lead to another folder."""
+"""The modes of entries that can replace a folder by a way to other files: symlinks and submodules."""
 _LINK_ENTRY: Final = re.compile(rb"(?:\A|\0)120000 blob ([0-9a-f]+)\t([^\0]*)")
 _MOST_HOPS: Final = 40
 
@@ -31,9 +31,9 @@ class ProtectedChange:
     path: str
     """The path relative to the repository's root; invisible characters are escaped."""
     what: str
-    """`added`, `changed`, `mode changed` or `deleted`, and the other path of a symlink that is involved."""
+    """`added`, `changed`, `mode changed` or `deleted`, and for a symlink its other path."""
     id: str
-    """An id for this path with this content: other content has another id."""
+    """An id of this path with this content; other content has another id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class _Entry:
 def protected_changes(
     place: Place, paths: ProtectedPaths, since: tuple[str, ...], tree: str
 ) -> tuple[ProtectedChange, ...]:
-    """Return the protected paths whose entry in a tree differs from each of some commits, sorted by path.
+    """Return the protected paths whose entry in `tree` differs from every commit in `since`, sorted by path.
 
     A rename counts as a deleted path and a new path. A symlink counts if it is at or above a protected path,
     or leads to a protected path; so does the target of a symlink at a protected path.
@@ -85,7 +85,7 @@ def protected_changes(
 
 
 def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str, str]) -> str | None:
-    """Return the symlink by which a path counts, in words; empty if its own name counts, `None` if neither."""
+    """Return why a path counts: a text on a symlink, empty for its own name, `None` if the path does not count."""
     if paths.cover(path):
         return ""
     if paths.lead_through(path) and {entry.mode, entry.old_mode} & set(_NO_FOLDERS):
@@ -98,7 +98,7 @@ def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str,
 
 
 def _through(paths: ProtectedPaths, path: str, leading: Mapping[str, str], depths: set[int]) -> str | None:
-    """Return the protected name through which a symlink leads to a path; `None` without such a name."""
+    """Return `through NAME` if the symlink NAME makes a path reachable under a protected name; `None` if not."""
     parts = path.split("/")
     for depth in depths:
         name = leading.get("/".join(parts[:depth])) if depth <= len(parts) else None
@@ -137,7 +137,7 @@ def _entries(git: Git, commit: str, tree: str) -> dict[str, _Entry]:
 
 
 def _links(git: Git, tree: str) -> dict[str, str]:
-    """Return all symlinks of a tree and their targets as written."""
+    """Return the target of each symlink of a tree, as written, by the symlink's path."""
     found = _LINK_ENTRY.findall(
         _whole(git, "ls-tree", "-r", "-z", "--full-tree", tree, most_bytes=_MOST_LISTED_BYTES)
     )
@@ -152,7 +152,7 @@ def _links(git: Git, tree: str) -> dict[str, str]:
 
 
 def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the symlinks on a path, then the final target; `path` counts as the target if the tree is left."""
+    """Return the symlinks on a path, then the final target, or `path` itself if they lead out of the tree."""
     left, here, way = path.split("/"), list[str](), list[str]()
     while left:
         name = left.pop(0)

@@ -1,4 +1,4 @@
-"""Checks before commits leave this host: files over the limit or for Git LFS, objects that git would refuse."""
+"""Check commits before they leave this host for files over the limit or for Git LFS, and for malformed objects."""
 
 import os
 import re
@@ -19,16 +19,16 @@ from septet.system.text import cut, name_some, one_line
 
 _MIB: Final = 1024 * 1024
 _MOST_BYTES: Final = 256 * _MIB
-"""The most bytes of trees and commits in one work order: a hundred thousand files need a tenth of this."""
+"""The most bytes of a work order's trees and commits; a hundred thousand files need a tenth of this limit."""
 _FAULT: Final = re.compile(rb"object ([0-9a-f]{40}): (\w+)")
-"""An object's fault as git's check prints it, such as `fullPathname` or `hasDotgit`."""
+"""The pattern of an object's fault in the output of git's check, such as `fullPathname` or `hasDotgit`."""
 
 
 def refuse_large_files(place: Place, changes: Iterable[FileChange]) -> None:
     """Refuse changed files of the worktree that are larger than the limit; the files are not read.
 
     Raises:
-        EvidenceError: A file is larger; the message names the agent's task and the setting.
+        EvidenceError: A file is larger; the message, for the agent, has the remedy and the limit's setting.
     """
     for change in changes if place.file_limit_bytes else ():
         try:
@@ -40,7 +40,7 @@ def refuse_large_files(place: Place, changes: Iterable[FileChange]) -> None:
 
 
 def refuse_unfit_commits(place: Place, sha: str) -> None:
-    """Refuse commits up to `sha`, not yet on the origin, that hold too large files or malformed objects.
+    """Refuse commits up to `sha` that the origin lacks and that contain too large files or malformed objects.
 
     Sizes are checked before any content is read. Commits and trees are checked as a receiving git with
     `transfer.fsckObjects` does; many forges have no such check.
@@ -103,9 +103,9 @@ _NAMED: Final = 5
 
 
 def whole_lfs_files(place: Place, paths: Iterable[str]) -> str:
-    """Return a sentence that names files that are committed whole despite an LFS attribute; empty if none are.
+    """Return a sentence on files that are committed whole although an attribute is for Git LFS; empty if none are.
 
-    The worktree's attributes count, not the engine's, which run no filter.
+    The worktree's attributes count, not those of Septet's view, which run no filter.
 
     Raises:
         GitError: git cannot read the attributes.

@@ -1,4 +1,4 @@
-"""The changes of a repository's set-up in a fresh workspace: none of them may count as an agent's work."""
+"""The changes that a repository's set-up makes in a fresh workspace, which must not count as an agent's work."""
 
 import re
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from septet.system.durable import write_atomically
 from septet.system.text import name_some
 
 _MOST_EXCLUDED: Final = 1000
-"""git compares every file with each line of `info/exclude`."""
+"""The most new files that can be excluded, because git compares every file with each line of `info/exclude`."""
 _SPECIAL: Final = re.compile(rb"[\\*?\[ ]")
 OF_SETUP: Final = "Of the repository's set-up, and no agent's work"
 
 
 @dataclass(frozen=True, slots=True)
 class SetupChanges:
-    """The changes of a set-up as git sees them, without ignored files."""
+    """The changes of a set-up that git reports; ignored files do not count."""
 
     changed: tuple[bytes, ...]
     """Files that set-up changed, removed or staged."""
@@ -34,7 +34,7 @@ class SetupChanges:
 
 
 def setup_changes(place: Place, before: Snapshot, after: Snapshot) -> SetupChanges:
-    """Return the differences between the snapshots before and after a set-up; `after` must be current.
+    """Return the changes of a set-up, from the snapshots before and after it; `after` must be the present state.
 
     Raises:
         WorkspaceError: `.git` is damaged.

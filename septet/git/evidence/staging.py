@@ -1,4 +1,4 @@
-"""The content of the next commit, staged in the engine's own index; the agent's index is only read as data."""
+"""Stage the content of the next commit in an index of Septet; the agent's index is only read as data."""
 
 import shutil
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from septet.git.worktree.view import hold_head, touched_index, view_folder, view
 
 @dataclass(frozen=True, slots=True)
 class Dirt:
-    """The difference between a worktree and its HEAD."""
+    """The differences between a worktree and its HEAD."""
 
     git: Git
-    """The view, with the index of the comparison."""
+    """Septet's view of the worktree, with the index that was used to find the differences."""
     head: Head
     entries: tuple[StatusEntry, ...]
-    """The entries that a commit would hold."""
+    """The changed paths that a commit would contain."""
     nested: tuple[bytes, ...]
-    """Untracked repositories inside the worktree, which a commit cannot hold."""
+    """Untracked repositories inside the worktree, which a commit cannot contain."""
     unfinished: str
-    """The operation that the agent started and did not finish, such as a merge; else the empty string."""
+    """A text on the operation that the agent did not finish, such as a merge; empty if there is none."""
 
 
 def look(place: Place, survey: Survey | None = None) -> Dirt:
-    """Compare the whole worktree with its HEAD, in one git process, or in two if the agent has used git.
+    """Return the differences between worktree and HEAD, from one git process, or from two if the agent used git.
 
     Raises:
         WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a pipe.
@@ -51,7 +51,7 @@ def look(place: Place, survey: Survey | None = None) -> Dirt:
 
 
 def new_files(place: Place) -> frozenset[bytes]:
-    """Return the files that git neither knows nor ignores, relative to the worktree's root.
+    """Return the paths of untracked files that git does not ignore, relative to the worktree's root.
 
     Raises:
         WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a pipe.
@@ -61,7 +61,7 @@ def new_files(place: Place) -> frozenset[bytes]:
 
 
 def stage(place: Place, dirt: Dirt) -> Git:
-    """Return the view with an index that holds everything in the worktree that is not ignored."""
+    """Return Septet's view with an index of everything in the worktree that is not ignored."""
     git = dirt.git.using_index(_copy_of_index(dirt.git, place))
     # Removed paths first: a symlink may be in their folder's place, and git refuses paths beyond a symlink.
     gone = b"".join(entry.path + b"\0" for entry in dirt.entries if entry.unstaged == "D")
@@ -74,11 +74,11 @@ def stage(place: Place, dirt: Dirt) -> Git:
 
 
 def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
-    """Return the view with the agent's staged changes, and the conflicts in the agent's index.
+    """Return Septet's view with the changes that the agent staged, and the conflicts in the agent's index.
 
-    Only two facts of the agent's index count, since the worktree has all others: which paths the agent added (an
-    ignored file by force, a submodule) and which it removed (a file that is ignored from now on). Its flags, which
-    could hide changes, do not count.
+    Of the agent's index, only two facts count, because the worktree shows the rest: the added paths (an ignored
+    file by force, a submodule) and the removed paths (a file that is ignored from now on). The index's flags,
+    which could hide changes, do not count.
     """
     git, content = view_git(place), touched_index(place)
     if content is None:
@@ -112,7 +112,7 @@ def _unfinished_work(place: Place, conflicts: tuple[bytes, ...]) -> str:
 
 
 def staging_index(place: Place) -> Path:
-    """Return the path of the index for staging, which is separate from the index that holds HEAD's tree."""
+    """Return the path of the index for staging, which is not the view's index of HEAD's tree."""
     return view_folder(place) / "staging-index"
 
 

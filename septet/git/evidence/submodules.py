@@ -1,7 +1,6 @@
-"""Submodules that the work has moved, and whether other people can fetch their new commits.
+"""Find submodules that the work has moved to other commits, and whether other people can fetch those commits.
 
-The engine reads from the submodule's origin. The engine runs no git in a submodule: the folder and the `.git` are
-the agent's.
+Septet asks the submodule's origin, and runs no git in a submodule: its folder and `.git` are the agent's.
 """
 
 import os
@@ -40,7 +39,7 @@ class MovedSubmodule:
     url: str
     """The submodule's URL in the work's `.gitmodules`; empty without a URL."""
     is_known: bool
-    """Whether the base commit has that URL too, so that no agent can have invented it."""
+    """Whether the base commit's `.gitmodules` has this URL too, so that no agent can have invented the URL."""
 
 
 def moved_submodules(place: Place, since: str, tree: str) -> list[MovedSubmodule]:
@@ -63,10 +62,11 @@ def moved_submodules(place: Place, since: str, tree: str) -> list[MovedSubmodule
 
 
 def origin_of(place: Place, submodule: MovedSubmodule) -> Address | None:
-    """Return the address of a submodule's origin; `None` if the engine may not read from it.
+    """Return the address of a submodule's origin; `None` if Septet may not read from it.
 
-    The engine reads from the host of the work's own origin, or from the folder that holds that origin; from other
-    hosts only over https, and only if the base commit has the URL: an agent could have written any other URL.
+    Septet reads from the server of the work's own origin, or from the folder in which that origin is. It reads
+    from other servers only over https and only if the base commit has the URL, because an agent could have written
+    any other URL.
     """
     try:
         origin, address = parse_address(place.origin), parse_address(_absolute(submodule.url, place.origin))
@@ -80,7 +80,7 @@ def origin_of(place: Place, submodule: MovedSubmodule) -> Address | None:
 
 
 def has_commit(place: Place, remote: Remote, sha: str) -> bool:
-    """Return whether a remote has a commit; nothing of the commit is kept.
+    """Return whether a remote has a commit, which is fetched into a temporary repository.
 
     Raises:
         GitUnavailableError: The remote was not reached.
@@ -99,7 +99,7 @@ def has_commit(place: Place, remote: Remote, sha: str) -> bool:
 
 
 def _urls(git: Git, blob: str) -> dict[bytes, str]:
-    """Return the URLs of a `.gitmodules` by submodule path; empty without such a file."""
+    """Return the URLs in a `.gitmodules`, by the submodules' paths; empty if the file is missing."""
     listed = git.try_run(
         "config", "--blob", blob, "--no-includes", "-z", "--get-regexp", r"^submodule\..*\.(path|url)$"
     )
@@ -112,7 +112,7 @@ def _urls(git: Git, blob: str) -> dict[bytes, str]:
 
 
 def _absolute(url: str, origin: str) -> str:
-    """Return the absolute form of `url`, which may be relative to `origin`; empty if it leads above the host."""
+    """Return the absolute form of `url`, which may be relative to `origin`; empty if it leads above the root."""
     if not url.startswith(("./", "../")):
         return url
     base = origin.rstrip("/")
@@ -123,7 +123,7 @@ def _absolute(url: str, origin: str) -> str:
 
 
 def edits_inside(place: Place, since: str) -> tuple[list[str], list[str]]:
-    """Return the uncommitted changes in submodules, and an error for each submodule that cannot be read.
+    """Return the paths of uncommitted changes in submodules, and a text for each submodule that cannot be read.
 
     Files last touched before the ISO 8601 time `since`, such as those that a set-up command built, are left out.
     """
@@ -148,7 +148,7 @@ def edits_inside(place: Place, since: str) -> tuple[list[str], list[str]]:
 
 
 def has_submodules(place: Place) -> bool:
-    """Return whether the worktree names submodules."""
+    """Return whether the worktree has a `.gitmodules`."""
     return os.path.lexists(place.worktree / ".gitmodules")
 
 
@@ -163,7 +163,7 @@ def _edits_in(git: Git) -> Iterator[bytes]:
 
 
 def _view_of(place: Place, folder: Path) -> Git | None:
-    """Return a separate repository of the engine over a submodule, with the submodule's commit in its index.
+    """Return a repository of Septet whose worktree is a submodule and whose index has the submodule's commit.
 
     Return `None` if the submodule is not checked out. No git reads the configuration that an agent left in a
     submodule: the repository borrows the submodule's objects and compares the files with its commit.

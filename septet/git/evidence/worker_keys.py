@@ -1,4 +1,4 @@
-"""Keys of this process in the work that is about to be committed or pushed: the places of keys, never the keys."""
+"""Find this process's keys in work before its commit or push; report where a key is, and never the key."""
 
 from collections.abc import Iterable
 from typing import BinaryIO, Final
@@ -16,14 +16,14 @@ from septet.system.text import cut
 _PART_BYTES: Final = 16 * 1024 * 1024
 _SHOWN: Final = 5
 _WORKERS: Final = "worker-key"
-"""The name of the rule in a finding that is a key of the worker."""
+"""The name of the rule for findings that are keys of the worker."""
 
 
 class FindingsError(EvidenceError):
     """The work holds what waits for a person's word."""
 
     def __init__(self, message: str, findings: tuple[KeyFinding, ...]) -> None:
-        """Keep the findings for a person; the agent reads the message."""
+        """Keep the findings for a person to decide on; `message` is for the agent."""
         self.findings = findings
         super().__init__(message)
 
@@ -33,12 +33,12 @@ class KeysFoundError(FindingsError):
 
 
 def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
-    """Refuse changed files of the worktree that hold more keys than in the base commit.
+    """Refuse changed files of the worktree that contain more of this process's keys than in the base commit.
 
-    The function reads the files in the worktree, and starts git only for a file that holds a key.
+    git is started only for a file that contains a key.
 
     Raises:
-        KeysFoundError: A file holds more; the message names files and lines.
+        KeysFoundError: A file contains more; the message names files and lines.
         OSError: A file cannot be read to its end.
     """
     if not hidden_values():
@@ -56,7 +56,7 @@ def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
 
 
 def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
-    """Refuse commits after `since` that add a key to head, message or lines, even a key that is removed later.
+    """Refuse commits after `since` that add a key to head, message or lines, even if a later commit removes it.
 
     Raises:
         KeysFoundError: A commit adds a key; the message names the commit.
@@ -76,7 +76,7 @@ def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
 
 
 def _count_in(file: BinaryIO) -> tuple[int, int]:
-    """Return the number of keys in a file, and the number of the first line with a key; 0 for a file without keys.
+    """Return the number of keys in a file, and the number of the first line with a key; 0 for each if none.
 
     The file is read in parts, each with the end of the part before, in which a key may begin.
     """
