@@ -1,1 +1,1 @@
-"""Snapshots: the complete state of a workspace, kept out of the reach of agents."""
+"""Take, restore and forget snapshots: complete states of workspaces, out of the reach of agents."""

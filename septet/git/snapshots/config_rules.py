@@ -1,8 +1,8 @@
-"""Which settings of a repository's own configuration survive a guest: by their names and by their values.
+"""The rules for the settings of a repository's own configuration that stay after a guest.
 
-git starts programs that settings name, so an allow-list decides which settings of a guest stay. The baseline is
-the configuration before the first agent, written by the engine and by the set-up of the base commit: a setting of
-the baseline survives as long as the file that the setting names is unchanged.
+git starts programs that settings name, so an allow-list of names and values decides which settings of a guest
+stay. The baseline is the configuration before the first agent, written by Septet and by the repository's set-up. A
+setting of the baseline stays as long as the file that the setting names is unchanged.
 """
 
 import os
@@ -36,40 +36,40 @@ _HARMLESS: Final[Mapping[str, str]] = {
     r"submodule\..+\.active": _BOOLEAN,
     r"submodule\..+\.update": r"checkout|merge|rebase|none",
 }
-"""The settings that a guest may make in the workspace's repository: name → value, both as a whole."""
+"""The settings that a guest may make in the workspace's repository: pattern of the name → pattern of the value."""
 _HARMLESS_INSIDE: Final[Mapping[str, str]] = {
     r"core\.(filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)": rf"{_BOOLEAN}|always",
     r"remote\..+\.url": _URL,
     r"remote\..+\.fetch": r"\+?refs/[^\s:]*:refs/[^\s:]*",
 }
-"""More settings that a repository of a submodule or inside the worktree may have."""
+"""More such settings, for the repositories of submodules and repositories inside the worktree."""
 _PLAIN: Final = re.compile(r"(user|author|committer)\.(name|email)|branch\..*|remote\..*\.(url|fetch|pushurl)")
-"""Settings of the baseline whose value never names a file or a program."""
+"""The pattern of settings of the baseline whose values never name a file or a program."""
 _INCLUDE: Final = re.compile(r"include(if\..*)?\.path")
 _BREAKS: Final = re.compile(r"[\s'\"=;|&<>()!]+")
 _LOOKS_AROUND: Final = re.compile(
     r"(ba|da|z)?sh|bun|bunx|bundle|deno|make|node|npm|npx|perl|php|pipenv|pnpm|poetry|python[\d.]*|ruby|uvx?|yarn"
 )
-"""Programs that look for code in the folder in which they are started."""
+"""The pattern of programs that read code from the folder in which they are started."""
 
 WHOLE_TREE: Final = b""
-"""The dependency of a setting that names a program of the worktree: all of the worktree's files."""
+"""Stands for all files of the worktree, on which a setting depends if it names a program of the worktree."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeChanges:
-    """The changes that a guest may have made to a worktree's files since the baseline."""
+    """Finds out which files of a worktree a guest has changed since the baseline."""
 
     root: bytes
     """The worktree's absolute path."""
     is_unchanged: Callable[[bytes], bool]
-    """Whether a path and everything below are unchanged; `WHOLE_TREE` is the worktree without its `.git`."""
+    """A function that returns whether a path and all below it are unchanged; `WHOLE_TREE` excludes `.git`."""
 
 
 def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) -> bytes:
-    """Return the workspace's configuration: the baseline's settings, and the harmless settings of a guest.
+    """Return the workspace's configuration with the allowed settings of the baseline and of a guest.
 
-    `git` is any repository of the engine, which only parses; `content` is the file as a guest has left it.
+    `git` may be any repository: git only parses `content`, the file as a guest has left it.
     """
     found = _settings(git, content)
     harmless = [each for each in found if _is_allowed(each, _HARMLESS)]
@@ -83,7 +83,7 @@ def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) 
 
 
 def inner_config(git: Git, content: bytes, git_dir: bytes) -> bytes:
-    """Return the harmless settings of the repository `git_dir` of a submodule or inside the worktree."""
+    """Return the allowed part of the configuration of `git_dir`, a submodule's or another repository inside."""
     found = _settings(git, content)
     rules = {**_HARMLESS, **_HARMLESS_INSIDE}
     return _as_file(
@@ -92,7 +92,7 @@ def inner_config(git: Git, content: bytes, git_dir: bytes) -> bytes:
 
 
 def named_paths(git: Git, content: bytes, root: bytes) -> set[bytes]:
-    """Return the paths of the worktree that the settings of a configuration depend on."""
+    """Return the paths of the worktree, or `WHOLE_TREE`, on which the settings of a configuration depend."""
     return {path for each in _settings(git, content) for path in _named_paths(each, root)}
 
 
@@ -129,14 +129,14 @@ def _is_allowed(setting: Setting, rules: Mapping[str, str]) -> bool:
 
 
 def _is_inside(setting: Setting, git_dir: bytes) -> bool:
-    """Return whether a setting names the submodule's files, inside the worktree and outside of any `.git`."""
+    """Return whether a submodule's setting names a folder inside the worktree and outside of any `.git`."""
     name, value = setting
     path = normpath(join(git_dir, os.fsencode(value or ".")))
     return name == "core.worktree" and not path.startswith((b"/", b"..")) and b".git" not in path.split(b"/")
 
 
 def _as_file(content: bytes, settings: list[Setting], own: list[Setting]) -> bytes:
-    """Return the allowed settings as a file: `content` itself if it has exactly these settings."""
+    """Return a file with the allowed settings `own`: `content` if it has exactly these, or else a new file."""
     by_name = itemgetter(0)  # git keeps the order of the values of one name
     if settings and sorted(own, key=by_name) == sorted(settings, key=by_name):
         return content

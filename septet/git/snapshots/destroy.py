@@ -1,6 +1,6 @@
-"""Change or remove a workspace, after a snapshot that is on disk and verified.
+"""Change or remove a workspace, but only after a snapshot of it is on disk and verified.
 
-No other module resets, cleans or removes a workspace; `forget.py` removes the rest of closed work orders.
+No other module resets, cleans or removes a workspace; `forget.py` removes what else closed work orders leave.
 `tests/unit/test_destructive_git.py` checks both.
 """
 
@@ -46,14 +46,14 @@ def return_to(
     adding: Mapping[bytes, Item] | None = None,
     passes_on: bool = False,
 ) -> Snapshot | None:
-    """Restore the workspace's state at `snapshot`, and return the rescue of its state before.
+    """Restore the state of `snapshot` in the workspace, and return the rescue of the former state.
 
-    There is no rescue if nothing had changed since the base commit, `options.equal_to` or `snapshot`. Files that
-    the rescue had to leave out stay in place, and an ignored folder over the limit stays as a whole.
+    Return `None` if the former state equals the base commit, `options.equal_to` or `snapshot`. Files that the
+    rescue had to leave out stay in place, and an ignored folder over the limit stays as a whole.
 
     Args:
-        adding: More files of the vault for the workspace, by path; folders before their content.
-        passes_on: Whether the snapshot may be of another work order, whose settings in `.git` are dropped.
+        adding: More files from the vault for the workspace, by path; each folder precedes its content.
+        passes_on: Whether the snapshot may be another work order's, so that its settings in `.git` are dropped.
 
     Raises:
         SnapshotError: The workspace could not be secured first, or a file that was left out is in the way: nothing
@@ -68,7 +68,7 @@ def return_to(
 
 
 def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions) -> Snapshot | None:
-    """Restore the state of `.git` at `snapshot`, and return the rescue, like `return_to`; the other files stay."""
+    """Restore only `.git` as in `snapshot`, and return the rescue, if any; the other files stay."""
 
     def content_of(then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
         rest = {path: item for path, item in now.items() if path.split(b"/")[0] != GIT_FOLDER}
@@ -81,10 +81,10 @@ def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions
 def _change(
     place: Place, snapshot: Snapshot, options: SnapshotOptions, content_of: _Content, *, always: bool = False
 ) -> Snapshot | None:
-    """Secure the workspace, write the result of `content_of` to the workspace, and return the rescue.
+    """Take a snapshot of the workspace, write the result of `content_of` to it, and return the rescue, if any.
 
-    `content_of` gets the content at the snapshot and the present content. Without `always`, a workspace that
-    equals the snapshot stays.
+    `content_of` gets the content of `snapshot` and the present content. Without `always`, a workspace that equals
+    the snapshot stays unchanged.
     """
     vault = vault_at(place)
     verify(vault, snapshot)
@@ -107,10 +107,10 @@ def _change(
 
 
 def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, ...], Snapshot | None]:
-    """Restore the engine's settings and files in `.git` after a guest; return the changed paths and their rescue.
+    """Restore Septet's settings and files in `.git` after a guest; return changed paths, and the rescue if any.
 
-    Settings are no work and cost no rescue, but a snapshot holds them too. If nothing was touched, the function
-    takes no snapshot and starts no process. No guest works in the workspace.
+    If a guest changed only settings, there is no rescue, but a snapshot contains the settings. If nothing was
+    touched, no process is started. No guest may work in the workspace.
 
     Raises:
         SnapshotError: The workspace could not be secured first: nothing was changed. Or the disk failed halfway:
@@ -139,10 +139,10 @@ def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, .
 
 
 def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOptions) -> Snapshot | None:
-    """Change the worktree from one tree to another, like a checkout without force, and return the rescue.
+    """Change the worktree from tree `was` to tree `to`, like a checkout without force; return the rescue, if any.
 
     Args:
-        git: The engine's view, with an index that holds `was`.
+        git: Septet's view, with an index that holds `was`.
         was: The commit that is checked out.
         to: A commit or a tree.
 
@@ -158,7 +158,7 @@ def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOpti
 
 
 def put_index_back(place: Place, snapshot: Snapshot) -> None:
-    """Restore git's index from a snapshot; the caller has a snapshot that holds the other index."""
+    """Restore the agent's index from a snapshot; the caller has another snapshot with the present index."""
     vault = vault_at(place)
     size = int(vault.text("cat-file", "-s", snapshot.index))
     item = Item(FILE, snapshot.index, 0o644, size, in_tree=False)
@@ -167,10 +167,10 @@ def put_index_back(place: Place, snapshot: Snapshot) -> None:
 
 
 def remove_workspace(place: Place, options: SnapshotOptions, *, accept_loss: bool = False) -> Snapshot | None:
-    """Remove a workspace and return its rescue: `None` if nothing had changed since the base commit.
+    """Remove a workspace and return its rescue, or `None` if nothing had changed since the base commit.
 
-    The snapshots stay. A missing workspace is no error. With `accept_loss`, a person allows the loss of files that
-    the rescue had to leave out.
+    Snapshots stay. A missing workspace is no error. `accept_loss` means that a person allows the loss of files
+    that the rescue had to leave out.
 
     Raises:
         SnapshotError: The workspace could not be secured first, or files were left out: nothing was removed. Or
@@ -194,9 +194,9 @@ def remove_workspace(place: Place, options: SnapshotOptions, *, accept_loss: boo
 
 
 def _secure(place: Place, options: SnapshotOptions) -> tuple[Snapshot, Snapshot | None]:
-    """Return a verified snapshot of the present workspace, and the rescue, which is the same snapshot, if any.
+    """Return a verified snapshot of the present workspace, and the same snapshot again if it is a rescue.
 
-    Without a rescue, the snapshot is a checkpoint, or `options.equal_to` if `options.equal_to` is still current.
+    If nothing must be rescued, the snapshot is a checkpoint, or `options.equal_to` if that is still current.
     """
     rescue = take(place, "rescue", options)
     current = rescue or take(place, "checkpoint", options) or options.equal_to
@@ -207,9 +207,9 @@ def _secure(place: Place, options: SnapshotOptions) -> tuple[Snapshot, Snapshot 
 
 
 def disarm_repository(place: Place) -> None:
-    """Rename the files in `.git` that git would run or follow, when no snapshot can be taken; no byte is removed.
+    """Rename the files in `.git` that git would run or follow; call this only if no snapshot can be taken.
 
-    `own_repository` restores the engine's files once a snapshot can be taken again.
+    `own_repository` restores Septet's files once a snapshot can be taken again.
 
     Raises:
         OSError: The disk refused.
@@ -224,20 +224,20 @@ def disarm_repository(place: Place) -> None:
 
 
 def _unkept_repositories(place: Place, have: Mapping[bytes, Item]) -> list[bytes]:
-    """Return the repositories that git reads but no snapshot holds: in an ignored folder over the limit."""
+    """Return the paths of repositories that git reads but no snapshot has: in ignored folders over the limit."""
     paths = (join(path, GIT_FOLDER) for path in gitlinks(f"{place.worktree}/.git"))
     return [path for path in paths if path not in have and os.path.lexists(place.worktree / os.fsdecode(path))]
 
 
 def _rename(root: int, path: bytes) -> None:
-    """Rename a path that no snapshot holds, so that git neither runs nor follows it."""
+    """Rename a file or folder that no snapshot contains, so that git neither runs nor follows it."""
     folder, _, name = path.rpartition(b"/")
     with close_after(open_below(root, folder)) as holder:
         os.rename(name, name + ASIDE + secrets.token_hex(4).encode(), src_dir_fd=holder, dst_dir_fd=holder)
 
 
 def _aside(place: Place) -> Path:
-    """Return the path of a workspace while it is removed; `~` is not a character of an id."""
+    """Return the path to which a workspace is moved for its removal; ids contain no `~`."""
     return place.worktree.with_name(f"{place.worktree.name}~removed")
 
 
@@ -248,7 +248,7 @@ def _clear(aside: Path) -> None:
 
 @contextmanager
 def _naming(place: Place, current: Snapshot) -> Iterator[None]:
-    """Name the workspace and the remedy if the disk fails halfway."""
+    """Turn an `OSError` of the block into an error that names the workspace and the remedy."""
     try:
         yield
     except OSError as error:

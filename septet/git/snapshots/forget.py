@@ -1,6 +1,6 @@
 """Remove the snapshots and folders of closed work orders.
 
-The caller decides that the retention time of a snapshot or a folder is over.
+The caller must check that the retention time of a snapshot or a folder is over.
 """
 
 import math
@@ -48,7 +48,7 @@ def clear_trash(trash: Path) -> None:
 
 
 def forget_snapshots(place: Place, snapshots: Iterable[Snapshot]) -> None:
-    """Forget snapshots of a work order whose workspace is gone. The caller decides that their time is over.
+    """Forget snapshots of a work order whose workspace is gone, by removing the snapshots' refs.
 
     Raises:
         GitError: A snapshot's ref has changed meanwhile.
@@ -58,7 +58,7 @@ def forget_snapshots(place: Place, snapshots: Iterable[Snapshot]) -> None:
 
 
 def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
-    """Forget snapshots of a workspace that never was on this host. The caller decides that their time is over.
+    """Forget snapshots that were fetched from another host, of a workspace that never was on this host.
 
     Raises:
         GitError: A snapshot's ref has changed meanwhile.
@@ -68,7 +68,7 @@ def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
 
 
 def forget_chain(vault: Git, order_id: str) -> None:
-    """Remove the vault's refs to a work order's chain, once its last snapshot is forgotten.
+    """Remove the vault's refs to the commits on the checkpoint remote, after the last snapshot is forgotten.
 
     Raises:
         GitError: git failed.
@@ -79,14 +79,14 @@ def forget_chain(vault: Git, order_id: str) -> None:
 
 
 def has_forgotten(vault: Git, kept_for: timedelta) -> bool:
-    """Return whether disk space can be freed: a pack of unneeded objects is older than `kept_for`."""
+    """Return whether `drop_forgotten` can free disk space: a pack of unneeded objects is older than `kept_for`."""
     return any(is_older(path, kept_for) for path in (vault.git_dir / "objects" / "pack").glob("*.mtimes"))
 
 
 def drop_forgotten(vault: Git, kept_for: timedelta) -> None:
-    """Free the space of objects that no snapshot has needed for `kept_for`: new snapshots may use younger objects.
+    """Delete objects that no snapshot has needed for `kept_for`; younger objects may be needed by a new snapshot.
 
-    Until then, the objects are in a separate pack, which git calls cruft and which records the age of each object.
+    Younger unneeded objects are in a separate pack, a cruft pack of git, which records the age of each object.
 
     Raises:
         GitError: git failed; no space was freed, and no needed object was lost.

@@ -1,7 +1,7 @@
-"""Write files, links and folders below a root: from the present content to the wanted content.
+"""Change the files, links and folders below a root from the present content to the wanted content.
 
-Every folder is opened by descriptor from the root down and no link is followed, so nothing outside is written or
-removed. A path that is not in `have` stays, and its folder stays too.
+Every folder is opened by descriptor from the root down and no link is followed, so nothing outside the root is
+written or removed. A path that is missing in `have` stays, and its folder stays too.
 """
 
 import errno
@@ -23,15 +23,14 @@ _OWNER_CHANGES: Final = 0o300
 _OWNER_ALL: Final = 0o700
 
 Contents = Callable[[Mapping[str, int]], Iterator[tuple[str, bytes]]]
-"""Yields the id and the content of each blob, from the ids and sizes."""
+"""A function that takes the sizes of blobs by their ids, and yields each blob's id and content."""
 
 
 def lay(root: int, have: Mapping[bytes, Item], want: Mapping[bytes, Item], contents: Contents) -> None:
     """Change the content below the descriptor `root` to `want`.
 
     Args:
-        have: The present content, by path; no other path is removed or replaced. Folders come before their
-            content.
+        have: The present content, by path; no other path is removed or replaced. Each folder precedes its content.
         want: The wanted content, in the same order, with the root itself as `b""`.
 
     Raises:
@@ -52,14 +51,14 @@ def lay(root: int, have: Mapping[bytes, Item], want: Mapping[bytes, Item], conte
 
 
 def _same(have: Item | None, want: Item) -> bool:
-    """Return whether nothing must be written; a folder's content is checked by its own entries."""
+    """Return whether a path needs no change; a folder's content does not count."""
     if have is None or have.mode != want.mode:
         return False
     return want.mode == FOLDER or have.sha == want.sha
 
 
 def _remove(root: int, path: bytes, item: Item) -> None:
-    """Remove a file or an empty folder; a folder with a path that is not in `have` stays."""
+    """Remove a file or an empty folder; a folder that is not empty stays."""
     with suppress(FileNotFoundError), _holder(root, path) as (folder, name):
         if item.mode != FOLDER:
             os.unlink(name, dir_fd=folder)
@@ -72,7 +71,7 @@ def _remove(root: int, path: bytes, item: Item) -> None:
 
 
 def _write(root: int, items: Mapping[bytes, Item], contents: Contents) -> None:
-    """Make new files and links; each content is read once."""
+    """Make new files and links; a content that several files share is read once."""
     paths: dict[str, list[bytes]] = defaultdict(list)
     for path, item in items.items():
         paths[item.sha].append(path)
@@ -104,7 +103,7 @@ def _set_bits(root: int, path: bytes, item: Item) -> None:
 
 @contextmanager
 def _holder(root: int, path: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the descriptor of the folder that holds `path`, made writable for its owner, and the name in it."""
+    """Yield the descriptor of the folder that contains `path`, and the name in it; the folder is made writable."""
     parent, _, name = path.rpartition(b"/")
     with close_after(open_below(root, parent)) as folder:
         mode = os.fstat(folder).st_mode

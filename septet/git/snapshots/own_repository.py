@@ -1,4 +1,4 @@
-"""Remove the files that a guest has left in a worktree's repositories for git to run or follow.
+"""Remove the files that a guest has left in a worktree's repositories and that git would run or follow.
 
 These are the workspace's own repository, the repositories of its submodules, and each repository inside the
 worktree. Objects, refs, logs and indexes stay.
@@ -21,26 +21,26 @@ from septet.git.vault.survey import GIT_FOLDER, above, parent
 _CONFIG: Final = b"config"
 _CONFIGS: Final = frozenset({_CONFIG, b"config.worktree"})
 _FOREIGN: Final = frozenset({b"commondir", b"info/attributes"})
-"""The files that git would follow or obey; only the baseline's versions of these files stay."""
+"""Files of a repository that direct git; these files stay only as they were before the first agent."""
 _FOREIGN_FOLDERS: Final = frozenset({b"hooks", b"remotes", b"branches"})
 _PLAIN_FOLDERS: Final = frozenset({b"info", b"modules", *_FOREIGN_FOLDERS})
 _WORKTREES: Final = b"worktrees"
 _EXCLUDE: Final = b"info/exclude"
 _BASELINE: Final = frozenset({b"hooks", b"info"})
-"""The folders in which the baseline's files are restored."""
+"""The folders in `.git` in which the files from before the first agent are restored."""
 _OBEYED: Final = frozenset({GIT_FOLDER, b"attributes", b"commondir", *_CONFIGS, *_PLAIN_FOLDERS, _WORKTREES})
 _OBEYED_FOLDERS: Final = frozenset({_WORKTREES, *_FOREIGN_FOLDERS})
 ARMED: Final = (b"hooks", b"worktrees", *sorted(_FOREIGN), *sorted(_CONFIGS))
 """The names in `.git` that are renamed when no snapshot can be taken."""
 ASIDE: Final = b".left-"
-"""The part that marks the names of renamed files that no snapshot holds."""
+"""The part of a name by which Septet renames files that no snapshot contains."""
 _PASSED_ON: Final = frozenset({
     b"HEAD", b"config", b"config.worktree", b"description", b"hooks", b"index", b"info", b"modules", b"objects",
     b"packed-refs", b"refs", b"shallow",
 })  # fmt: skip
 """The names in `.git` that a lane passes from one work order to the next."""
 _SAMPLE: Final = b".sample"
-"""The end of the names of hooks that git does not run."""
+"""The end of the names of sample hooks, which git does not run."""
 _MODULES: Final = b".git/modules/"
 _LINK_WORD: Final = b"gitdir:"
 _LIMIT_BYTES: Final = 1 << 20
@@ -49,13 +49,13 @@ _LIMIT_BYTES: Final = 1 << 20
 def own_items(
     vault: Git, order_id: str, items: Mapping[bytes, Item], root: Path, *, passes_on: bool = False
 ) -> dict[bytes, Item]:
-    """Return the content for a worktree with the engine's settings; new settings are stored in the vault.
+    """Return the content that a worktree may have after a guest; store new configuration files in the vault.
 
-    The hooks, settings and attributes from before the first agent survive.
+    The hooks, settings and attributes from before the first agent stay.
 
     Args:
         items: The worktree's content, from a snapshot.
-        root: The worktree's path, which settings may name.
+        root: The worktree's path, which may occur in settings.
         passes_on: Whether another work order gets the worktree: only commits, refs and index stay in `.git`.
 
     Raises:
@@ -100,7 +100,7 @@ def own_items(
 def _without_foreign(
     items: Mapping[bytes, Item], repositories: Collection[bytes]
 ) -> tuple[dict[bytes, Item], dict[bytes, bytes]]:
-    """Return the items that stay, and the settings and `.git` files to read first, with their repositories."""
+    """Return the items that stay, and by path the repository of each configuration and `.git` file to check."""
     want, files = dict(items), {}
     for path, item in items.items():
         if GIT_FOLDER not in path:
@@ -115,7 +115,7 @@ def _without_foreign(
 
 
 def _with_parents(want: Mapping[bytes, Item]) -> dict[bytes, Item]:
-    """Return, in order, the files and folders whose folder stays too."""
+    """Return the sorted items whose folders are items too."""
     folders, kept = {b""}, {}
     for path, item in sorted(want.items()):
         if parent(path) in folders:
@@ -131,7 +131,7 @@ def _goes_along(path: bytes) -> bool:
 
 
 def is_foreign(name: bytes, mode: int) -> bool:
-    """Return whether a path below a repository's folder is removed unless the baseline has it."""
+    """Return whether a path below a repository's folder is removed unless it was there before the first agent."""
     first, _, rest = name.partition(b"/")
     if first == _WORKTREES or name in _FOREIGN:
         return True
@@ -143,7 +143,7 @@ def is_foreign(name: bytes, mode: int) -> bool:
 
 
 def is_obeyed(path: bytes) -> bool:
-    """Return whether git would run or follow a file at this path, whatever it holds: no snapshot has the file."""
+    """Return whether git would run or follow a file at this path, whatever its content is."""
     parts = path.split(b"/")
     if GIT_FOLDER not in parts or ASIDE in parts[-1]:
         return False
@@ -159,7 +159,7 @@ def _is_repository(path: bytes, items: Mapping[bytes, Item]) -> bool:
 
 
 def _put_back(want: dict[bytes, Item], baseline: Mapping[bytes, Item]) -> None:
-    """Restore the baseline's files in folders where a guest may have changed or removed them."""
+    """Add to `want` the baseline's files that a guest may have changed or removed."""
     for path, item in baseline.items():
         folder, _, name = path.partition(b"/")
         if folder != GIT_FOLDER or name.partition(b"/")[0] not in _BASELINE:
@@ -169,7 +169,7 @@ def _put_back(want: dict[bytes, Item], baseline: Mapping[bytes, Item]) -> None:
 
 
 def _part(items: Mapping[bytes, Item], path: bytes) -> dict[bytes, tuple[int, str]]:
-    """Return the files at a path and below; of the whole tree all except its `.git`."""
+    """Return mode and id of each file at and below a path; `WHOLE_TREE` stands for all files outside `.git`."""
     return {
         each: (item.mode, item.sha)
         for each, item in items.items()
@@ -179,7 +179,7 @@ def _part(items: Mapping[bytes, Item], path: bytes) -> dict[bytes, tuple[int, st
 
 
 def _target(path: bytes, content: bytes, root: Path) -> bytes:
-    """Return the submodule's repository, below the worktree, that a `.git` file names; empty if none."""
+    """Return the path below the worktree of the submodule's repository that a `.git` file names, if any."""
     word, _, target = content.strip().partition(b" ")
     folder = normpath(join(os.fsencode(root), dirname(path), target))
     below = folder.removeprefix(os.fsencode(root) + b"/")
@@ -187,7 +187,7 @@ def _target(path: bytes, content: bytes, root: Path) -> bytes:
 
 
 def _names_worktree(path: bytes, content: bytes, root: Path) -> bool:
-    """Return whether a `.git` file makes its folder a linked worktree."""
+    """Return whether a `.git` file makes its folder a linked worktree, as `git worktree add` does."""
     word, _, target = content.strip().partition(b" ")
     folder = normpath(join(os.fsencode(root), dirname(path), target))
     return word == _LINK_WORD and b"/.git/worktrees/" in folder and bool(dirname(path))
@@ -200,7 +200,7 @@ def _is_below(path: bytes, folders: Iterable[bytes]) -> bool:
 def _small_contents(
     vault: Git, sides: Iterable[Mapping[bytes, Item]], paths: Collection[bytes]
 ) -> list[dict[bytes, bytes]]:
-    """Return the contents of the small files at some paths, of each side: all are read by one process."""
+    """Return, for each side, the contents of the small files at `paths`; one process reads all files."""
     found = [{path: side[path] for path in paths if path in side} for side in sides]
     files = [
         {path: item.sha for path, item in side.items() if item.mode == FILE and item.size <= _LIMIT_BYTES}

@@ -1,8 +1,7 @@
-"""`rescue.patch`: the changes since the base commit, in the form of `git apply`.
+"""Write `rescue.patch`: the changes since the base commit, in the form that `git apply` reads.
 
-A snapshot holds raw bytes; a patch needs the bytes that the repository would commit, with converted line endings
-and encodings. So the changed files are written again, to a folder that no agent can reach, and staged from that
-folder.
+A snapshot has raw bytes; a patch needs the bytes that the repository would commit, with converted line endings and
+encodings. So the changed files are written to a folder that no agent can reach, and staged from there.
 """
 
 import os
@@ -31,7 +30,7 @@ _DIFF: Final = ("diff-index", "--cached", "--binary", "--find-renames", "--no-ex
 
 
 def write_patch(place: Place, snapshot: Snapshot, to: Path) -> Path | None:
-    """Write the difference between the base commit and a snapshot to `to`; return `to`, or `None` if equal.
+    """Write the difference between base commit and snapshot to `to`, and return `to`; `None` if they are equal.
 
     The patch has tracked and untracked files, binary files, modes, renames and links, whether the agent committed
     them or not. Ignored files, submodules and paths that are too long to open are only in the snapshot. No filter
@@ -64,7 +63,7 @@ class _Patch:
     folder: Path
 
     def write(self, to: Path) -> None:
-        """Add the changes to an index of the base commit and write the difference."""
+        """Add the snapshot's changes to an index of the base commit, and write the difference to `to`."""
         items = read(vault_at(self.place), self.snapshot.commit)
         removals, others = self._changes()
         self._lay_out({path: items[path] for path in others})
@@ -77,7 +76,7 @@ class _Patch:
         git.run(*_DIFF, f"--output={to}", self.place.base_sha)
 
     def _changes(self) -> tuple[list[bytes], list[bytes]]:
-        """Return the paths of the base commit that are missing, and the paths that are new or changed."""
+        """Return the paths that the snapshot lacks, and the paths that are new or changed in it."""
         vault = vault_at(self.place)
         trees = (f"{self.place.base_sha}^{{tree}}", self.snapshot.tree)
         fields = vault.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", *trees).split(b"\0")
@@ -92,7 +91,7 @@ class _Patch:
         return removals, [path for status, path in usable if status != b"D"]
 
     def _lay_out(self, items: Mapping[bytes, Item]) -> None:
-        """Write the changed files and links to the folder, with git's modes."""
+        """Write the changed files and links below the separate folder, with git's modes."""
         (self.folder / "files").mkdir()
         folders = {b"": _OPEN} | {folder: _OPEN for path in items for folder in above(path)}
         files = {path: item._replace(bits=item.mode & 0o777) for path, item in items.items()}
@@ -101,7 +100,7 @@ class _Patch:
             lay(root, {b"": _OPEN}, want, partial(read_blobs, vault_at(self.place)))
 
     def _index_with(self, git_dir: Path, names: bytes) -> Git:
-        """Return a repository over the folder; its index is the base commit with the folder's files of `names`."""
+        """Return a repository whose index is the base commit with the separate folder's versions of `names`."""
         objects = self.folder / "objects"
         objects.mkdir(exist_ok=True)
         git = Git(git_dir, self.folder / "files", self.place.env, index=self.folder / "index").with_env(

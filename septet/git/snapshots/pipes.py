@@ -1,6 +1,6 @@
-"""Refuse pipes in the place of files that git opens in a worktree: git would wait there for a writer.
+"""Refuse named pipes at paths that git opens in a worktree: git would wait for a writer for ever.
 
-`septet.git.worktree.dot_git` covers the worktree's own `.git`, except the repositories of submodules.
+`septet.git.worktree.dot_git` checks the worktree's own `.git`, except the repositories of submodules.
 """
 
 import os
@@ -25,7 +25,7 @@ _LONGEST_PATH_BYTES: Final = 4096
 
 
 def refuse_pipes(worktree: Path, survey: Survey | None = None) -> None:
-    """Refuse a worktree in which git would wait at a pipe; a current survey saves a scan.
+    """Refuse a worktree in which git would wait at a pipe; list the worktree only without a current `survey`.
 
     Raises:
         WorkspaceError: git would wait at a pipe; the message names the pipe.
@@ -45,7 +45,7 @@ def _is_opened(path: bytes) -> bool:
 
 
 def _pipes_in(survey: Survey) -> Iterator[bytes]:
-    """Yield the pipes of a complete survey, except those in the worktree's own `.git`."""
+    """Yield the paths of pipes in a complete survey, except pipes in the worktree's own `.git`."""
     for folder, look in survey.looks.items():
         if folder.partition(b"/")[0] != GIT_FOLDER or (folder + b"/").startswith(_MODULES + b"/"):
             yield from (join(folder, name) for name in pipes_in(look))
@@ -69,7 +69,7 @@ def _find_pipes(worktree: bytes) -> Iterator[bytes]:
 
 @contextmanager
 def _listing(worktree: bytes, folder: bytes) -> Iterator[Iterator[os.DirEntry[Any]]]:
-    """List a folder; a path beyond the system's limit is opened part by part, as git may reach it."""
+    """Yield the entries of a folder; a path that is longer than the system's limit is opened part by part."""
     path = join(worktree, folder) if folder else worktree
     if len(path) < _LONGEST_PATH_BYTES:
         with os.scandir(path) as entries:

@@ -1,4 +1,4 @@
-"""Digests in engine records that show whether a guest has touched a worktree's own repositories.
+"""Recorded digests, by which Septet finds out whether a guest has touched a worktree's own repositories.
 
 A digest costs a few `lstat` and small reads for each repository of a worktree, and no process.
 """
@@ -40,18 +40,18 @@ _MOST: Final = 10_000
 
 
 class OwnRepository(Wire):
-    """The record of a workspace's repositories: next to the vault, out of the reach of guests."""
+    """The record about a workspace's repositories, which is in the vault and out of the reach of guests."""
 
     baseline: str
-    """The snapshot from before the first agent."""
+    """The name of the snapshot from before the first agent."""
     depends_on: tuple[str, ...] = ()
     """The paths of the worktree that the repositories' settings depend on."""
     stamp: str = ""
-    """The digest of the repositories after the engine's last change; empty if unknown."""
+    """The digest of the repositories after Septet's last change; empty if unknown."""
 
 
 def note_baseline(place: Place, snapshot: Snapshot) -> None:
-    """Record the snapshot from before the first agent, whose `.git` only the engine and set-up have written.
+    """Record the snapshot from before the first agent, whose `.git` only Septet and set-up have written.
 
     Raises:
         SnapshotError, GitError: The snapshot cannot be read.
@@ -75,13 +75,13 @@ def find_baseline(vault: Git, order_id: str) -> Snapshot | None:
 
 
 def is_own(place: Place) -> bool:
-    """Return whether the repositories of a worktree match the engine's record."""
+    """Return whether a worktree's repositories are as Septet left them, by the recorded digest."""
     record = read_model(place.records / FILE, OwnRepository)
     return record is not None and record.stamp != "" and record.stamp == _stamp(place, record.depends_on)
 
 
 def note_own(place: Place) -> None:
-    """Record the present state of a worktree's repositories as the engine's."""
+    """Record the digest of a worktree's repositories, which have only Septet's settings now."""
     record = read_model(place.records / FILE, OwnRepository)
     if record is None and (baseline := find_baseline(vault_at(place), place.order_id)) is not None:
         record = OwnRepository(baseline=baseline.name)
@@ -113,7 +113,7 @@ def _stamp(place: Place, depends_on: Collection[str]) -> str:
 
 @dataclass(slots=True)
 class _Look:
-    """One reading of a worktree's repositories. Paths are plain strings, because a reading follows each guest."""
+    """Computes the digest of a worktree's repositories. It runs after each guest, so paths are plain strings."""
 
     root: str
     digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)
@@ -122,7 +122,7 @@ class _Look:
     looks: set[str] = field(default_factory=set)
 
     def repository(self, tree: str, git_dir: str) -> None:
-        """Read one repository, and the repositories of its submodules."""
+        """Add a repository, and the repositories of its submodules, to the digest."""
         if git_dir in self.looks or not self.budget:
             return
         self.looks.add(git_dir)
@@ -137,7 +137,7 @@ class _Look:
             self._modules(f"{git_dir}/modules")
 
     def tree(self, path: str) -> None:
-        """Read a file, or everything in a folder; sample hooks do not count."""
+        """Add a file, or everything in a folder, to the digest; sample hooks do not count."""
         try:
             mode = os.lstat(path).st_mode
         except OSError:
@@ -163,7 +163,7 @@ class _Look:
                 self.repository(tree, target)
 
     def _modules(self, folder: str) -> None:
-        """Read the repositories of submodules, whose names may have slashes."""
+        """Add the repositories of submodules to the digest; the submodules' names may contain slashes."""
         for name in sorted(os.listdir(folder)) if self.budget else ():
             path = f"{folder}/{name}"
             if _kind(path) != stat.S_IFDIR:
@@ -179,7 +179,7 @@ class _Look:
 
 
 def _kind(path: str) -> int:
-    """Return the type of a file or of a link itself; 0 for a missing file."""
+    """Return the type of a file, without following a link; 0 for a missing file."""
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:
@@ -187,7 +187,7 @@ def _kind(path: str) -> int:
 
 
 def gitlinks(git_dir: str) -> tuple[bytes, ...]:
-    """Return the paths of submodules in an index: git reads the repositories at these paths."""
+    """Return the paths of submodules in a repository's index; git reads the repositories at these paths."""
     gitlinks: list[bytes] = []
     with suppress(OSError):
         for name in os.listdir(git_dir):
@@ -214,7 +214,7 @@ def _plain_gitlinks(content: bytes) -> Iterator[bytes]:
 
 
 def _compressed_gitlinks(content: bytes) -> Iterator[bytes]:
-    """Yield the gitlinks of an index of version 4, which stores a name as its difference from the name before."""
+    """Yield the gitlinks of an index of version 4, which stores each name as a difference from the name before."""
     start, name = _HEADER_BYTES, b""
     for _ in range(int.from_bytes(content[8:12], "big")):
         at = start + _name_at(content, start)
@@ -235,5 +235,5 @@ def _compressed_gitlinks(content: bytes) -> Iterator[bytes]:
 
 
 def _name_at(content: bytes, start: int) -> int:
-    """Return the offset of the name in an entry."""
+    """Return the offset of the name in the entry that begins at `start`."""
     return _NAME_AT + (2 if int.from_bytes(content[start + _FLAGS_AT : start + _FLAGS_AT + 1]) & _EXTENDED else 0)

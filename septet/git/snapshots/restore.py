@@ -1,4 +1,4 @@
-"""Restore a snapshot as a separate folder, which needs neither workspace nor vault nor mirror."""
+"""Restore a snapshot to a separate folder that needs neither workspace nor vault nor mirror."""
 
 import os
 import shutil
@@ -30,8 +30,8 @@ def restore(vault: Git, snapshot: Snapshot, to: Path, *, borrows: bool = False) 
     """Write a snapshot's content to the new or empty folder `to`.
 
     Names, types, bytes, permission bits, index, and the state of HEAD, branches, stash, merge or rebase are
-    restored. Unless the folder `borrows` the mirror's objects, they become the repository's own. Only settings and
-    hooks of the engine and of set-up are restored: a person's git runs nothing that an agent has left.
+    restored. Unless the folder `borrows` the mirror's objects, it gets its own copies. Only settings and hooks of
+    Septet and of set-up are restored, so a person's git runs nothing that an agent has left.
 
     Raises:
         SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
@@ -54,7 +54,7 @@ def restore(vault: Git, snapshot: Snapshot, to: Path, *, borrows: bool = False) 
 
 
 def _own_objects(vault: Git, objects: Path) -> None:
-    """Link or copy the objects that a restored repository borrowed from the mirror into its own folder."""
+    """Link or copy the objects that a restored repository borrows from the mirror into the repository."""
     if not objects.is_dir() or any(path.is_symlink() for path in (objects.parent, objects, *objects.iterdir())):
         return  # nothing is written through an agent's link
     alternates = read_file(objects / _ALTERNATES)
@@ -74,7 +74,7 @@ def _own_objects(vault: Git, objects: Path) -> None:
 
 
 def _lenders(objects: Path) -> Iterator[Path]:
-    """Yield the folders from which a repository borrows objects, directly or through another lender."""
+    """Yield the folders from which a repository borrows objects, directly or through another repository."""
     for line in (read_file(objects / _ALTERNATES) or b"").splitlines():
         lender = objects / os.fsdecode(line)
         yield lender
@@ -82,7 +82,7 @@ def _lenders(objects: Path) -> Iterator[Path]:
 
 
 def _link(source: Path, to: Path) -> None:
-    """Link an object file, which is never written again; copy the file if `to` is on another disk."""
+    """Make a hard link to an object file, which never changes; copy the file if `to` is on another disk."""
     to.parent.mkdir(exist_ok=True)
     with suppress(FileExistsError):
         try:

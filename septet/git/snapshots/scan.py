@@ -1,4 +1,4 @@
-"""A scan of a worktree, compared with its known state: the ledger of the last snapshot, or the base commit."""
+"""Scan a worktree, and compare it with the last snapshot, which the ledger describes, or the base commit."""
 
 import os
 import stat
@@ -30,26 +30,26 @@ _KEPT_BYTES: Final = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class SnapshotBaseline:
-    """Facts of the last snapshot that the next snapshot need not find again."""
+    """What is known from the last snapshot and the next snapshot need not find out again."""
 
     records: Mapping[bytes, Record] = field(default_factory=dict)
     usual: Mapping[int, int] | None = None
-    """git's mode → permission bits, as the ledger's records expect them."""
+    """git's mode → the permission bits that the ledger's records leave out."""
     last: str | None = None
     """The latest snapshot's name."""
     commit: str = ""
     """The latest snapshot's commit, if `records` describes it."""
     base: Mark | None = None
-    """The mark of the workspace right after checkout."""
+    """The digests of the workspace right after checkout."""
     objects: set[bytes] = field(default_factory=set)
-    """Ids of objects that the vault already has."""
+    """The ids of objects that the vault already has."""
     tracked: frozenset[bytes] = frozenset()
-    """Files and folders of the base commit; empty if `records` has them."""
+    """The files and folders of the base commit; empty if `records` has them."""
     stamp: tuple[int, ...] = ()
-    """The identity of the ledger's file; empty if nothing is from the ledger."""
+    """The inode, time and size of the ledger's file; empty if nothing is from the ledger."""
 
     def heavy(self) -> frozenset[bytes]:
-        """Return the ignored folders that were over the limit."""
+        """Return the ignored folders that the last snapshot left out because of the limit."""
         return frozenset(
             join(path, item.name)
             for path, record in self.records.items()
@@ -59,14 +59,14 @@ class SnapshotBaseline:
 
 
 class _Latest:
-    """The baselines that this process wrote or read last, whose ledgers need not be read again."""
+    """A cache of the baselines that this process wrote or read last."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._baselines: OrderedDict[Path, SnapshotBaseline] = OrderedDict()
 
     def keep(self, path: Path, baseline: SnapshotBaseline) -> None:
-        """Keep a ledger's baseline, and drop the baseline that was kept first."""
+        """Add a ledger's baseline to the cache, and drop the oldest baseline if the cache is full."""
         if not baseline.stamp or baseline.stamp[-1] > _KEPT_BYTES:
             return
         with self._guard:
@@ -76,7 +76,7 @@ class _Latest:
                 self._baselines.popitem(last=False)
 
     def find(self, path: Path, stamp: tuple[int, ...]) -> SnapshotBaseline | None:
-        """Return the baseline of the ledger with this stamp; `None` if the baseline is not in memory."""
+        """Return the baseline of the ledger at `path` if the cache has it and the file still has this `stamp`."""
         with self._guard:
             baseline = self._baselines.get(path)
         # `objects` belongs to one snapshot.
@@ -87,7 +87,7 @@ _LATEST: Final = _Latest()
 
 
 def write_baseline(place: Place, baseline: SnapshotBaseline) -> None:
-    """Write the latest snapshot's baseline as the ledger. The caller holds the lock."""
+    """Write the latest snapshot's baseline to the ledger. The caller holds the lock."""
     path = place.records / LEDGER
     names = (baseline.last or "", baseline.commit)
     save(path, Ledger(VERSION, baseline.usual or {}, baseline.base, *names, dict(baseline.records)))
@@ -111,7 +111,7 @@ def recall(place: Place) -> SnapshotBaseline:
 
 
 def _stamp(place: Place) -> tuple[int, ...]:
-    """Return the identity of the ledger's file; a file that replaces it has another inode."""
+    """Return the inode, time and size of the ledger's file, which change with the file; empty if it is missing."""
     try:
         facts = (place.records / LEDGER).stat()
     except FileNotFoundError:
@@ -120,9 +120,9 @@ def _stamp(place: Place) -> tuple[int, ...]:
 
 
 def begin(place: Place) -> SnapshotBaseline:
-    """Return the base commit's content as a baseline: this content is not stored again, and counts as not ignored.
+    """Return the first baseline: objects of the base commit are not stored again, and its files are not ignored.
 
-    An unreadable mirror only costs work: the next snapshot stores all files.
+    If the mirror cannot be read, the next snapshot stores all files.
     """
     vault, objects, paths = vault_at(place), set[bytes](), set[bytes]()
     with suppress(GitError):
@@ -151,7 +151,7 @@ class WorktreeScan:
 
     @property
     def touched(self) -> frozenset[bytes]:
-        """Names outside every `.git` whose figures differ from the last snapshot's; the content may be equal."""
+        """The paths outside every `.git` whose `lstat` figures have changed since the last snapshot."""
         return frozenset(
             join(path, name)
             for path, names in _changed_names(self.survey, self.past)
@@ -161,7 +161,7 @@ class WorktreeScan:
 
 
 def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
-    """Scan the worktree once, with the limit of ignored files as for a snapshot.
+    """Scan the worktree once, and return the scan; the limit of ignored files is the same as for a snapshot.
 
     Raises:
         SnapshotError: The worktree or the ledger cannot be read, or more was added than the limit allows.
@@ -181,7 +181,7 @@ def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
 
 
 def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> None:
-    """Refuse a worktree with more new bytes since the last snapshot than git may read; holes in files count too.
+    """Refuse a worktree to which too many bytes were added since the last snapshot; holes in files count too.
 
     Raises:
         SnapshotError: The limit is exceeded; the message names the largest file.
@@ -204,7 +204,7 @@ def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> No
 
 
 def differing(survey: Survey, records: Mapping[bytes, Record]) -> dict[bytes, dict[bytes, Figures]]:
-    """Return the folders that differ from their records, unpacked."""
+    """Return the names and figures of the folders that differ from their records."""
     return {
         path: look.entries()
         for path, look in survey.looks.items()
@@ -221,7 +221,7 @@ def _changed_names(survey: Survey, past: SnapshotBaseline) -> Iterator[tuple[byt
 
 
 def really_changed(place: Place, scan: WorktreeScan) -> list[bytes]:
-    """Return the names outside `.git` whose content differs from the last snapshot, sorted."""
+    """Return the sorted paths outside `.git` whose content differs from the last snapshot."""
     return sorted(path for path in scan.touched if not _is_same(place, scan, path))
 
 

@@ -1,7 +1,7 @@
-"""Take a snapshot: survey the worktree, store the changes, and sync them to disk before returning.
+"""Take a snapshot: list the worktree, store the changes, and return when they are synced to disk.
 
-Files are never read by the agent's repository, so its config, filters, hooks and index have no effect. A
-`.gitignore` decides where a file is kept, and not whether, except for the limit on ignored files.
+No git command reads the files through the agent's repository, so its config, filters, hooks and index have no
+effect. A snapshot contains ignored files too, up to a limit.
 """
 
 import hashlib
@@ -45,11 +45,11 @@ _HEADS: Final = b".git/refs/heads"
 _REWRITTEN: Final = frozenset({
     b"HEAD", b"index", b"config", b"refs", b"logs", b"COMMIT_EDITMSG", b"FETCH_HEAD", b"ORIG_HEAD",
 })  # fmt: skip
-"""Files that git rewrites without a change of work; HEAD and branches are compared by their commits."""
+"""Names in `.git` that git rewrites even if no work changed; HEAD and branches are compared by their commits."""
 
 
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
-    """Take the snapshot for comparison with all later snapshots: right after checkout, before any agent.
+    """Take the first snapshot, right after checkout and before any agent; later snapshots are compared with it.
 
     This snapshot reads every file; later snapshots read only changed files.
 
@@ -68,12 +68,12 @@ def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
 def take(
     place: Place, kind: SnapshotKind, options: SnapshotOptions, last_scan: WorktreeScan | None = None
 ) -> Snapshot | None:
-    """Take a snapshot of the work order's workspace, with its lock held, and return it when it is on disk.
+    """Take a snapshot of the workspace, and return the snapshot when it is on disk; `None` if none is needed.
 
     Args:
         kind: If nothing changed since the base commit, a checkpoint is still recorded, but a rescue is not.
-        last_scan: A scan of the worktree after which only the engine has written, and only below `.git`. Given
-            this scan, only `.git` is scanned again.
+        last_scan: A scan of the worktree after which only Septet has written, and only below `.git`. With this
+            scan, only `.git` is scanned again.
 
     Raises:
         SnapshotError: The snapshot could not be taken; the workspace and the earlier snapshots are unchanged.
@@ -136,7 +136,7 @@ class _Taking:
         return msgspec.structs.replace(snapshot, commit=commit)
 
     def _scan(self, past: SnapshotBaseline) -> tuple[Scene, Sorting]:
-        """Scan the worktree; scan again with large folders if a large folder is no longer ignored."""
+        """Scan the worktree without large ignored folders; scan all folders if one is no longer ignored."""
         place, root = self.place, self.root
         limit = self.options.ignored_limit_bytes
         vault = Git(place.vault, place.worktree, place.env)
@@ -176,9 +176,9 @@ def _clock_ns(place: Place) -> int:
 
 
 def mark_of(place: Place, records: Mapping[bytes, Record]) -> Mark:
-    """Return the mark of a worktree from its new records.
+    """Return the digests of a worktree from its new records.
 
-    The essence covers files and modes, paths that are left out, the commits that HEAD and the branches name, and
+    The digest `essence` covers files and modes, paths that are left out, the commits of HEAD and the branches, and
     the rest of `.git` with its objects (a stash, a dropped commit, an unfinished merge).
     """
     within_git = {
@@ -214,7 +214,7 @@ def mark_of(place: Place, records: Mapping[bytes, Record]) -> Mark:
 
 
 def is_base(place: Place, now: Mark, base: Mark) -> bool:
-    """Return whether nothing changed since the base commit; the index may be another file with equal entries."""
+    """Return whether nothing changed since the base commit; a rewritten index with equal entries is no change."""
     if now.essence != base.essence:
         return False
     if now.index == base.index:
@@ -231,7 +231,7 @@ def _entries(records: Mapping[bytes, Record], path: bytes) -> dict[bytes, Ledger
 
 
 def _moved_branches(records: Mapping[bytes, Record], place: Place) -> set[bytes]:
-    """Return the blobs of the branches' files that name another commit than the base."""
+    """Return the ids of the blobs of those branches' files that name another commit than the base commit."""
     at_base = object_id("blob", f"{place.base_sha}\n".encode())
     heads = (record for path, record in records.items() if path == _HEADS or path.startswith(_HEADS + b"/"))
     files = {entry.sha for record in heads for entry in record.entries().values() if entry.mode != FOLDER}
@@ -239,7 +239,7 @@ def _moved_branches(records: Mapping[bytes, Record], place: Place) -> set[bytes]
 
 
 def _head(place: Place) -> str:
-    """Return the commit of HEAD; empty if HEAD leads to no commit."""
+    """Return the id of HEAD's commit; empty if HEAD leads to no commit."""
     try:
         return read_head(place.worktree / ".git").sha
     except WorkspaceError:

@@ -1,4 +1,4 @@
-"""Files of a workspace that no snapshot holds: keep them, move them next to the workspace, or refuse them."""
+"""Keep files of a workspace that no snapshot contains, move them out of the workspace, or refuse a removal."""
 
 import os
 import stat
@@ -18,18 +18,18 @@ from septet.system.text import name_some
 
 
 def moved_out(place: Place) -> Path:
-    """Return the folder next to a workspace for files that were moved out of the workspace."""
+    """Return the path of the folder, next to a workspace, for files that are moved out of the workspace."""
     return place.worktree.with_name(f"{place.worktree.name}~left")
 
 
 def aside_of(place: Place) -> Path | None:
-    """Return the folder with the files that were moved out of a workspace; `None` if no files were moved out."""
+    """Return the folder with files that were moved out of a workspace; `None` if no file was moved out."""
     folder = moved_out(place)
     return folder if folder.exists() else None
 
 
 def set_aside(place: Place, paths: Iterable[bytes]) -> None:
-    """Move files out of a workspace.
+    """Move files out of a workspace, to the folder of `moved_out`.
 
     Raises:
         SnapshotError: The disk failed halfway; the other files stay in place.
@@ -56,7 +56,7 @@ def set_aside(place: Place, paths: Iterable[bytes]) -> None:
 
 
 def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> dict[bytes, Item]:
-    """Return the wanted content without the ignored folders over the limit, which stay unchanged."""
+    """Return `want` without the ignored folders over the limit, which stay unchanged in the worktree."""
     heavy = {path for path, reason in left_out.items() if reason == OVER_LIMIT}
     return {
         path: item
@@ -66,12 +66,12 @@ def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> 
 
 
 def is_in_the_way(path: bytes, want: Mapping[bytes, Item]) -> bool:
-    """Return whether a file that was left out is in the place of wanted content."""
+    """Return whether a file that the snapshot left out has a path that wanted content needs."""
     return path in want or any(folder in want and want[folder].mode != FOLDER for folder in above(path))
 
 
 def refuse_unkept(place: Place, left_out: Iterable[bytes], remedy: str) -> None:
-    """Refuse to remove files that no snapshot holds.
+    """Refuse to remove files that no snapshot contains.
 
     Raises:
         SnapshotError: `left_out` has a file.
