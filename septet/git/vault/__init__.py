@@ -1,1 +1,1 @@
-"""The vault of snapshots: objects, the ledger of a worktree, and how a snapshot's commit holds a workspace."""
+"""The vault of snapshots: its objects, the ledger of a worktree, and the layout of a snapshot's commit."""

@@ -1,4 +1,4 @@
-"""Turn a survey of a worktree into objects: read the changed files, and build git's trees from the leaves up."""
+"""Store a worktree as git objects: read the files that changed, and build trees from the lowest folders up."""
 
 import os
 import stat
@@ -30,13 +30,13 @@ LINK: Final = 0o120000
 FOLDER: Final = 0o040000
 
 CLOCK_STEP_NS: Final = 20_000_000
-"""The nanoseconds in which a file can change twice unnoticed; a file system's tick on Linux is 10 ms or less."""
+"""The nanoseconds in which two changes of a file may have the same time; a tick on Linux is 10 ms or less."""
 _COARSE_STEP_NS: Final = 2_000_000_000
-"""`CLOCK_STEP_NS` for a file system that counts whole seconds (two on FAT)."""
+"""`CLOCK_STEP_NS` for file systems whose clock counts whole seconds (FAT: two seconds)."""
 _SECOND_NS: Final = 1_000_000_000
 _SMALL_BYTES: Final = 1 << 20
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""The flags to open a file without following a link, or waiting at a FIFO, that has just replaced the file."""
+"""The flags to open a file; if a link or a FIFO has just replaced it, the open neither follows nor waits."""
 _UNREADABLE_KINDS: Final[Mapping[int, str]] = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
@@ -47,7 +47,7 @@ _UNREADABLE_KINDS: Final[Mapping[int, str]] = {
 
 @dataclass(slots=True)
 class Builder:
-    """Turns one worktree into objects in a pack."""
+    """Stores one worktree as objects in a pack."""
 
     root: int
     """The descriptor of the worktree's root."""
@@ -65,7 +65,7 @@ class Builder:
     records: dict[bytes, Record] = field(default_factory=dict)
 
     def build(self) -> dict[bytes, Record]:
-        """Return the record of every folder; only folders that differ cost time."""
+        """Store the worktree, and return the record of every folder; only folders that changed are read."""
         looks, left_out = self.scene.survey.looks, self.sorting.left_out
         skipped = set[bytes]()  # the folders that are left out, with all folders below
         for path in looks if left_out else ():
@@ -85,7 +85,7 @@ class Builder:
         return self.records
 
     def _folder(self, path: bytes, old: Record | None) -> Record:
-        """Read the changed files of one folder and return its record."""
+        """Store the changed files of one folder, and return the folder's record."""
         before = old.look.entries() if old is not None else {}
         figures = self.scene.fresh.get(path, before)
         reading = _Reading(self, path, before, old)
@@ -114,7 +114,7 @@ class Builder:
         )
 
     def _lasting_figures(self, row: Figures, entry: LedgerEntry) -> Figures:
-        """Return figures that only the same content can have again.
+        """Return the figures to record, so that a file with equal figures later has equal content.
 
         The change time is 0 for a file that is too young or was not read.
         """
@@ -124,13 +124,13 @@ class Builder:
         return row if entry.sha and row.ctime_ns < self.now_ns - step else row._replace(ctime_ns=0)
 
     def _odd_bits(self, row: Figures) -> int | None:
-        """Return the permission bits of a name; `None` if the bits follow from git's mode."""
+        """Return the permission bits of a name; `None` if they are the usual bits of its git mode."""
         bits = stat.S_IMODE(row.mode)
         return None if stat.S_ISLNK(row.mode) or bits == self.usual.get(git_mode(row.mode)) else bits
 
 
 class _Reading:
-    """The entries of one folder, which is opened when the first file must be read."""
+    """Stores the entries of one folder, which is opened when the first file must be read."""
 
     def __init__(self, builder: Builder, path: bytes, before: Mapping[bytes, Figures], old: Record | None) -> None:
         self._builder = builder
@@ -146,7 +146,7 @@ class _Reading:
             os.close(self._folder)
 
     def entry(self, name: bytes, row: Figures) -> LedgerEntry:
-        """Return the stored object of one name; an entry without an id is also in `missing`."""
+        """Store the content of one name, and return its entry; if this fails, add the reason to `missing`."""
         full = join(self._path, name)
         kind = self._kind(full, name)
         sha, reason, size = self._content(full, name, row)
@@ -163,7 +163,7 @@ class _Reading:
         return EntryKind.TRACKED if tracked else EntryKind.UNTRACKED
 
     def _content(self, full: bytes, name: bytes, row: Figures) -> tuple[bytes, str, int]:
-        """Return a name's object id, or the reason for no object and the size."""
+        """Return a name's object id; if it has no object, return an empty id, the reason and the size."""
         builder = self._builder
         if full in builder.sorting.left_out:
             return b"", OVER_LIMIT, builder.sorting.left_out[full]
@@ -212,22 +212,22 @@ def _read_file(folder: int, name: bytes, pack: Pack) -> bytes | None:
 
 
 def tree_content(entries: Mapping[bytes, LedgerEntry]) -> bytes:
-    """Return the content of a tree object, in git's order: a folder sorts as if its name ended with `/`."""
+    """Return the content of a tree object, sorted as git does: a folder sorts as if its name ended with `/`."""
     order = sorted(entries, key=lambda name: name + b"/" if entries[name].mode == FOLDER else name)
     return b"".join(b"%o %s\0%s" % (entries[name].mode, name, entries[name].sha) for name in order)
 
 
 def git_mode(mode: int) -> int:
-    """Return git's mode for a file's mode; the file's type if git has no mode for the type."""
+    """Return git's mode for a file's mode; if git has no such mode, return the file's type."""
     if stat.S_ISREG(mode):
         return PROGRAM if mode & stat.S_IXUSR else FILE
     return stat.S_IFMT(mode)
 
 
 def usual_bits(fresh: Mapping[bytes, Mapping[bytes, Figures]]) -> dict[int, int]:
-    """Return the most common permission bits of files, programs and folders, which need not be recorded.
+    """Return the most common permission bits by git mode: only other bits are recorded.
 
-    Of two equally common values the higher one counts, in whatever order a file system lists files.
+    Of two equally common values, the higher counts, so that the order of files has no effect.
     """
     counts = Counter(
         (git_mode(row.mode), stat.S_IMODE(row.mode)) for figures in fresh.values() for row in figures.values()

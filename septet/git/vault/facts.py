@@ -1,4 +1,4 @@
-"""A snapshot's facts, and their form in its commit."""
+"""What is known about a snapshot, and the message of its commit in which this is stored."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,25 +16,25 @@ _SHOWN_LINES: Final = 200
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A path of the worktree that the snapshot does not hold."""
+    """A path of the worktree that the snapshot does not contain."""
 
     path: str
     """The path relative to the worktree's root; bytes that are not UTF-8 are shown as `\\xNN`."""
     reason: str
     size_bytes: int
-    """The size in bytes, as far as known."""
+    """The size in bytes, as far as it is known."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The complete state of a workspace as a commit in the vault."""
+    """A snapshot: the complete state of a workspace, as a commit in the vault."""
 
     name: str = ""
     """`<work order>/<number>-<kind>`; the names of a work order's snapshots sort by age."""
     commit: str = ""
     content: str = ""
-    """The tree of the commit: equal for two snapshots of the same files, modes, index and git state."""
+    """The id of the commit's tree, which is equal for snapshots of the same files, modes, index and git state."""
     tree: str
-    """The tree of only the worktree's files, tracked and untracked; raw bytes without conversion."""
+    """The id of a tree of the worktree's tracked and untracked files alone, as raw bytes."""
     index: str
     """The id of the blob of the agent's index; empty without an index."""
     essence: str
@@ -48,7 +48,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     size_bytes: int
     """The size of the restored files, in bytes."""
     left_out: tuple[LeftOut, ...] = ()
-    """The paths that the snapshot does not hold; some hundreds of lines at most."""
+    """The paths that the snapshot does not contain, some hundreds at most; see `shorten`."""
 
     @property
     def order_id(self) -> str:
@@ -57,11 +57,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def ref(self) -> str:
-        """The vault's ref that keeps the snapshot."""
+        """The vault's ref that points to the snapshot's commit."""
         return ref_of(self.name)
 
     def message(self) -> bytes:
-        """Return the commit's message: a line for people, and all facts as a line of JSON."""
+        """Return the commit's message: a line for people, and all fields as a line of JSON."""
         where = f" at {self.step}" if self.step else ""
         subject = " ".join(f"{self.kind}{where}: {self.reason}".split())[:100]
         return subject.encode() + b"\n\n" + msgspec.json.encode(self) + b"\n"
@@ -69,15 +69,15 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOptions:
-    """The reason and the limits of a snapshot."""
+    """The reason for taking a snapshot, and its limits."""
 
     reason: str
     """The reason, in a few words."""
     ignored_limit_bytes: int
-    """The bytes on disk that all ignored files together may take; beyond it, the largest files are left out."""
+    """The most bytes on disk of all ignored files together; the largest files beyond this limit are left out."""
     step: str | None = None
     equal_to: Snapshot | None = None
-    """A snapshot that may already hold the current workspace; if it does, no other snapshot is taken."""
+    """A snapshot; if the workspace is still equal to it, no new snapshot is taken."""
 
 
 def ref_of(name: str) -> str:
@@ -86,15 +86,15 @@ def ref_of(name: str) -> str:
 
 
 def name_of(ref: str) -> str:
-    """Return the name of the snapshot that a ref keeps."""
+    """Return the name of the snapshot to which a ref of the vault points."""
     return ref.removeprefix(REFS).replace("%2E", ".")
 
 
 def parse(ref: str, commit: str, content: bytes) -> Snapshot:
-    """Return the snapshot that a commit carries.
+    """Return the snapshot that a commit describes.
 
     Raises:
-        SnapshotError: The commit carries no snapshot.
+        SnapshotError: The commit is not a snapshot.
     """
     head, _, message = content.partition(b"\n\n")
     try:
@@ -106,7 +106,7 @@ def parse(ref: str, commit: str, content: bytes) -> Snapshot:
 
 
 def shorten(items: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
-    """Return a list that stays readable: the entries after some hundreds become one line with their total size."""
+    """Return some hundreds of items, and one more item with the number and total size of the rest, if any."""
     everything = tuple(items)
     head, tail = everything[:_SHOWN_LINES], everything[_SHOWN_LINES:]
     if not tail:

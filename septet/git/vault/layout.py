@@ -1,10 +1,10 @@
-"""How a snapshot's commit holds a workspace, written and read.
+"""Write and read the tree of a snapshot's commit, which contains a workspace.
 
 `tree/` has the worktree's files, tracked and untracked, as raw bytes. `state` is the agent's whole `.git`, and
-`index` is the agent's index again, where people look for it. `extra/` holds files that git keeps out of trees:
-ignored files, the `.git` of nested repositories, names that git refuses. `manifest.json` lists the path of each
-entry of `extra/`, permission bits that git does not hold, and the paths that were left out. An empty folder is an
-empty tree. All of this is stored as objects, so snapshots store equal content once.
+`index` is the agent's index again, where people find it. `extra/` has files that git keeps out of trees: ignored
+files, the `.git` of nested repositories, names that git refuses. `manifest.json` lists the path of each entry of
+`extra/`, permission bits that git does not store, and the paths that were left out. An empty folder is an empty
+tree. Everything is stored as git objects, so equal content of several snapshots is stored once.
 """
 
 import json
@@ -28,7 +28,7 @@ _ROOT: Final = b""
 
 @dataclass(frozen=True, slots=True)
 class _Manifest:
-    """`manifest.json`; paths are text with each byte that is not UTF-8 as a lone surrogate."""
+    """The content of `manifest.json`; in paths, a byte that is not UTF-8 becomes a lone surrogate."""
 
     version: int
     usual: dict[str, str]
@@ -37,11 +37,11 @@ class _Manifest:
     """The paths of the entries of `extra/`."""
     modes: dict[str, str]
     left_out: dict[str, str]
-    """Each path that the snapshot does not hold → the reason."""
+    """Each path that the snapshot does not contain → the reason."""
 
 
 class Item(NamedTuple):
-    """One file, link or folder of a workspace, as a snapshot holds it."""
+    """One file, link or folder of a workspace in a snapshot."""
 
     mode: int
     """git's mode."""
@@ -51,14 +51,14 @@ class Item(NamedTuple):
     size: int
     """The size in bytes; 0 for a folder."""
     in_tree: bool = True
-    """Whether the item is neither ignored nor part of a `.git`."""
+    """Whether the item is in the snapshot's `tree/`: neither ignored nor part of a `.git`."""
 
 
 def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int], root_mode: int) -> bytes:
-    """Store the manifest that connects a workspace's trees, and return the tree of the snapshot's commit.
+    """Store the manifest and the tree of a snapshot's commit, and return the id of that tree.
 
     Args:
-        records: Every folder of the workspace; the pack or the vault has their objects.
+        records: Every folder of the workspace; the folders' objects are already in the pack or the vault.
         usual: git's mode → permission bits that are not recorded.
     """
     outside = {
@@ -94,16 +94,16 @@ def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int
 
 
 def index_of(records: Mapping[bytes, Record]) -> bytes:
-    """Return the id of the blob of the agent's index; empty without an index."""
+    """Return the id of the blob of the agent's index; empty if there is no index."""
     entry = records[GIT_FOLDER].entries().get(b"index") if GIT_FOLDER in records else None
     return entry.sha if entry is not None and entry.mode == FILE else b""
 
 
 def read(vault: Git, commit: str) -> dict[bytes, Item]:
-    """Return path → item for every item in a snapshot, folders before their content; the root is `b""`.
+    """Return the items of a snapshot by path, each folder before its content; the root is `b""`.
 
     Raises:
-        SnapshotError: The commit holds no snapshot.
+        SnapshotError: The commit is not a snapshot.
         GitError: An object is missing.
     """
     manifest = _read_manifest(vault, commit)
@@ -128,10 +128,10 @@ def read(vault: Git, commit: str) -> dict[bytes, Item]:
 
 
 def read_left_out(vault: Git, commit: str) -> dict[bytes, str]:
-    """Return every path that a snapshot does not hold, and the reason.
+    """Return the reason for every path that a snapshot does not contain, by path.
 
     Raises:
-        SnapshotError: The commit holds no snapshot.
+        SnapshotError: The commit is not a snapshot.
     """
     return {_bytes(path): reason for path, reason in _read_manifest(vault, commit).left_out.items()}
 
@@ -145,7 +145,7 @@ def _read_manifest(vault: Git, commit: str) -> "_Manifest":
 
 
 def _home(path: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
-    """Return the workspace's path for a path of the commit; `None` if only the commit has it."""
+    """Return the path in the workspace of a path in the commit; `None` if it is not part of the workspace."""
     parts = path.split(b"/", 2)
     depth = 2 if parts[0] == _EXTRA else 1
     home = homes.get(b"/".join(parts[:depth]))

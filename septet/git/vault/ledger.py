@@ -1,7 +1,7 @@
-"""The engine's own index of a worktree: the look of each folder at the last snapshot, and its objects.
+"""Septet's own index of a worktree: the names and figures in each folder at the last snapshot, and their objects.
 
 git's index is not enough: it has no permission bits, no empty folder and no ignored file, and the agent can write
-git's index. The ledger saves work and is never the only source: without a ledger, a snapshot reads every file.
+it. The ledger only saves work: without a ledger, a snapshot reads every file.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from septet.git.vault.survey import Look
 from septet.system.durable import whole_body, with_checksum, write_atomically
 
 VERSION: Final = 1
-"""The version of new ledgers."""
+"""The version of the format of new ledgers."""
 
 
 class EntryKind(IntEnum):
-    """The part of a snapshot that holds a name."""
+    """The kind of a name, which decides on the part of the snapshot that contains the name."""
 
     TRACKED = 0
     """A name in the base commit."""
@@ -31,7 +31,7 @@ class EntryKind(IntEnum):
 
 
 class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The object of one name."""
+    """The object that a snapshot has for one name."""
 
     mode: int
     """git's mode: 0o100644, 0o100755, 0o120000 or 0o40000."""
@@ -41,7 +41,7 @@ class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A name in a folder that git's trees do not hold, with everything below."""
+    """A name in a folder that git's trees do not contain; the same holds for everything below."""
 
     name: bytes
     entry: LedgerEntry
@@ -50,7 +50,7 @@ class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Missing(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A name whose content the snapshot does not hold."""
+    """A name whose content the snapshot does not contain."""
 
     name: bytes
     reason: str
@@ -63,17 +63,17 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
 
     look: Look
     packed: bytes
-    """Name → entry, packed; unpacked only if the folder differs."""
+    """Name → entry, as bytes of MessagePack, which are decoded only if the folder has changed."""
     tree: bytes
     """The id of the folder's tree object."""
     outside: tuple[Outside, ...] = ()
     odd: tuple[tuple[bytes, int], ...] = ()
-    """Each name whose permission bits do not follow from git's mode, with its permission bits."""
+    """Each name whose permission bits are not the usual bits of its git mode, with its permission bits."""
     missing: tuple[Missing, ...] = ()
     usage: int = 0
     """The bytes on disk of the folder's own files."""
     size: int = 0
-    """The bytes of the folder's own files that the snapshot holds."""
+    """The bytes of the folder's own files that the snapshot contains."""
 
     def entries(self) -> dict[bytes, LedgerEntry]:
         """Return the entries by name."""
@@ -81,22 +81,22 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Mark(msgspec.Struct, array_like=True, frozen=True):
-    """The marks by which a worktree is equal to the base commit or changed."""
+    """Digests of a worktree, by which Septet finds out whether the worktree changed since the base commit."""
 
     essence: bytes
-    """A digest over everything except the index and the files that git rewrites without a change."""
+    """A digest of everything except the index and the files that git rewrites without a change of work."""
     index: bytes
     """The id of the blob of the agent's index; empty without an index."""
 
 
 class Ledger(msgspec.Struct, array_like=True, frozen=True):
-    """All folders of a worktree, as the snapshot `last` holds them."""
+    """The records of all folders of a worktree at the snapshot `last`."""
 
     version: int
     usual: Mapping[int, int]
     """git's mode → the most common permission bits at checkout."""
     base: Mark | None
-    """The mark of the worktree right after checkout."""
+    """The digests of the worktree right after checkout."""
     last: str
     """The snapshot's name."""
     commit: str

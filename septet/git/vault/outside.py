@@ -1,4 +1,4 @@
-"""The paths of a worktree that no tree of git's holds: ignored files up to a limit, and names that git refuses."""
+"""Find the paths of a worktree that are not in git's trees: ignored files up to a limit, and names git refuses."""
 
 import re
 from collections.abc import Container, Mapping
@@ -10,7 +10,7 @@ from septet.git.vault.ledger import EntryKind, Outside, Record
 from septet.git.vault.survey import OVER_LIMIT, Figures, Survey, above, blocks, disk_usage, join, parent, pipes_in
 
 LONGEST_PATH_BYTES: Final = 4000
-"""Longer paths are not passed to git: the system does not let git open them."""
+"""The longest path that is passed to git, because the system does not let git open longer paths."""
 
 _IGNORE_RULES: Final = b".gitignore"
 _UNSEEN_BY_HFS: Final = dict.fromkeys(
@@ -18,21 +18,21 @@ _UNSEEN_BY_HFS: Final = dict.fromkeys(
 )
 """Code points that HFS+ ignores in a name; `git fsck` ignores them too."""
 _GIT_FOLDER: Final = re.compile(r"(?:.*\\)?(?:\.git|git~1)[. ]*(?:[:\\].*)?\Z", re.DOTALL)
-"""`.git`, also in the forms that NTFS reads as `.git`."""
+"""The pattern of `.git` and of other spellings that NTFS reads as `.git`."""
 
 
 @dataclass(slots=True)
 class Sorting:
-    """The names that belong outside git's trees, and the ignored names that are left out."""
+    """The paths that belong outside git's trees, and those ignored paths that the snapshot leaves out."""
 
     outside: dict[bytes, EntryKind] = field(default_factory=dict)
     """Path → `IGNORED` or `REFUSED`; a folder's entry covers all names below, except further refused names."""
     within: set[bytes] = field(default_factory=set)
     """The folders that are outside git's trees, or below such a folder."""
     left_out: dict[bytes, int] = field(default_factory=dict)
-    """Ignored names over the limit → the bytes that they take on disk, as far as counted."""
+    """Ignored path that is left out because of the limit → the bytes that it takes on disk, as far as counted."""
     resorted: set[bytes] = field(default_factory=set)
-    """The folders with a name that the last snapshot sorted differently."""
+    """The folders with a name that the last snapshot put in another part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class Scene:
     survey: Survey
     records: Mapping[bytes, Record]
     fresh: Mapping[bytes, dict[bytes, Figures]]
-    """The folders that differ from `records`, unpacked."""
+    """The names and figures of the folders that differ from `records`."""
     tracked: Container[bytes]
-    """Paths of the base commit, folders too; empty if `records` has them."""
+    """The files and folders of the base commit; empty if `records` has them."""
 
 
 def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
-    """Find the names that belong outside git's trees.
+    """Return the paths that belong outside git's trees, and those that the snapshot leaves out.
 
     git reads only the `.gitignore` files. `limit_bytes` is the size on disk that all ignored files together may
-    take. The smallest come first, so that an `.env` is kept when `node_modules` is not.
+    take. The smallest are taken first, so that an `.env` is in the snapshot even if `node_modules` is not.
     """
     sorting = Sorting()
     candidates = _find_candidates(scene, sorting)
@@ -62,7 +62,7 @@ def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
 
 
 def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
-    """Return the paths of `paths` for which git reads no pipe: a `.gitignore` that is a pipe ignores nothing."""
+    """Return the part of `paths` for which git reads no pipe: a `.gitignore` that is a pipe ignores nothing."""
     looks = scene.survey.looks if paths else {}
     ruled = {path: look for path, look in looks.items() if _IGNORE_RULES in look.names}
     silent = {path for path, look in ruled.items() if _IGNORE_RULES in pipes_in(look)}
@@ -70,12 +70,12 @@ def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
 
 
 def is_refused(name: bytes) -> bool:
-    """Return whether git refuses a name in trees, on any system."""
+    """Return whether git refuses a name in trees on any operating system."""
     return _GIT_FOLDER.match(name.decode(errors="ignore").translate(_UNSEEN_BY_HFS).lower()) is not None
 
 
 def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
-    """Sort the names that need no git, and return the paths that git must check, parents first."""
+    """Add the paths that need no git to `sorting`; return the paths that git must check, parents first."""
     candidates: list[bytes] = []
     rules_changed = any(_rules_differ(scene, path) for path in scene.fresh)
     for path in scene.survey.looks:
@@ -109,7 +109,7 @@ def _rules_differ(scene: Scene, path: bytes) -> bool:
 
 
 def _ask(vault: Git, paths: list[bytes]) -> set[bytes]:
-    """Return the paths of `paths` that git ignores; no path if git fails, so that all paths are kept."""
+    """Return the part of `paths` that git ignores; empty if git fails, so that all count as not ignored."""
     stdin = b"".join(b"./%s\0" % path for path in paths if len(path) < LONGEST_PATH_BYTES)
     if not stdin:
         return set()
@@ -120,7 +120,7 @@ def _ask(vault: Git, paths: list[bytes]) -> set[bytes]:
 
 
 def _take_ignored(scene: Scene, sorting: Sorting, candidates: list[bytes], ignored_paths: set[bytes]) -> None:
-    """Sort the candidates: the topmost ignored name counts, and covers everything below."""
+    """Add the ignored candidates to `sorting`; an ignored folder covers everything below."""
     for full in candidates:
         folder, _, name = full.rpartition(b"/")
         is_root = full in ignored_paths and folder not in sorting.within
@@ -135,7 +135,7 @@ def _take_ignored(scene: Scene, sorting: Sorting, candidates: list[bytes], ignor
 
 
 def _apply_limit(scene: Scene, sorting: Sorting, limit_bytes: int) -> None:
-    """Leave out the largest ignored names until the rest is within the limit."""
+    """Leave out the largest ignored paths, until the rest is within the limit."""
     roots = [path for path, kind in sorting.outside.items() if kind is EntryKind.IGNORED]
     if not roots:
         return
@@ -155,7 +155,7 @@ def _apply_limit(scene: Scene, sorting: Sorting, limit_bytes: int) -> None:
 
 
 def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
-    """Return the bytes on disk of each folder that is outside, with everything below."""
+    """Return the bytes on disk of each folder outside git's trees, including everything below."""
     totals: dict[bytes, int] = {}
     for path in reversed(scene.survey.looks):
         if path in sorting.within:
@@ -179,7 +179,7 @@ def _usage(scene: Scene, path: bytes, totals: Mapping[bytes, int]) -> int | None
 
 
 def _record_of(scene: Scene, path: bytes) -> Outside | None:
-    """Return the last snapshot's record of a name that was outside at that time."""
+    """Return the last snapshot's record of a path that was outside git's trees; `None` if there is none."""
     folder, _, name = path.rpartition(b"/")
     record = scene.records.get(folder)
     return next((item for item in record.outside if item.name == name), None) if record is not None else None

@@ -23,11 +23,11 @@ ObjectType = Literal["commit", "tree", "blob"]
 
 _TYPE_BITS: Final[dict[ObjectType, int]] = {"commit": 1, "tree": 2, "blob": 3}
 _COMPRESSION: Final = 1
-"""zlib's fastest: the agent waits now, and the vault's compaction can compress more later."""
+"""zlib's fastest level, because the agent waits; the vault's objects can be compressed more later."""
 _CHUNK_BYTES: Final = 1 << 20
 _REMEDY: Final = "Nothing was removed. Make room on that disk, then try again."
 _LARGE_OFFSET: Final = 1 << 31
-"""The first offset that needs eight bytes in the index."""
+"""The smallest offset that needs eight bytes in a pack's index."""
 
 
 def object_id(kind: ObjectType, content: bytes) -> bytes:
@@ -36,21 +36,21 @@ def object_id(kind: ObjectType, content: bytes) -> bytes:
 
 
 def commit_content(tree: str, parents: Iterable[str], message: bytes) -> bytes:
-    """Return the content of a commit of the engine, made now."""
+    """Return the content of a commit by Septet with the present time."""
     signature = f"Septet <septet@localhost> {int(time.time())} +0000"
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     return "\n".join([*lines, f"author {signature}", f"committer {signature}", "", ""]).encode() + message
 
 
 class Pack:
-    """A pack that is being written. A `with` block discards a pack that was not published."""
+    """A pack that is being written. Use it in a `with` block, whose end discards a pack that was not published."""
 
     def __init__(self, vault: Path, present: Container[bytes] = frozenset()) -> None:
         """Start a pack in a repository; objects that the repository already has, by their ids, are not written."""
         self._folder = vault / "objects" / "pack"
         self._present = present
         self._places: dict[bytes, tuple[int, int]] = {}
-        """Object id → the offset in the pack, and the CRC-32 of the packed bytes."""
+        """Object id → the offset in the pack, and the CRC-32 of the compressed bytes."""
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix="tmp_pack_")
         self._path = Path(name)
         self._file = os.fdopen(descriptor, "w+b", buffering=_CHUNK_BYTES)
@@ -63,7 +63,7 @@ class Pack:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Discard an unpublished pack."""
+        """Discard the pack unless it was published."""
         self._path.unlink(missing_ok=True)
         with suppress(OSError):  # a full disk has no room for the rest of the buffer
             self._file.close()
@@ -72,7 +72,7 @@ class Pack:
         """Add one object and return its id.
 
         Raises:
-            SnapshotError: The vault has no room for it.
+            SnapshotError: The disk has no room for the object.
         """
         name = object_id(kind, content)
         if not self._has(name):
@@ -85,8 +85,8 @@ class Pack:
         """Add a blob of `size` bytes in pieces; return its id, or `None` if `read` returns more or fewer bytes.
 
         Raises:
-            OSError: From `read`.
-            SnapshotError: The vault has no room for it.
+            OSError: `read` raised it.
+            SnapshotError: The disk has no room for the object.
         """
         name = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
         start, checksum = self._offset, 0
@@ -122,7 +122,7 @@ class Pack:
         self._offset = offset
 
     def publish(self) -> None:
-        """Write pack and index to disk under their names: the pack first, since git looks for the index."""
+        """Give pack and index their final names: the index last, because git looks for the index."""
         trailer = self._seal()
         index = self._index(trailer)
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix="tmp_idx_")
@@ -140,7 +140,7 @@ class Pack:
         fsync_folder(self._folder)
 
     def _seal(self) -> bytes:
-        """Write the number of objects and the checksum, sync the pack to disk and return the checksum."""
+        """Write the number of objects and the checksum, sync the pack to disk, and return the checksum."""
         self._file.seek(8)
         self._file.write(struct.pack(">I", len(self._places)))
         self._file.seek(0)
@@ -154,7 +154,7 @@ class Pack:
         return checksum.digest()
 
     def _index(self, trailer: bytes) -> bytes:
-        """Return the pack's index, version 2."""
+        """Return the content of the pack's index in version 2."""
         names = sorted(self._places)
         counts = [0] * 256
         for name in names:
@@ -185,7 +185,7 @@ class _OtherSizeError(Exception):
 
 
 def _deflated_blob(size: int, read: Callable[[int], bytes], note: Callable[[bytes], None]) -> Iterator[bytes]:
-    """Yield a blob's packed bytes piece by piece; `note` gets the content."""
+    """Yield a blob's compressed bytes piece by piece; call `note` with each piece of the content."""
     deflate = zlib.compressobj(_COMPRESSION)
     rest_bytes = size
     yield _object_header("blob", size)
@@ -201,7 +201,7 @@ def _deflated_blob(size: int, read: Callable[[int], bytes], note: Callable[[byte
 
 
 def _object_header(kind: ObjectType, size: int) -> bytes:
-    """Return an object's header: type and size, four bits of the size in the first byte, then seven in each."""
+    """Return an object's header: its type and its size, with four bits in the first byte, then seven in each."""
     byte, size = _TYPE_BITS[kind] << 4 | size & 0x0F, size >> 4
     header = bytearray()
     while size:

@@ -1,7 +1,7 @@
-"""A survey of every name in a worktree: names and `stat` figures, no byte of content, no link followed.
+"""List every name in a worktree with its `lstat` figures, without reading content or following links.
 
-Each folder is opened by descriptor from its parent. So a link in the place of a folder is an error and not a
-way out of the worktree, and a path may be longer than the system's limit.
+Each folder is opened by descriptor from its parent. So a link in the place of a folder is an error and does not
+lead out of the worktree, and a path may be longer than the system's limit.
 """
 
 import os
@@ -18,9 +18,9 @@ GIT_FOLDER: Final = b".git"
 OVER_LIMIT: Final = "ignored, and over the limit"
 OVER_FILE_LIMIT: Final = "over the limit for one file"
 MAX_DEPTH: Final = 200
-"""The depth below which folders are left out: each level holds a descriptor open."""
+"""The depth below which folders are left out, because each level needs an open descriptor."""
 BLOCK_BYTES: Final = 4096
-"""The bytes that the smallest file takes on disk, so that a million tiny files count."""
+"""The bytes that the smallest file counts on disk, so that a limit also holds for a million tiny files."""
 
 OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """The flags to open a folder, by which a link in place of the folder is an error."""
@@ -30,7 +30,7 @@ _TYPE_MASK: Final = 0o170000
 
 
 class Figures(NamedTuple):
-    """The figures of `lstat` for one name. A folder has only a mode: a folder's times change with its entries."""
+    """The figures of `lstat` for one name; of a folder only the mode, as its times change with its entries."""
 
     mode: int
     """Type and permission bits; 0 if `lstat` failed."""
@@ -41,7 +41,7 @@ class Figures(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The names and figures in one folder, packed: only a folder that differs is unpacked."""
+    """The names and figures in one folder, as bytes that are decoded only for a folder that has changed."""
 
     names: bytes
     """The names in the system's order, with NUL between them."""
@@ -58,12 +58,12 @@ class Look(NamedTuple):
 
 
 def pack_look(entries: Mapping[bytes, Figures]) -> Look:
-    """Return the look that unpacks to `entries`."""
+    """Return `entries` in the form of a `Look`."""
     return Look(b"\0".join(entries), array("q", [number for row in entries.values() for number in row]).tobytes())
 
 
 def pipes_in(look: Look) -> list[bytes]:
-    """Return the names of pipes in a folder; a folder without pipes is not unpacked."""
+    """Return the names of pipes in a folder; the packed names are read only if there is a pipe."""
     if not any(map(stat.S_ISFIFO, set(array("q", look.figures)[::_FIGURES]))):
         return []
     return [name for name, row in look.entries().items() if stat.S_ISFIFO(row.mode)]
@@ -71,10 +71,10 @@ def pipes_in(look: Look) -> list[bytes]:
 
 @dataclass(slots=True)
 class Survey:
-    """The current names and figures of a worktree."""
+    """The present names and figures of a worktree."""
 
     looks: dict[bytes, Look] = field(default_factory=dict)
-    """Folder → look, parents before their children; the root is `b""`."""
+    """Folder → its names and figures, parents before their children; the root is `b""`."""
     closed: dict[bytes, str] = field(default_factory=dict)
     """Each path that could not be read → the reason."""
 
@@ -85,7 +85,7 @@ def join(folder: bytes, name: bytes) -> bytes:
 
 
 def parent(path: bytes) -> bytes:
-    """Return the folder that holds `path`."""
+    """Return the folder that contains `path`."""
     return path.rpartition(b"/")[0]
 
 
@@ -98,9 +98,9 @@ def above(path: bytes) -> list[bytes]:
 
 
 def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> Survey:
-    """Survey every folder below the descriptor `root`.
+    """Return a survey of every folder below the descriptor `root`.
 
-    The `heavy` folders, which were over the limit of ignored files last time, are read only up to the limit.
+    The `heavy` folders, which the last snapshot left out as too large, are read only up to `limit_bytes`.
     """
     survey = Survey()
     _Walk(survey, heavy, limit_bytes).enter(root, b"", 0)
@@ -108,7 +108,7 @@ def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> S
 
 
 def look_again(root: int, earlier: Survey, name: str) -> Survey:
-    """Return an earlier survey with a new look of the root's folder `name`."""
+    """Return a copy of `earlier` in which the root's folder `name` was read again."""
     folder = os.fsencode(name)
 
     def is_elsewhere(path: bytes) -> bool:
@@ -149,27 +149,27 @@ def blocks(size: int) -> int:
 
 
 def unreadable(error: OSError) -> str:
-    """Return the reason why a path was left out, for people."""
+    """Return a text for people on why a path could not be read."""
     return f"not readable: {error.strerror}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """The walk down from one root."""
+    """Surveys the folders below one root."""
 
     survey: Survey
     heavy: Collection[bytes]
     limit_bytes: int
 
     def enter(self, folder: int, path: bytes, depth: int) -> None:
-        """Survey the folder with descriptor `folder`, and everything below."""
+        """Add the folder with descriptor `folder`, and everything below, to the survey."""
         names, numbers, folders = _list(folder, path, self.survey)
         self.survey.looks[path] = Look(os.fsencode("\0".join(names)), _pack(numbers))
         for name in folders:
             self.go_down(folder, path, name, depth)
 
     def go_down(self, folder: int, path: bytes, name: str, depth: int) -> None:
-        """Survey a folder in the folder with descriptor `folder`, and everything below."""
+        """Add the folder `name` in the folder with descriptor `folder`, and everything below, to the survey."""
         below = join(path, os.fsencode(name))
         try:
             child = os.open(name, OPEN_FOLDER, dir_fd=folder)
@@ -190,7 +190,7 @@ class _Walk:
 def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int], list[str]]:
     """Return the names of a folder, five numbers for each name, and the names of its folders.
 
-    Flat lists and no object per entry: this loop is most of a snapshot's cost.
+    The lists are flat, without an object for each entry, because this loop takes most of a snapshot's time.
     """
     names: list[str] = []
     numbers: list[int] = []
@@ -215,7 +215,7 @@ def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int
 
 
 def _pack(numbers: list[int]) -> bytes:
-    """Return the numbers as bytes; an unsigned 64-bit inode is stored as a signed number."""
+    """Return the numbers as bytes of signed 64-bit numbers, even a larger unsigned inode."""
     try:
         return array("q", numbers).tobytes()
     except OverflowError:

@@ -1,4 +1,4 @@
-"""The vault: the bare repository of a repository's snapshots, which no agent can reach."""
+"""The vault: a bare repository of snapshots, one for each repository, which no agent can reach."""
 
 import os
 import re
@@ -32,7 +32,7 @@ _CONFIG: Final = """\
 """
 # useSparse: a snapshot holds the files of the base commit in another folder, and a push must find them there.
 _RAW_ATTRIBUTES: Final = b"* -text -filter -ident -working-tree-encoding -eol\n"
-"""Attributes that keep commands in the vault from converting any byte, whatever a `.gitattributes` sets."""
+"""Attributes by which no git command in the vault converts a byte, whatever a `.gitattributes` sets."""
 _WRITTEN_LAST: Final = Path("info") / "attributes"
 _SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)")
 
@@ -40,7 +40,7 @@ _SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)"
 def prepare(place: Place) -> None:
     """Create the vault of the work order's repository if missing, and the work order's folder in the vault.
 
-    Safe to repeat, and for two work orders at the same time. The vault borrows the objects of the mirror.
+    Repeated and concurrent calls are safe. The vault borrows the objects of the mirror.
 
     Raises:
         GitError: git could not create the vault, or a living process holds a lock of the vault.
@@ -65,7 +65,7 @@ def vault_at(place: Place) -> Git:
 
 
 def vaults_in(folder: Path, env: Mapping[str, str]) -> list[Git]:
-    """Return the vaults of a host, except vaults whose creation did not finish, which hold nothing."""
+    """Return the vaults in `folder`, except vaults whose creation did not finish, which are empty."""
     whole = (path for path in sorted(folder.glob("*.git")) if (path / _WRITTEN_LAST).exists())
     return [Git(path, env=env, guard=guard_of(path)) for path in whole]
 
@@ -74,8 +74,8 @@ def next_name(place: Place, kind: str, last: str | None, others: Iterable[str] =
     """Return the name of the work order's next snapshot. The caller holds the lock.
 
     Args:
-        last: The name of the latest known snapshot; `None` if git must list the refs.
-        others: Names that are in use too.
+        last: The name of the last snapshot; `None` if it is unknown, so that git must list the refs.
+        others: More names that are already used.
     """
     known = [last] if last else _refs(vault_at(place), f"{ref_of(place.order_id)}/")
     names = (*_names(place.vault / ref_of(place.order_id)), *known, *others)
@@ -83,7 +83,7 @@ def next_name(place: Place, kind: str, last: str | None, others: Iterable[str] =
 
 
 def publish(place: Place, name: str, commit: str) -> None:
-    """Write the ref of a new snapshot to disk. The caller holds the lock."""
+    """Make the ref of snapshot `name` point to `commit`, and sync the ref to disk. The caller holds the lock."""
     path = place.vault / ref_of(name)
     with share_guard(guard_of(place.vault)):  # before it gets its name, the file is named like git's lock files
         if not path.parent.exists():
@@ -93,16 +93,16 @@ def publish(place: Place, name: str, commit: str) -> None:
 
 
 def points_to(place: Place, name: str) -> str:
-    """Return the commit of a snapshot that was taken recently; empty if its ref is missing or packed."""
+    """Return the commit of a snapshot, without starting git; empty if its ref is missing or packed."""
     return _loose(vault_at(place), ref_of(name))
 
 
 def find(vault: Git, name: str) -> Snapshot:
-    """Return the snapshot `<work order>/<number>-<kind>`.
+    """Return the snapshot with the name `<work order>/<number>-<kind>`.
 
     Raises:
         NotFoundError: The vault has no snapshot of that name.
-        SnapshotError: The commit is missing, or carries no snapshot.
+        SnapshotError: The commit is missing, or is not a snapshot.
     """
     return _read_snapshots(vault, name)[0]
 
@@ -110,7 +110,7 @@ def find(vault: Git, name: str) -> Snapshot:
 def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
     """Return the snapshots of a vault, or of one work order, sorted by work order and age.
 
-    A snapshot whose commit is missing is skipped: only its name is known.
+    A snapshot whose commit is missing is skipped, because only its name is known.
     """
     refs = _refs(vault, REFS if order_id is None else f"{ref_of(order_id)}/")
     contents = read_objects(vault, refs.values()) if refs else {}
@@ -119,14 +119,14 @@ def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
 
 
 def owners(vault: Git) -> list[str]:
-    """Return the work orders and lanes that have snapshots in a vault."""
+    """Return the ids of the work orders and lanes that have snapshots in a vault."""
     return list(dict.fromkeys(name_of(ref).rpartition("/")[0] for ref in _refs(vault, REFS)))
 
 
 def names_of_kind(place: Place, kind: str) -> list[str]:
     """Return the names of a work order's snapshots of one kind, oldest first, without starting git.
 
-    Snapshots whose refs a person has packed are missing.
+    Snapshots are missing if a person has packed their refs.
     """
     names = [name for name in _names(place.vault / ref_of(place.order_id)) if name.endswith(f"-{kind}")]
     return [f"{place.order_id}/{name}" for name in sorted(names, key=_number)]
@@ -135,7 +135,7 @@ def names_of_kind(place: Place, kind: str) -> list[str]:
 def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | None:
     """Return the oldest and the latest snapshot of a work order; `None` without snapshots.
 
-    A lane has thousands of snapshots: the function reads only two snapshots, which it finds by name.
+    The function finds both by name, and reads no others, because a lane can have thousands of snapshots.
     """
     packed = (vault.git_dir / "packed-refs").exists()
     names = sorted(_names(vault.git_dir / ref_of(order_id)), key=_number) if not packed else []
@@ -168,7 +168,7 @@ def verify(vault: Git, snapshot: Snapshot) -> None:
 
 
 def _create(place: Place) -> None:
-    """Create the vault, also after an attempt that did not finish."""
+    """Create the vault, even if an earlier attempt did not finish."""
     place.vault.mkdir(mode=0o700, exist_ok=True)
     Git(place.vault, env=place.env).init("--bare")
     for folder in ("info", "refs/septet", "objects/info"):
@@ -202,7 +202,7 @@ def _commit(vault: Git, name: str) -> str:
 
 
 def _loose(vault: Git, ref: str) -> str:
-    """Return the commit of a snapshot's ref if the ref is a loose file; git would read its whole folder."""
+    """Return the commit of a snapshot's ref if the ref is a loose file; empty if not. This is faster than git."""
     try:
         return (vault.git_dir / ref).read_text().strip() if _SNAPSHOT_REF.fullmatch(ref) else ""
     except (FileNotFoundError, NotADirectoryError):
@@ -210,7 +210,7 @@ def _loose(vault: Git, ref: str) -> str:
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the last parts of the names of snapshots whose refs are loose files."""
+    """Return the last parts of the names of snapshots whose refs are loose files in `folder`."""
     try:
         with os.scandir(folder) as entries:
             return [each.name for each in entries if each.name[0].isdigit()]
@@ -223,7 +223,7 @@ def _number(name: str) -> int:
 
 
 def _refs(vault: Git, pattern: str) -> dict[str, str]:
-    """Return the commit of each snapshot's ref by work order and age, even if the commit is missing."""
+    """Return the commit of each ref by the ref's name, sorted by work order and age; commits may be missing."""
     lines = vault.run("for-each-ref", "--format=%(refname) %(objectname)", pattern).decode().splitlines()
     refs = dict(line.split(" ") for line in lines)
     snapshots = sorted(

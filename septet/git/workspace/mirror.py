@@ -1,4 +1,4 @@
-"""The host's bare mirror of a repository: fetched once, shared by all its workspaces, never garbage-collected."""
+"""The host's bare mirror of a repository, which all workspaces share and git never garbage-collects."""
 
 import os
 import secrets
@@ -22,15 +22,15 @@ from septet.system.text import count_noun
 _PACK_FILES: Final = (".pack", ".rev", ".idx")
 """The files of a pack, in the order of their creation: git looks for the index and then expects the rest."""
 _UNPACK_LIMIT: Final = "fetch.unpackLimit"
-"""A setting by which a fetch makes one pack, in which git looks before it looks for loose objects."""
+"""The setting by which a fetch makes one pack and no loose objects; git looks in packs first."""
 
 
 def _mend(mirror: Path, remote: Remote) -> None:
-    """Fetch a fresh mirror and complete the damaged mirror from it. The caller holds the mirror's lock.
+    """Fetch a fresh mirror, and complete the damaged mirror from it. The caller holds the mirror's lock.
 
-    Workspaces and vaults borrow the objects by the mirror's path, so the mirror is mended in place: new files are
-    put next to the present files, and files that must make room move to the mirror's folder `damaged`. git reads
-    the good copy of an object if another copy is bad.
+    Workspaces and vaults borrow objects by the mirror's path, so the mirror is mended in place: new files are
+    added to it, and files that new files replace move to the mirror's folder `damaged`. git reads the good copy of
+    an object if another copy is bad.
     """
     fresh = mirror.with_suffix(".mend")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -61,7 +61,7 @@ def _lay_packs(fresh: Path, mirror: Path, aside: Path) -> None:
 
 
 def _exchange(source: Path, target: Path, aside: Path) -> None:
-    """Move a file or folder into place and its former content to `aside`; a file is replaced atomically."""
+    """Move `source` to `target`, and move what was at `target` to `aside`; a file is replaced atomically."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.is_file():
         os.link(target, aside / target.name)
@@ -103,10 +103,10 @@ class Base:
 
 
 def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Base:
-    """Fetch the origin into `mirror`, which is made if missing, and return the commit to start from.
+    """Fetch the origin into `mirror`, which is made if missing, and return the commit from which work starts.
 
-    Concurrent calls take turns. Branches that are gone from the origin stay in the mirror. Without `base`, work
-    starts from the origin's default branch.
+    Concurrent calls wait for each other. Branches that the origin no longer has stay in the mirror. Without the
+    branch `base`, work starts from the origin's default branch.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -132,7 +132,7 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
 
 
 def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) -> Base:
-    """Return the commit from which a work order would start in a repository on this disk; nothing is written.
+    """Return the commit from which a work order in a local repository would start; nothing is written.
 
     Without `base`, work starts from the repository's default branch.
 
@@ -150,7 +150,7 @@ def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) ->
 
 
 def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
-    """Complete a damaged mirror, and so `commit`, from its origin; its present files are kept.
+    """Complete a damaged mirror from its origin, so that it has `commit` again; no file is deleted.
 
     Raises:
         SeptetError: The origin was not reached or refused, or no longer has the commit.
@@ -170,8 +170,8 @@ def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
 def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str]) -> None:
     """Join a mirror's packs and loose objects, if there are many.
 
-    A fetch of a branch makes loose objects. This drops no object, so the workspaces and vaults that borrow the
-    mirror's objects still find all of them. `scratch` gets a temporary repository.
+    No object is dropped, because workspaces and vaults borrow the mirror's objects. A temporary repository is made
+    in `scratch`.
 
     Raises:
         GitError: git failed; every object is still in place.

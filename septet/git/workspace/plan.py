@@ -1,4 +1,4 @@
-"""Restore a workspace's snapshot together with a plan's file, for a lane or after the plan was changed."""
+"""Restore a snapshot in a workspace together with a plan's file, for a lane or after the plan was changed."""
 
 import hashlib
 from dataclasses import replace
@@ -15,10 +15,10 @@ from septet.git.vault.vault import find, first_and_last, vault_at
 
 
 def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[bytes, Item]:
-    """Return the plan's file, and the folders for it that the target snapshot lacks.
+    """Return the plan's file, and those of its folders that the target snapshot lacks, as items by path.
 
     Args:
-        there: The target snapshot, to which the plan is added.
+        there: The target snapshot, to which the caller adds the plan.
         name: The snapshot that has the plan.
 
     Raises:
@@ -42,7 +42,7 @@ def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[byte
 
 
 def holds_plan(place: Place, snapshot: Snapshot, path: str, sha256: str) -> bool:
-    """Return whether a snapshot has a plan with this digest at `path`."""
+    """Return whether a snapshot has a file with this digest at `path`."""
     vault = vault_at(place)
     file = read(vault, snapshot.commit).get(path.encode())
     if file is None or file.mode not in {FILE, PROGRAM}:
@@ -52,7 +52,7 @@ def holds_plan(place: Place, snapshot: Snapshot, path: str, sha256: str) -> bool
 
 
 def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, options: SnapshotOptions) -> None:
-    """Restore a plan's file from the snapshot `source`; all other files stay as `current` holds them.
+    """Restore a plan's file from the snapshot `source`; all other files stay as in the snapshot `current`.
 
     Raises:
         WorkspaceError: `source` has no such file, or another file is in the place of its folder.
@@ -64,13 +64,13 @@ def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, 
 def switch(
     place: Place, start: Snapshot, options: SnapshotOptions, plan: tuple[str, str] | None = None
 ) -> Snapshot | None:
-    """Restore a lane's snapshot `start` with the plan in it, and return the rescue of files that no snapshot held.
+    """Restore a lane's snapshot `start`, add the plan, and return the rescue, if any, of the former state.
 
-    The lane's last snapshot holds the work of the work order before: only a difference from this snapshot is
-    rescued.
+    The former state is rescued only if it differs from the lane's last snapshot, which has the work of the
+    previous work order.
 
     Args:
-        plan: The name of a snapshot of the same repository, and the path of the file in it.
+        plan: The name of a snapshot in the same vault, and the path of the plan's file in the snapshot.
 
     Raises:
         NotFoundError, WorkspaceError: The snapshot does not exist, or does not have the file.

@@ -1,4 +1,4 @@
-"""Open a workspace, a clone for one work order that borrows its objects from the mirror, and record it."""
+"""Open and record a workspace: a work order's clone, which borrows its objects from the mirror."""
 
 import shutil
 from collections.abc import Mapping
@@ -28,11 +28,11 @@ _FILE: Final = "workspace.json"
 
 
 class WorkspaceRecord(Wire):
-    """The facts with which a workspace was opened."""
+    """The record of how a workspace was opened."""
 
     order_id: str
     first_run_id: str
-    """The first Temporal run of the work order: another run means that the id was used before."""
+    """The work order's first Temporal run, by which Septet finds out whether the id was used before."""
     origin: str
     kind: Literal["local", "remote"]
     host: str
@@ -45,7 +45,7 @@ class WorkspaceRecord(Wire):
     """The URL of the fork that the work is pushed to; empty if that is the origin."""
 
     def place(self, state: StateDir, env: Mapping[str, str]) -> Place:
-        """Return the places of the work order's files."""
+        """Return the work order's folders."""
         return Place(
             order_id=self.order_id,
             worktree=state.workspaces / self.order_id,
@@ -89,12 +89,12 @@ def record_for(start: OrderStart, address: Address, base: Base) -> WorkspaceReco
 
 
 def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) -> None:
-    """Copy the record of another workspace on this host: the same repository and the same commit.
+    """Record for a work order the same repository and commit as for the workspace `source` on this host.
 
-    A work order that has a record already keeps that record.
+    If the work order has a record already, nothing changes.
 
     Raises:
-        NotFoundError: The other workspace is not on this host.
+        NotFoundError: `source` is not on this host.
         WorkspaceError: Its record cannot be read.
     """
     if find_record(state, order_id) is not None:
@@ -107,7 +107,7 @@ def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) 
 
 
 def place_for(state: StateDir, order_id: str, address: Address, base: Base, env: Mapping[str, str]) -> Place:
-    """Return the place of a work order on this host, opened or not.
+    """Return the folders of a work order on this host, whether its workspace was opened or not.
 
     Raises:
         InvalidInputError: The id cannot be a folder's name.
@@ -117,7 +117,7 @@ def place_for(state: StateDir, order_id: str, address: Address, base: Base, env:
 
 
 def find_place(state: StateDir, order_id: str, env: Mapping[str, str]) -> Place:
-    """Return the place of a work order whose workspace was opened on this host.
+    """Return the folders of a work order whose workspace was opened on this host.
 
     Raises:
         NotFoundError: This host has no such workspace.
@@ -130,7 +130,7 @@ def find_place(state: StateDir, order_id: str, env: Mapping[str, str]) -> Place:
 
 
 def find_record(state: StateDir, order_id: str) -> WorkspaceRecord | None:
-    """Return the record of a work order on this host, in any repository; `None` without a record.
+    """Return the record of a work order on this host, whatever its repository is; `None` without a record.
 
     Raises:
         WorkspaceError: The record cannot be read.
@@ -153,7 +153,7 @@ def record_of(place: Place) -> WorkspaceRecord:
 
 
 def write_record(place: Place, record: WorkspaceRecord) -> None:
-    """Write the record, whole or not at all."""
+    """Write the record of a workspace to disk; a kill leaves either the old or the new record."""
     place.records.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_durably(place.records / _FILE, record.model_dump_json(indent=2).encode())
 
@@ -162,7 +162,7 @@ def check_order_id(order_id: str) -> None:
     """Refuse an id that cannot be a folder's name.
 
     Raises:
-        InvalidInputError: The id is not 1 to 64 of `A-Za-z0-9._-`, or is `.` or `..`.
+        InvalidInputError: The id is not 1 to 64 characters of `A-Za-z0-9._-`, or is `.` or `..`.
     """
     if not ORDER_ID.fullmatch(order_id):
         raise InvalidInputError(f"{order_id!r} is not a work order id.", remedy="Use 1 to 64 of A-Z a-z 0-9 . _ -")
@@ -182,10 +182,10 @@ _CHECKOUT_SECONDS: Final = 3600.0
 def open_workspace(
     state: StateDir, address: Address, start: OrderStart, *, env: Mapping[str, str], token: str | None = None
 ) -> Place:
-    """Open the workspace of a work order and return its place.
+    """Open the workspace of a work order, and return the work order's folders.
 
-    Idempotent: the base commit is chosen and recorded once, and an attempt after a dead attempt continues from the
-    record. An unfinished clone stays next to its place, so that a workspace is never half there.
+    Idempotent: the base commit is chosen and recorded once, and a later attempt uses the record. The clone is made
+    next to the workspace's path and moved there when it is complete.
 
     Raises:
         AlreadyRunningError: The id was used before.
@@ -216,7 +216,7 @@ def open_workspace(
 
 
 def _begin(state: StateDir, address: Address, start: OrderStart, remote: Remote) -> WorkspaceRecord:
-    """Choose the base commit and record it."""
+    """Choose the base commit, and return the record of the workspace after it was written to disk."""
     if (worktree := state.workspaces / start.order_id).exists():
         remedy = "Choose another id, or move the folder away."
         raise WorkspaceError(f"{worktree} exists already, and no record says who opened it.", remedy=remedy)
@@ -227,7 +227,7 @@ def _begin(state: StateDir, address: Address, start: OrderStart, remote: Remote)
 
 
 def _clone(place: Place, record: WorkspaceRecord, clone: Path) -> None:
-    """Clone like `git clone --shared`, with the engine's settings and without running a filter."""
+    """Make the workspace like `git clone --shared`, with Septet's settings and without running a filter."""
     shutil.rmtree(clone, ignore_errors=True)  # of an attempt that died; no agent has used it
     make_view(place, fresh_config(place, clone))
     dot_git = clone / ".git"
@@ -241,7 +241,7 @@ def _clone(place: Place, record: WorkspaceRecord, clone: Path) -> None:
 
 
 def fresh_config(place: Place, folder: Path) -> str:
-    """Make `folder` an empty repository, and return its config, in which git describes the file system."""
+    """Make an empty repository in a new folder, and return its config, in which git describes the file system."""
     folder.mkdir(mode=0o700)
     dot_git = folder / ".git"
     Git(dot_git, folder, place.env).init(branch=place.base_branch)
@@ -249,9 +249,9 @@ def fresh_config(place: Place, folder: Path) -> str:
 
 
 def _write_config(dot_git: Path, place: Place) -> None:
-    """Write the settings that the agent's git needs: the origin, the identity, and no background work.
+    """Write the settings for the agent's git: the origin, the author and committer, and no background work.
 
-    The identity is written because some agents hide the user's own settings from git.
+    Author and committer are written because some agents hide the user's own settings from git.
     """
     who = identity(Git(place.mirror, env=place.env))
     settings = {
@@ -269,7 +269,7 @@ def _write_config(dot_git: Path, place: Place) -> None:
 
 
 def _write_refs(dot_git: Path, place: Place, default_branch: str) -> None:
-    """Write the clone's base branch, and the origin's present branches and tags."""
+    """Write the clone's base branch, the origin's branches and tags, and the path of the mirror's objects."""
     listing = Git(place.mirror, env=place.env).run(
         "for-each-ref", "--format=%(objectname) %(refname)", "refs/remotes/origin/", "refs/tags/"
     )

@@ -1,4 +1,4 @@
-"""Readers of git's output about changed files: `status --porcelain=v2 -z` and `diff --name-status -z`."""
+"""Read git's output about changed files: `git status --porcelain=v2 -z` and `git diff --name-status -z`."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ class StatusEntry:
 
     path: bytes
     staged: str
-    """The index's state against HEAD: one of `.AMDRCTU`, or `?` for an untracked file."""
+    """The difference of the index from HEAD: one of `.AMDRCTU`, or `?` for an untracked file."""
     unstaged: str
     origin: bytes | None = None
     """The former path of a rename or a copy."""
@@ -39,7 +39,7 @@ class StatusEntry:
 
 
 def read_status(output: bytes) -> Iterator[StatusEntry]:
-    """Yield the entries of `git status --porcelain=v2 -z`, without ignored files and headers."""
+    """Yield the entries in the output of `git status --porcelain=v2 -z`, without ignored files and headers."""
     fields = iter(output.split(b"\0"))
     for field in fields:
         match field[:2]:
@@ -54,7 +54,7 @@ def read_status(output: bytes) -> Iterator[StatusEntry]:
 
 
 def read_name_status(output: bytes) -> Iterator[tuple[Operation, bytes]]:
-    """Yield operation and path of `git diff --name-status -z`."""
+    """Yield the operations and paths in the output of `git diff --name-status -z`."""
     fields = iter(output.split(b"\0"))
     for status in fields:
         match status[:1]:
@@ -72,7 +72,7 @@ def read_name_status(output: bytes) -> Iterator[tuple[Operation, bytes]]:
 
 
 def file_changes(changes: Iterable[tuple[Operation, bytes]]) -> tuple[FileChange, ...]:
-    """Return the changes, sorted by path."""
+    """Return the changes as values for results, sorted by path."""
     pairs = {(shown_path(path), operation) for operation, path in changes}
     return tuple(FileChange(path=path, operation=operation) for path, operation in sorted(pairs))
 

@@ -1,8 +1,8 @@
-"""Read a worktree's `.git` as data: no file that an agent may have left there configures or starts anything.
+"""Read a worktree's `.git` as data, so that no file of an agent configures or starts anything.
 
 An agent may leave a link, a FIFO, a socket or a device anywhere in `.git`: git would read another user's file, or
 wait for a writer that never comes. Before git runs, `refuse_foreign` checks names, types and the content of
-`alternates`, but not HEAD, index and config: the engine reads HEAD and index as data and never reads config.
+`alternates`, but not HEAD, index and config: Septet reads HEAD and index as data and never reads config.
 """
 
 import os
@@ -32,11 +32,11 @@ REMEDY: Final = (
     "`septet retry ID --from STEP` starts that step again from its checkpoint. To look at the work first, "
     "write it to a new folder: `septet rescue restore SNAPSHOT --to DIR`."
 )
-"""The remedy for a broken `.git`, which sends no person into a worktree: git obeys an agent's settings there."""
+"""The remedy for a broken `.git`. No person should use git in a worktree, where git obeys an agent's settings."""
 _MOST_ENTRIES: Final = 1_000_000
 _MOST_KNOWN: Final = 4_000
 _plain_folders: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
-"""Folders known to hold only plain entries: device, inode, change time, and the folders in them.
+"""Path of a folder with only files and folders → its device, inode and change time, and the folders in it.
 
 An agent cannot set a change time, and no agent works during the check.
 """
@@ -72,7 +72,7 @@ def read_head(git_dir: Path) -> Head:
 
 
 def switch_head(git_dir: Path, branch: str, was: Head) -> None:
-    """Make `branch` the current branch, if HEAD is unchanged. No file and no index changes.
+    """Make `branch` the current branch if HEAD is still `was`. No file and no index changes.
 
     Raises:
         WorkspaceError: HEAD has moved, or a running git process is writing HEAD.
@@ -99,7 +99,7 @@ def _expect_head(git_dir: Path, head: Head) -> None:
 
 
 def unfinished_operation(git_dir: Path) -> str:
-    """Return the operation that the agent left unfinished (`merge`, `rebase`, …), or the empty string."""
+    """Return the operation that the agent left unfinished (`merge`, `rebase`, …); empty if there is none."""
     return next((what for name, what in _UNFINISHED.items() if os.path.lexists(git_dir / name)), "")
 
 
@@ -117,7 +117,7 @@ def clear_locks(git_dir: Path) -> None:
 
 
 def refuse_links(git_dir: Path, branch: str = "") -> None:
-    """Refuse a `.git` whose folders lead elsewhere, so that writes stay inside `.git` and git waits for no pipe.
+    """Refuse a `.git` with a link or a pipe in place of a folder, so that writes stay inside the `.git`.
 
     Raises:
         WorkspaceError: `.git`, its objects, or a folder above `branch` is not a plain folder, or `info/exclude` is
@@ -150,7 +150,7 @@ def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:
 
 
 def read_ref(git_dir: Path, ref: bytes) -> bytes | None:
-    """Return the content of a loose ref, or the SHA of a packed ref; `None` for a missing ref."""
+    """Return the content of the ref's file, or else the SHA in `packed-refs`; `None` for a missing ref."""
     loose = read_file(git_dir / os.fsdecode(ref), _HEAD_LIMIT_BYTES)
     if loose is not None:
         return loose
@@ -160,9 +160,9 @@ def read_ref(git_dir: Path, ref: bytes) -> bytes | None:
 
 
 def refuse_foreign(git_dir: Path, lender: bytes) -> None:
-    """Refuse a `.git` in which a path that git would read is not a plain file or folder of the `.git` itself.
+    """Refuse a `.git` in which git would read anything but plain files and folders of the `.git` itself.
 
-    The check costs one `lstat` for each of a few names and for each folder of refs and of objects; it lists only
+    The check takes one `lstat` for each of a few names and for each folder of refs and objects, and lists only
     folders that changed since this process last listed them.
 
     Args:
@@ -200,7 +200,7 @@ def _expect(path: Path, is_kind: Callable[[int], bool], what: str) -> None:
 
 
 def _odd_entries(folder: Path) -> Iterator[Path | None]:
-    """Yield each entry below a folder that is neither file nor folder, and `None` for each other entry."""
+    """Yield the path of each entry below a folder that is neither file nor folder, and `None` for the others."""
     folders = [os.fspath(folder)]
     while folders:
         path = folders.pop()

@@ -1,4 +1,4 @@
-"""Read a file of a worktree while an agent may be changing it, without ever leaving the worktree."""
+"""Read a file of a worktree, even while an agent changes the worktree, and never read a file outside."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def read_inside(root: Path, path: str, limit_bytes: int) -> bytes | None:
-    """Return the first `limit_bytes` of a plain file below `root`; `None` without such a file."""
+    """Return the first `limit_bytes` of a plain file below `root`; `None` if there is no such file."""
     with open_inside(root, path) as file:
         try:
             return file.read(limit_bytes) if file is not None else None
@@ -22,7 +22,7 @@ def read_inside(root: Path, path: str, limit_bytes: int) -> bytes | None:
 
 @contextmanager
 def open_inside(root: Path, path: str) -> Iterator[BinaryIO | None]:
-    """Open a plain file below `root`; `None` without such a file.
+    """Yield an open plain file below `root`; yield `None` if there is no such file.
 
     Each folder is opened from its parent, and a path through a symlink counts as missing.
     """

@@ -1,9 +1,9 @@
-"""The engine's view of a worktree: a repository with settings that no agent can write, over the agent's files.
+"""Septet's own view of a worktree: a repository for the agent's files with settings that no agent can write.
 
-The view is in the engine's records. Its config, attributes, HEAD and index are separate; its objects, refs and
-excludes are links into the worktree's `.git`, so that both share commits and branches. Every git command of the
-engine that reads a worktree runs in the view, and ignores filters, hooks, file-system monitors, external diffs,
-signing programs, includes and promisor remotes of the agent's config.
+The view is in Septet's records. The view's config, attributes, HEAD and index are separate; objects, refs and
+excludes are links into the worktree's `.git`, so that view and worktree share commits and branches. Every git
+command of the engine that reads a worktree runs in the view, and ignores filters, hooks, file-system monitors,
+external diffs, signing programs, includes and promisor remotes of the agent's config.
 """
 
 import shutil
@@ -43,19 +43,19 @@ _CONFIG: Final = """\
 _ATTRIBUTES: Final = b"* -filter !diff\n"
 _CHECKSUM_BYTES: Final = 20
 _MOST_ENTRIES: Final = 1_000_000
-"""The most entries of a commit's tree: twice as many as the largest public repositories have."""
+"""The most entries of a commit's tree, which is twice as many as the largest public repositories have."""
 
 
 def view_folder(place: Place) -> Path:
-    """Return the folder of the engine's view."""
+    """Return the folder of Septet's own view of a worktree."""
     return place.records / "view"
 
 
 def view_git(place: Place) -> Git:
-    """Return the engine's view, with the index that holds its HEAD's tree.
+    """Return Septet's own view of a worktree, with an index of the commit that `hold_head` saw last.
 
-    `git status` may write to the index: most files of a fresh checkout are as young as the index, and git would
-    read them again each time.
+    `git status` may update the index: otherwise git would read most files of a fresh checkout again each time,
+    because they are as young as the index.
 
     Raises:
         WorkspaceError: A file of `.git` that git would read is not a plain file: see `refuse_foreign`.
@@ -66,7 +66,7 @@ def view_git(place: Place) -> Git:
 
 
 def make_view(place: Place, config: str) -> None:
-    """Make the view's folder, without an index; in `config`, `git init` describes the worktree's file system."""
+    """Make the view's folder, without an index; `config` is from `git init` and describes the file system."""
     folder, dot_git = view_folder(place), place.worktree / ".git"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "info").mkdir(mode=0o700, parents=True)
@@ -79,7 +79,7 @@ def make_view(place: Place, config: str) -> None:
 
 
 def hold_head(place: Place) -> Head:
-    """Update the view's index to the tree of the worktree's HEAD, and return that HEAD.
+    """Update the view's index to the tree of the worktree's HEAD, and return the HEAD.
 
     Raises:
         WorkspaceError: HEAD leads to no commit, or to a tree that is too large for a checkout.
@@ -105,7 +105,7 @@ def _write_attributes(place: Place) -> None:
 
 
 def _bound_tree(place: Place, sha: str) -> None:
-    """Refuse an agent's commit that unfolds to more entries than a disk can hold, as a few objects can."""
+    """Refuse an agent's commit whose tree has too many entries: a few objects can describe millions of files."""
     listing = view_git(place).run(
         "ls-tree", "-r", "-t", "--format=.", sha, limit_bytes=_MOST_ENTRIES * len(b".\n")
     )
@@ -117,7 +117,7 @@ def _bound_tree(place: Place, sha: str) -> None:
 
 
 def _bound_size(place: Place, since: str, sha: str) -> None:
-    """Refuse an agent's commit that adds more bytes than the worktree may gain."""
+    """Refuse an agent's commit `sha` if it adds too many bytes to the worktree since commit `since`."""
     if not place.tree_limit_bytes:
         return
     git, difference = view_git(place), ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames")
@@ -140,7 +140,7 @@ def _bound_size(place: Place, since: str, sha: str) -> None:
 
 
 def take_index(place: Place, index: Path, sha: str) -> None:
-    """Replace the view's index by `index`, which holds the tree of commit `sha`, and give the agent a copy."""
+    """Replace the view's index by `index`, an index of commit `sha`, and copy it to the agent's `.git`."""
     index.replace(view_folder(place) / "index")
     _note_held(place, sha)
     give_index(place, place.worktree / ".git")
@@ -156,7 +156,7 @@ def give_index(place: Place, git_dir: Path) -> None:
 
 
 def touched_index(place: Place) -> bytes | None:
-    """Return the agent's index if the agent changed it; `None` if the index is unchanged or unreadable."""
+    """Return the content of the agent's index if the agent changed it; `None` if it is unchanged or unreadable."""
     content = read_file(place.worktree / ".git" / "index")
     if content is None or content[-_CHECKSUM_BYTES:] == read_file(view_folder(place) / "given"):
         return None
@@ -164,5 +164,5 @@ def touched_index(place: Place) -> bytes | None:
 
 
 def _note_held(place: Place, sha: str) -> None:
-    """Record, as the view's HEAD, the commit that the view's index holds."""
+    """Record `sha`, whose tree the view's index has, as the view's HEAD."""
     write_atomically(view_folder(place) / "HEAD", sha.encode() + b"\n")
