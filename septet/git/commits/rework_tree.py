@@ -111,7 +111,7 @@ def merge_trees(place: Place, theirs: str) -> MergedTree:
 
     Raises:
         WorkspaceError: git would wait at a pipe.
-        GitError: git cannot merge them.
+        GitError: git cannot merge the commits.
     """
     refuse_pipes(place.worktree)
     return merge_commits(place, read_head(place.worktree / ".git").sha, theirs)
@@ -121,7 +121,7 @@ def merge_commits(place: Place, ours: str, theirs: str) -> MergedTree:
     """Return the result of a merge of two commits.
 
     Raises:
-        GitError: git cannot merge them.
+        GitError: git cannot merge the commits.
     """
     completed = view_git(place).try_run(
         "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs
