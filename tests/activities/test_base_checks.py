@@ -59,6 +59,18 @@ async def test_a_check_that_fails_before_any_work_is_told_to_people_and_to_those
     assert "before any change" not in (lab.runs[-1].folder / "prompt.md").read_text(encoding="utf-8")
 
 
+async def test_an_agent_whose_check_fails_hears_that_it_failed_before(lab: StepLab) -> None:
+    """The reason says that the check failed on the base commit too, before any work."""
+    _push(lab, "exit 3\n")
+    await lab.open_to(Step.CREATE_COMMIT)
+    await _result(lab)
+    lab.scenario(create_commit={"answer": {"commit_message": _MESSAGE}})
+    refused = await lab.run(Step.CREATE_COMMIT)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert "failed (exit code 3)" in refused.reasons[0]
+    assert "on the base commit too, before any work" in refused.reasons[0]
+
+
 async def test_they_run_in_a_copy_that_guests_see_where_the_workspace_is(lab: StepLab) -> None:
     """The copy has the files of set-up and the workspace's path; the workspace stays, and the copy is removed."""
     script = 'pwd; cat installed.log; echo spoilt > src/app.py; touch "$PWD/made.txt"; mkdir -m 0 shut; exit 1\n'

@@ -131,3 +131,23 @@ async def test_a_repositorys_command_counts_as_of_the_base_commit(lab: StepLab) 
     prompt = (lab.runs[0].folder / "prompt.md").read_text(encoding="utf-8")
     assert f"Say /chore, for {TITLE}." in prompt
     assert "Do as you like." not in prompt
+
+
+async def test_a_command_that_cannot_be_filled_is_refused_before_any_agent_starts(lab: StepLab) -> None:
+    """A placeholder without a value fails the opening, and the message names file, line and placeholder."""
+    lab.origin.push({".septet/commands/create_commit.md": "Commit.\n\nIt is $9.\n"})
+    with pytest.raises(ApplicationError) as failed:
+        await lab.open()
+    assert failed.value.type == "Command"
+    assert all(words in failed.value.message for words in ("create_commit.md", "3", "$9"))
+
+
+async def test_a_repositorys_settings_are_checked_first(lab: StepLab) -> None:
+    """An invalid setting of the repository fails the opening, and the remedy names the base branch."""
+    lab.origin.push({".septet/septet.toml": "[agents]\nbudget = 5\n"})
+    with pytest.raises(ApplicationError) as failed:
+        await lab.open()
+    assert failed.value.type == "RepositorySettings"
+    assert "Commit the correction to main, then start a new work order: this one began at " in str(
+        failed.value.details
+    )
