@@ -1,23 +1,153 @@
-"""The whole prompt of an agent run."""
+"""The prompt of an agent run: a command that is filled in one pass, the facts that it should give, and notes."""
+
+import time
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from septet.commands.loader import Command
-from septet.commands.placeholders import prompt, step_note
-from septet.commands.values import Values
+from septet.commands.placeholders import check, fill, missing, ought_to_use, prompt, step_note
+from septet.commands.values import FIRST_STEP, Values, available
 from septet.contracts.names import Step
+from septet.errors import CommandError
 
 
-def command(text: str) -> Command:
-    """Make a command of this text."""
-    return Command(Step.CLASSIFY_ISSUE, "classify_issue", "classify_issue.md", text, built_in=False)
+def command(text: str, step: Step = Step.GENERATE_BRANCH) -> Command:
+    """Make a repository's own command of this text."""
+    return Command(step, step.value, f".septet/commands/{step.value}.md", text, built_in=False)
+
+
+@pytest.mark.parametrize(
+    ("template", "arguments", "expected"),
+    [
+        ("$1..$10..$11", list("abcdefghijk"), "a..j..k"),
+        ("title=$1 body=$2 id=$3", ["t", "…see $3", "SECRET"], "title=t body=…see $3 id=SECRET"),
+        ("d=$ARGUMENTS", ["use $ARGUMENTS and $1"], "d=use $ARGUMENTS and $1"),
+        (r"\$1 $$1", ["V"], r"\V $1"),
+        ("$ARGUMENTS", ["x", "y, z"], "x, y, z"),
+        ("$1|$2|$ARGUMENTS", ["", ""], "||, "),
+        ("$$$1 $$$$ $$ARGUMENTS", ["V"], "$V $$ $ARGUMENTS"),
+        ("$HOME $0 $00 $x $ $- $ARGUMENTS_FILE ${lower} ${} $(1)", ["V"], None),
+        ("${1}0 ${ARGUMENTS}", ["V"], "V0 V"),
+        ("$1", [r"\g<0> \1 \n"], r"\g<0> \1 \n"),
+        ("٣ $٣", ["V"], None),
+    ],
+)
+def test_every_known_defect_of_substitution_is_absent(
+    template: str, arguments: list[str], expected: str | None
+) -> None:
+    """Each template gives the expected text; `None` means that the text is unchanged."""
+    assert fill(command(template), arguments, {}) == (template if expected is None else expected)
+
+
+@pytest.mark.parametrize(
+    ("template", "arguments", "placeholder"),
+    [
+        ("$1 and $10", ["a", "b"], "$10"),
+        ("p=$1 q=$2", ["a"], "$2"),
+        ("$ARGUMENTS", [], "$ARGUMENTS"),
+        ("${ISSUE_NUMER}", ["a"], "${ISSUE_NUMER}"),
+        ("$" + "9" * 5000, ["a"], "$" + "9" * 5000),
+    ],
+)
+def test_a_placeholder_without_a_value_is_refused(template: str, arguments: list[str], placeholder: str) -> None:
+    """The error names the file, the line and the placeholder."""
+    with pytest.raises(CommandError) as caught:
+        fill(command(f"one\ntwo\nthree {template}"), arguments, {})
+    file = ".septet/commands/generate_branch.md"
+    where = f"line 3: {placeholder}"
+    assert caught.value.message == f"{file} uses placeholders that generate_branch has no value for: {where}."
+
+
+def test_a_check_names_every_wrong_placeholder_before_any_value_is_known() -> None:
+    """One message names all wrong placeholders with their lines, and the remedy shows how to escape a dollar."""
+    with pytest.raises(CommandError) as caught:
+        check(command("$1 $4\n$5\n${PLAN}"))
+    assert "line 2: $5; line 3: ${PLAN}." in caught.value.message
+    assert "$1 to $4" in caught.value.remedy
+    assert "$$5" in caught.value.remedy
+
+
+def test_a_check_tells_from_which_step_on_a_value_is_known() -> None:
+    """The branch has no value in the step that names it, and the error names the first later step."""
+    with pytest.raises(CommandError, match=r"\$\{BRANCH_NAME\} is available from implement_plan on"):
+        check(command("${BRANCH_NAME}"))
+    check(command("${BRANCH_NAME}", Step.IMPLEMENT_PLAN))
+
+
+def test_a_later_step_keeps_what_earlier_ones_have() -> None:
+    """Each step has all named values of the steps before it."""
+    names = [available(step) & FIRST_STEP.keys() for step in Step]
+    assert all(earlier <= later for earlier, later in pairwise(names))
+    assert names[-1] == FIRST_STEP.keys()
+
+
+NAMES = ("ISSUE_TITLE", "ISSUE_BODY", "WORK_ORDER_ID")
+value_text = st.lists(
+    st.sampled_from([*"$12{}aA \n", "$ARGUMENTS", "${ISSUE_BODY}", "$10"]) | st.text(max_size=3), max_size=8
+).map("".join)
+plain_text = st.text().map(lambda text: text.replace("$", "")).filter(bool)
+
+
+@given(
+    arguments=st.lists(value_text, min_size=1, max_size=12),
+    named=st.fixed_dictionaries(dict.fromkeys(NAMES, value_text)),
+    data=st.data(),
+)
+def test_each_placeholder_becomes_its_value_and_nothing_else_changes(
+    arguments: list[str], named: dict[str, str], data: st.DataObject
+) -> None:
+    """Each placeholder becomes its value, and other text and dollars stay."""
+    known = {**named, "ARGUMENTS": ", ".join(arguments), **{str(n): a for n, a in enumerate(arguments, start=1)}}
+    parts = data.draw(
+        st.lists(
+            st.one_of(
+                plain_text.map(lambda text: (text, text)),
+                st.just(("$$", "$")),
+                st.sampled_from([(f"${{{name}}}", value) for name, value in known.items()]),
+            )
+        )
+    )
+    template = "".join(written for written, _ in parts)
+    assert fill(command(template), arguments, named) == "".join(meant for _, meant in parts)
+
+
+def test_arguments_of_ten_megabytes_are_filled_at_once() -> None:
+    """A value of ten megabytes and a template of 50,000 lines are filled in less than two seconds."""
+    long = "$1 ${ISSUE_BODY} $$ { " * 500_000
+    started = time.process_time()
+    filled = fill(command("$1 and $ARGUMENTS"), [long], {})
+    check(command("a line with $1\n" * 50_000))
+    assert len(filled) == 2 * len(long) + len(" and ")
+    assert time.process_time() - started < 2.0
+
+
+def test_a_command_that_never_mentions_the_issue_is_warned_of() -> None:
+    """The warning names the file, the missing fact and the placeholders for it."""
+    (warning,) = missing(command("Classify.", Step.CLASSIFY_ISSUE))
+    assert warning.startswith(".septet/commands/classify_issue.md never tells the agent the issue: ")
+    assert warning.endswith(" use $1 or ${ISSUE_BODY} or ${ISSUE_JSON}.")
+
+
+@pytest.mark.parametrize("text", ["$ARGUMENTS", "$1", "${1}", "${ISSUE_BODY}", "${ISSUE_JSON}"])
+def test_every_way_to_the_issue_counts(text: str) -> None:
+    """The issue counts by number, by name, or with all arguments."""
+    assert missing(command(text, Step.CLASSIFY_ISSUE)) == ()
+
+
+def test_all_arguments_meet_the_needs_of_every_step() -> None:
+    """All arguments of a step meet the step's needs."""
+    assert [step for step in Step if missing(command("$ARGUMENTS", step))] == []
+    assert all(ought_to_use(step) for step in Step)
 
 
 @pytest.mark.parametrize(("template", "value"), [("$1", "/bug"), ("/review $1", "x"), ("\n $1", "/bug")])
 def test_no_prompt_begins_with_a_slash(template: str, value: str) -> None:
     """A text with a slash at its start gets a heading, so that the agent does not take it as a command."""
     text = prompt(command(template), Values((value,), {}))
-    assert text.startswith("# classify_issue\n\n")
+    assert text.startswith("# generate_branch\n\n")
     assert template.replace("$1", value) in text
 
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from septet.contracts.order import WorkOrderInput
 from septet.contracts.repository import without_credentials
 from septet.errors import InvalidInputError
-from septet.git.engine.address import Address, parse_address
+from septet.git.engine.address import Address, parse_address, with_project
 
 HOME = Path("/home/ada")
 
@@ -201,3 +202,24 @@ def test_a_fork_cannot_lead_elsewhere(fork: str) -> None:
         parse_address("https://github.com/o/r").beside(fork)
     with pytest.raises(InvalidInputError, match="no other repositories next to it"):
         parse_address("/srv/r.git").beside("me/r")
+
+
+@pytest.mark.parametrize(
+    ("repository", "project"),
+    [
+        ("https://github.com/o/foo.js", "o/foo.js"),
+        ("/srv/app.git", "app"),
+        ("~/app", "app"),
+        ("relative/app", None),
+    ],
+)
+def test_a_work_order_has_the_project_of_its_repository(repository: str, project: str | None) -> None:
+    """A work order gets its repository's project before it starts, and none for an address that cannot be read."""
+    order = WorkOrderInput(repository=repository, title="Totals are wrong", priority=5)
+    assert with_project(order) == order.model_copy(update={"project": project})
+
+
+def test_a_project_that_is_given_stays() -> None:
+    """A given project stays."""
+    order = WorkOrderInput(repository="/srv/app.git", title="Totals are wrong", project="till")
+    assert with_project(order) is order

@@ -9,8 +9,8 @@ from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import Step, Verdict
 from septet.contracts.rework import Rework
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
-from septet.telemetry.metrics import Metric
-from septet.telemetry.recorder import Recorder
+from septet.telemetry.metrics import STEPS, Metric
+from septet.telemetry.recorder import OTHER, Recorder
 from septet.telemetry.step_values import record_end, record_finalizer, record_step, record_summary
 
 CALL = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE)
@@ -196,3 +196,15 @@ def test_a_push_that_is_read_counts_once(recorder: Recorder, taken: dict[str, fl
     assert taken["septet_steps build_plan claude done"] == 1
     assert taken["septet_agent_starts build_plan claude"] == 2
     assert "septet_steps build_plan claude unproven" not in taken
+
+
+def test_a_label_has_a_hundred_values_and_no_more() -> None:
+    """After a hundred values of a label further values count as one other value."""
+    recorder, taken = Recorder(), list[Mapping[str, str]]()
+    recorder.send_to(lambda *value: taken.append(value[2]))
+    for number in range(102):
+        recorder.record(STEPS, step="build_plan", outcome="done", agent=f"agent-{number}")
+    recorder.record(STEPS, step="build_plan", outcome="done", agent="agent-7")
+    recorder.record(STEPS, step="x" * 200, outcome="done", agent=None)
+    assert [labels["agent"] for labels in taken[99:]] == ["agent-99", OTHER, OTHER, "agent-7", OTHER]
+    assert len(taken[-1]["step"]) == 80
