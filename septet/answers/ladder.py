@@ -5,11 +5,11 @@
     fence        the value stands alone in a fenced block
     embedded     the value stands in the midst of prose
     plain        the whole text is the step's plain form
-    mended       the value has slips of syntax that leave no doubt about its meaning
+    mended       the value has mistakes of syntax that leave no doubt about its meaning
 
 If a model prints its reasoning, the text is the part behind the reasoning. Validation is strict on every rung. The
-whole text is read before any value counts: two different values that both match are a conflict,
-wherever they stand, and neither value is chosen.
+whole text is read before any value counts: if two different values match, wherever they are in the text, the
+answer is refused.
 """
 
 import json
