@@ -70,7 +70,7 @@ class AccountAmounts:
         return self.limit_of(step) is not None and not self.is_spent(step)
 
     def has_room(self, step: str = "") -> bool:
-        """Return whether a part of the limit is neither used nor held."""
+        """Return whether there is no limit, or a part of the limit is neither used nor reserved."""
         limit = self.limit_of(step)
         return limit is None or min(self._left_of(step, limit).values()) > 0
 
@@ -100,7 +100,7 @@ class AccountAmounts:
         return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]
 
     def count(self, key: str, use: Spending) -> list[str]:
-        """Count a turn's uncounted use, and return the limits that this use has used up."""
+        """Count a turn's uncounted use, and return the names of the limits that this use has used up."""
         hold = self._holds.pop(key, None)
         if hold is None:
             return []

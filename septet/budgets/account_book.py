@@ -32,8 +32,8 @@ again."""
 _MOST_CALLED: Final = 100
 """The most work orders called at once after a raise, because more calls would fill one workflow task."""
 _TOLD_WITHIN_SECONDS: Final = 600.0
-"""The seconds after a turn's time limit in which its use may be reported; afterwards the account frees the
-hold."""
+"""The seconds after a turn's time limit in which its use may be reported; afterwards the account frees the amounts
+that are reserved for the turn."""
 
 
 class AccountBook:
