@@ -231,7 +231,7 @@ LONGEST_PAUSE_SECONDS: float = 32 * 86_400.0
 
 
 class QuotaPause(Wire):
-    """A pause of a login: until its end no agent starts with the login, or no request uses the forge's key."""
+    """A pause of a login or of a forge's key, which no agent or request uses until the pause ends."""
 
     agent: str
     """The agent that the login belongs to, or the host name in the address of a forge's API."""

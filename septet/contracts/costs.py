@@ -22,7 +22,7 @@ MOST_NOTES: Final = 200
 MOST_TOGETHER: Final = 200
 """The most histories that one estimate reads."""
 EARLIER: Final = "earlier"
-"""The name of the weeks, agents, models and turns whose costs are added up."""
+"""The name that stands for the older weeks, agents, models and turns whose costs are added up."""
 COSTS: Final = "costs"
 PLAN_STEPS: Final = frozenset({Step.CLASSIFY_ISSUE.value, Step.BUILD_PLAN.value, Step.FIND_PLAN_FILE.value})
 """The planner's steps."""

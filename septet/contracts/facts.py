@@ -1,4 +1,4 @@
-"""Bounded facts about an agent run."""
+"""The facts about an agent run that workflows carry, each of limited size."""
 
 from collections.abc import Iterable
 from typing import Final, Literal, Self
@@ -33,7 +33,7 @@ class Usage(Wire):
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     def plus(self, other: Self) -> Self:
-        """Return the sum of both usages; the cost is `None` if neither usage has a cost."""
+        """Return the sum of this use and `other`; the cost is `None` if neither of them has a cost."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         lacks = any(each.cost_usd is None and each.tokens for each in (self, other))
         names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")

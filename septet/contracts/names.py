@@ -26,7 +26,7 @@ Sessions = Literal["separate", "shared"]
 """The use of sessions. `separate`: each step has its own session. `shared`: the planner's steps share one session,
 and the implementor's steps another session."""
 CostKey = Literal["project", "step", "agent", "login", "model", "week"]
-"""The key by which costs are added up."""
+"""The property of agent runs by which their costs are added up."""
 
 
 class Step(StrEnum):

@@ -56,7 +56,7 @@ class StepSettings(SomeLimits):
     """The limit for all runs of the step together, such as `3usd`."""
 
     def over(self, limits: Timeouts) -> Timeouts:
-        """Return `limits`, with the limits of this object in place of those that this object sets."""
+        """Return `limits`, but with every limit that this object sets."""
         own = self.model_dump(include=set(Timeouts.model_fields), exclude_none=True)
         return limits.model_copy(update=own)
 

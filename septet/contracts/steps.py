@@ -129,10 +129,10 @@ class FinalizeCall(Wire):
 
 
 class EndCall(StepCall):
-    """The input of the activity that ends a try of a step that the step's activity could not end."""
+    """The input of the activity that ends a try of a step if the step's own activity could not."""
 
     earlier: "StepResult | None" = None
-    """The combined result of those activities of the try that returned a result."""
+    """The combined result of the try's earlier activities; `None` if none of them returned a result."""
     activity_id: str | None = None
     """The activity that did not return; empty if none was running, `None` if it is unknown."""
 

@@ -65,7 +65,7 @@ class SessionMessage(Wire):
     action: str = Field(default="", max_length=200)
     """The action that the message reports; the text is the action's result."""
     parameter: str = Field(default="", max_length=500)
-    """The object of the action."""
+    """The thing to which the action was applied."""
     plan_sha256: str = Field(default="", max_length=64)
     """The SHA-256 of the plan that the message offers for approval."""
 

@@ -145,7 +145,7 @@ class MoveWorkspace(Wire):
 
     workspace: Workspace
     checkpoint: str
-    """The snapshot from which to continue; empty for the last kept snapshot."""
+    """The snapshot from which to continue; empty for the last snapshot on the checkpoint remote."""
 
 
 class AgentQuestion(Wire):
