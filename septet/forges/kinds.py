@@ -32,7 +32,7 @@ class ForgeKind:
 
 
 def _web_address(address: Address) -> str:
-    """Return the web address of a repository's host: http if the repository's address is http, or else https."""
+    """Return the web address of a repository's forge: http if the repository's address is http, or else https."""
     scheme = "http" if address.url.startswith("http://") else "https"
     return f"{scheme}://{address.host}"
 
@@ -52,7 +52,7 @@ def _is_signed_by_github(delivery: Delivery, secret: str) -> bool:
 
 
 def github_api_url(address: Address, api_url: str | None) -> str:
-    """Return the API's address for a repository: from the settings, or else from the host."""
+    """Return the API's address for a repository: from the settings, or else from the repository's address."""
     is_public = address.host == _PUBLIC_GITHUB
     return api_url or (f"https://api.{_PUBLIC_GITHUB}" if is_public else f"https://{address.host}/api/v3")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Find = Callable[[str], PullRequest | None]
 Create = Callable[[NewPullRequest], PullRequest]
 Addition = tuple[str, Sequence[str], Callable[["ApiClient", int], object]]
-"""An addition to a pull request: the word for people, the names, and the function that sets the names."""
+"""An addition to a pull request: its kind in words, the names, and the function that sets the names."""
 
 _LAGS: Final = re.compile(
     r"PullRequest head invalid|no commits between|no changes between|source.branch.* does not exist"

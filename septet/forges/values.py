@@ -76,7 +76,7 @@ class PullRequest:
     """The author's account; empty if the forge does not report the author."""
 
     def is_of(self, work_order_id: str) -> bool:
-        """Return whether the pull request has the work of a work order, by the mark in its body."""
+        """Return whether the pull request has the work of a work order, by the hidden mark in its body."""
         return marker_of(work_order_id) in self.body
 
 

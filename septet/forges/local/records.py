@@ -132,7 +132,7 @@ class LocalRecords:
 
     path: Path
     env: Mapping[str, str] = field(default_factory=dict)
-    """The environment of engine git."""
+    """The environment variables for git."""
     name: str = "local"
     tries: int = 100
     """The most tries of a write if other writers are faster."""
