@@ -79,7 +79,7 @@ class WorkspaceView:
     def diff(self, *, now: bool = False) -> DiffView | None:
         """Return the difference from the base commit, cached for a moment unless `now` is true.
 
-        If the read fails, such as while an agent moves files, the last difference is returned.
+        If the read fails, for example while an agent moves files, the last difference is returned.
         """
         began = time.monotonic()
         if now or began >= self._diff_due:

@@ -26,7 +26,7 @@ _STAGES: Final[Mapping[Status, Stage]] = {
 
 
 async def task_of_row(row: WorkflowExecution) -> Task:
-    """Return the work order from a row, which is the work order's own or that of its pull request's watch."""
+    """Return the work order from its own row, or from the row of the workflow that watches its pull request."""
     task, title = None, ""
     try:
         task = Task.model_validate_json(await memo_json(row, MEMO) or b"null")

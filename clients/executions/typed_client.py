@@ -46,7 +46,7 @@ CLOSED_AS: Final[Mapping[WorkflowExecutionStatus | None, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Executions(Generic[View]):
-    """The workflows of one type on one Temporal namespace; each workflow is read as one object.
+    """The workflows of one type on one Temporal namespace; each workflow is read as one object, such as a `Task`.
 
     Types and queries are strings here, because an import of the workflows' modules takes a second.
     """

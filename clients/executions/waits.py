@@ -27,7 +27,7 @@ _NAMES_ITSELF: Final = "look_at_others"
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
 _PLAN: Final = "your approval: septet approve {id}, or septet reject {id} --feedback 'WHAT TO CHANGE'"
 _NO_FAILURE: Final = "PullRequestOpen"
-"""The type of the failure of a watch's activity while the pull request is open: this failure is no problem."""
+"""The failure type of an activity that finds a watched pull request still open; this failure is no problem."""
 
 
 def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
@@ -40,8 +40,8 @@ def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
 async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_try: bool = False) -> str | None:
     """Return what a work order waits for: a decision, or an activity and why it failed last; `None` if nothing.
 
-    With `tells_next_try`, the text has the number of attempts and the time of the next attempt, so that it changes
-    with each attempt.
+    With `tells_next_try`, the text has the number of attempts and the time of the next attempt, and therefore
+    changes with each attempt.
     """
     columns = description.typed_search_attributes
     if (columns.get(STATUS), columns.get(STAGE)) == (Status.WAITING, Stage.EXECUTING):

@@ -28,7 +28,7 @@ _PAGE: Final = (
 
 
 def _id(pattern: str, longest: int) -> AfterValidator:
-    """Return the check of an id."""
+    """Return the validator of an id with this pattern and at most `longest` characters."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):

@@ -2,8 +2,8 @@
 
 The embedded server's UI admits every request, under any host name: a page of another site that has bound its own
 name to this machine could read and end work orders. So the UI listens at an unpublished address, and browsers use
-this relay. A request to the relay needs a name of this machine as host and the page's cookie; a request that
-changes something also needs the relay's own origin.
+this relay. A request to the relay needs a Host header that names this machine, and the page's cookie; a request
+that changes something also needs the relay's origin.
 """
 
 import hmac
@@ -176,7 +176,7 @@ class UiRelay:
     """The HTTP client with the UI's address; the client follows no redirect."""
     visitors: Visitors
     codec: SealingCodec | None = None
-    """The codec that opens payloads for the UI; the UI calls the codec at the relay's address."""
+    """The codec that decrypts payloads for the UI; the UI calls the codec at the relay's address."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

@@ -29,7 +29,7 @@ _FIRST_ENTRIES: Final = 200
 
 @dataclass(slots=True)
 class Watch:
-    """Reads one work order from its workflow and from this host's disk, once or after each change."""
+    """The reader of one work order, from its workflow and from this host's disk, once or after each change."""
 
     orders: WorkOrders
     view: WorkspaceView

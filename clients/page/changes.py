@@ -118,7 +118,7 @@ _COLOURED_CHARACTERS: Final = 100_000
 _COLOURED_IN_ALL: Final = 300_000
 """The most characters of one review that get colours; later files have no colours."""
 _COLOURED_LINE: Final = 1000
-"""The most characters of a line in a file that gets colours; a program wrote a file with a longer line."""
+"""The most characters of a line in a file that gets colours: people do not write files with longer lines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,8 @@ async def check_worker_agents(
     """Refuse agents that no living worker can use; `None` means a worker's default agent.
 
     The workers are queried only if no worker announced the agent at the worker's start, because a person may have
-    installed the agent since. Without announcements or living workers, no agent is refused; the work order reports
-    the error once a worker runs it.
+    installed the agent since. Without announcements or living workers, no agent is refused; the error then appears
+    when a worker runs the work order.
 
     Raises:
         AgentMissingError: No living worker can use the agent; a worker wrote the message and the remedy.
@@ -83,7 +83,7 @@ async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | 
 
 
 async def _ask(client: Client, host: AnnouncedAgents, name: str | None) -> AgentAnswer | None:
-    """Return a host's answer; `None` if the host is gone or the server does not support the call."""
+    """Return a worker's answer whether it can use an agent; `None` if its host is gone or the call fails."""
     try:
         answer: AgentAnswer = await client.execute_activity(
             "check_agent",

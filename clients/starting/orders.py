@@ -159,7 +159,7 @@ class Starting:
     async def _prepare(
         self, order: WorkOrderInput, order_id: str | None, *, again: bool
     ) -> tuple[WorkOrderInput, str]:
-        """Return the result of `prepare`, and the agent's name; empty if no worker announced a default."""
+        """Return the result of `prepare`, and the agent's name, which is empty if no worker has a default."""
         order = checked_order(order, is_here=self.is_here)
         if order_id and await was_used(self.state, order_id) and not await self.orders.exists(order_id):
             message = f"The id {order_id} was used before, by a work order that was deleted from Temporal."

@@ -48,9 +48,9 @@ _STAGES: Final[Mapping[Stage, str]] = {
     ),
 }
 """The queries for the rows of a stage. A terminated work order could not record its end, so the status of its
-execution overrides its attributes. A pull request is in execution while agents answer its review."""
+execution overrides its attributes. A pull request is in `executing` while agents answer its review."""
 _COMPLETED: Final = f"(({_ORDERS} AND {_PLANNED}) OR ({_WATCHES} AND SeptetStage IS NOT NULL))"
-"""The query for the rows with status `completed`, with any end of the pull request."""
+"""The query for the rows with status `completed`, in any state of the pull request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class BoardRows:
         return TaskCounts({stage: max(stages[stage], 0) for stage in Stage}, max(completed - planned, 0))
 
     async def _closed_before(self, project: str | None, until: datetime | None) -> list[int]:
-        """Return the number of closed runs of each kind that a later run replaced.
+        """Return how many failed, ended and plan-only runs, in this order, were replaced by a later run.
 
         Call this method before all runs are counted, so that a task that closes meanwhile is not subtracted.
         """

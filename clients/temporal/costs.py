@@ -92,7 +92,7 @@ class CostClient:
         return [history for history in histories if history is not None]
 
     async def _ask(self, project: str) -> CostHistory | None:
-        """Return a project's history; `None` if it does not exist."""
+        """Return a project's history of costs; `None` if the project has no history."""
         handle = self.client.get_workflow_handle(costs_id(self.task_queue, project))
         try:
             return await WorkflowCalls(handle, COSTS).query("costs", CostHistory, _ANSWER_WITHIN_SECONDS)

@@ -122,7 +122,7 @@ class OrderDecisions:
     ) -> TaskReply:
         """Reject a plan, by default the plan that waits now, so that the agent plans again with the feedback.
 
-        If the work order waits with findings, its agent removes the findings, with the feedback.
+        If the work order waits because of findings, its agent receives the feedback and removes the findings.
         """
         plan = plan_sha256 or await self._waiting_plan(order_id)
         if plan is None:
@@ -224,7 +224,7 @@ class OrderDecisions:
         return await calls.update(update, decision, Task, update_id=self.update_id)
 
     async def _waiting_plan(self, order_id: str) -> str | None:
-        """Return the SHA-256 of the plan that waits now; `None` for a work order that waits with findings."""
+        """Return the SHA-256 of the plan that waits now; `None` if the work order waits because of findings."""
         task = await self.orders.get(order_id)
         if task.waits_for_a_decision and not task.steps:
             raise unanswered(task)

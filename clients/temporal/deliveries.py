@@ -88,7 +88,7 @@ _NOTED: Final[dict[tuple[str, str, str], datetime]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Deliveries:
-    """Passes the events of webhooks on to the workflows of one Temporal namespace.
+    """The receiver of webhooks, which passes their events on to the workflows of one Temporal namespace.
 
     The ids of the workflows that a delivery starts contain the delivery's digest, so that the server refuses a
     repeat within the server's retention. After the retention, the forge shows what was done.

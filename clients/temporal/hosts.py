@@ -69,7 +69,7 @@ async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHI
 
 @dataclass
 class _Word:
-    """Reports one dead host to all workflows that may use the host."""
+    """The sender of the report on one dead host to all workflows that may use the host."""
 
     client: Client
     host: str

@@ -143,7 +143,7 @@ class PipelineClient(Executions[PipelineView]):
     ) -> PipelinesReply:
         """Return a page of pipelines, the open ones before the closed ones.
 
-        `known_views` has the views of the caller's previous call, updated in place; unchanged views are not read.
+        `known_views` has the views of the caller's previous call; changed views are read and stored there again.
 
         Raises:
             NotFoundError: `after` is the `next` of no page.

@@ -1,4 +1,4 @@
-"""Read, notify and cancel the watch over the pull request of a completed work order."""
+"""Read, notify and cancel a watch: the workflow that follows the pull request of a completed work order."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final

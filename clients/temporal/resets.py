@@ -104,10 +104,10 @@ async def reset(
 
 
 async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:
-    """Return the workflow task that scheduled the step, or by default the last reached step, else the first task.
+    """Return the event id of the workflow task that scheduled `from_step`, by default the step that failed.
 
-    A step that never began, such as the step after a waiting plan, begins after the previous step; a work order
-    that ends with its plan continues at its end.
+    A step that never began, such as the step after a waiting plan, begins after the previous step, or after the
+    workflow's first task; a work order that ends with its plan continues at its end.
 
     Raises:
         NotFoundError: The server has deleted the work order.

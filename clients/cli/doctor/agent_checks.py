@@ -142,7 +142,7 @@ async def try_agent(agent: str) -> CommandReply:
 
 
 async def _take_turn(host: Host, agent: str, worktree: Path) -> TurnResult:
-    """Run one turn and return its result; afterwards the agent's processes have ended, and its home is removed."""
+    """Run one turn of an agent; afterwards its processes have ended and its home is removed. Return the result."""
     processes.run(["git", "init", "--quiet", str(worktree)], env=host.settings.git_env, timeout_seconds=30)
     order_id, runtime = f"trial-{uuid.uuid4().hex[:12]}", host.runtime
     request = TurnRequest(

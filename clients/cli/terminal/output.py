@@ -65,7 +65,7 @@ def echo(text: str, *, err: bool = False, colour: str = "") -> None:
 def keep_stdout_for_json() -> None:
     """Reserve stdout for `print_json`: redirect the output of libraries and programs to stderr.
 
-    If `sys.stdout` was replaced, such as by a test, nothing happens.
+    If `sys.stdout` was replaced, for example by a test, nothing happens.
     """
     if _FOR_JSON or sys.stdout is not sys.__stdout__:
         return
