@@ -109,7 +109,7 @@ class Adapter(ABC):
     login: tuple[str, ...] = ()
     """The variables with which the CLI logs in; a name that ends with `*` is a prefix."""
     quiet: Mapping[str, str] = field(default_factory=dict)
-    """Variables that the engine sets: no telemetry, no updates, few retries."""
+    """Variables that Septet sets: no telemetry, no updates, few retries."""
 
     @abstractmethod
     def arguments(self, turn: Turn, host: Machine) -> Sequence[str]:
@@ -142,12 +142,12 @@ class Adapter(ABC):
         return Invocation((program, *arguments), env, text.encode("utf-8", errors="replace"))
 
     def provider_of(self, host: Machine, model: str | None) -> str:
-        """Return the model's provider, for a CLI with several providers; empty if unknown, or for other CLIs."""
+        """Return the model's provider if the CLI has several providers; empty if it has one, or if unknown."""
         del host, model
         return ""
 
     def keys_of(self, host: Machine, provider: str) -> dict[str, str]:
-        """Return the keys for a provider of `provider_of`, by variable; for an empty provider all keys."""
+        """Return the keys for a provider, by variable; return all keys if `provider` is empty."""
         del provider
         env = select_variables(host.env, self.login)
         return {name: key for name, key in env.items() if key and is_key(name, key)}
@@ -170,7 +170,7 @@ class Adapter(ABC):
         )
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the hosts to which an invocation connects by itself, with a login that the guest has.
+        """Return the network hosts to which an invocation connects by itself, with a login that the guest has.
 
         The collection is empty if a key of the CLI's model stays outside the sandbox: the CLI then connects to a
         port on the loopback of its sandbox.
@@ -179,7 +179,7 @@ class Adapter(ABC):
         return () if kept else self.capabilities.model_hosts
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> Sequence[str] | None:
-        """Return texts with the model addresses of an invocation that the worker's settings name.
+        """Return texts that contain the model addresses which the worker's settings name for an invocation.
 
         `None` stands for all addresses in the CLI's settings and in the variables of this CLI alone.
         """
@@ -187,7 +187,7 @@ class Adapter(ABC):
         return None
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
-        """Return an invocation with other model addresses and keys."""
+        """Return the invocation with the model addresses and keys of `places`."""
         env = dict(invocation.env)
         for place in places:
             env[place.name] = place.address

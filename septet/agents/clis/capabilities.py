@@ -1,4 +1,4 @@
-"""The facts about a CLI that the engine uses."""
+"""The facts about a CLI that Septet uses."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -65,13 +65,13 @@ class Capabilities:
     model_hosts: tuple[str, ...] = ()
     """The internet hosts to which the CLI connects by https for its model and its login."""
     model_variables: tuple[ModelVariables, ...] = ()
-    """The variables of model addresses and keys; the engine replaces their values, so that keys stay out of the
+    """The variables of model addresses and keys; Septet replaces their values, so that keys stay out of the
     sandbox."""
     home: tuple[str, str] = ("", "")
     """The variable that names the CLI's folder, and the folder's path if the variable is not set."""
     packages: tuple[str, ...] = ()
-    """The folders in the user's home into which the CLI, or the engine for the CLI, unpacks packages; all guests
-    read them. `~` is the user's home."""
+    """The folders in the user's home into which the CLI, or Septet for the CLI, unpacks packages; all guests read
+    them. `~` is the user's home."""
     unpacks: str = ""
     """The folder among `packages` that the first start of the CLI fills, even a start that only prints the
     version."""

@@ -79,7 +79,7 @@ class LoginFile:
         return due
 
     def refusal(self, before: Login, after: Login, now: float) -> str:
-        """Return the reason why a run's copy is not a later login of the same account; empty if the copy is.
+        """Return the reason why a run's copy is not a later login of the same account; empty if it is one.
 
         The login in the user's file is `before`, in the copy `after`; the time is in seconds.
         """

@@ -1,4 +1,4 @@
-"""The models of a CLI: their addresses and keys, which the engine replaces for a guest, and their names."""
+"""The models of a CLI: their addresses and keys, which Septet replaces for a guest, and their names."""
 
 import re
 from collections.abc import Mapping
@@ -77,8 +77,8 @@ _SIZES: Final = frozenset({"fable", "opus", "sonnet", "haiku", "pro", "flash", "
 def names_another_model(asked_model: str, told_model: str) -> bool:
     """Return whether a stream certainly names another model than the requested model.
 
-    `auto` leaves the choice to the CLI. A name without a number is a word of the CLI, which the user may define:
-    only another such word, as `haiku` for `opus`, contradicts the name.
+    `auto` leaves the choice to the CLI. A CLI's word without a number, such as `opus`, can stand for any model of
+    the user's choice: only another such word, such as `haiku`, certainly names another model.
     """
     wanted, named = _plain(asked_model), _plain(told_model)
     if wanted.startswith("auto"):

@@ -16,7 +16,7 @@ from septet.system.masking import hide
 
 
 def own_folders_by_name(adapter: Adapter, host: Machine) -> Mapping[str, Path]:
-    """Return the folders of a CLI's login and sessions, by their usual names; sessions lie in the first."""
+    """Return the folders of a CLI's login and sessions, by their usual names; sessions lie in the first folder."""
     usual = adapter.capabilities.home[1]
     names = [str(Path(name).parent) for name in adapter.capabilities.login_files]
     own_names = [name for name in (names or [usual]) if name not in {"", "~"}]
@@ -64,7 +64,7 @@ def read_own_file(adapter: Adapter, host: Machine, name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class NamedLogin:
-    """A login, with the machine as the CLI sees it with this login."""
+    """A login, and the machine with the environment in which the CLI uses this login."""
 
     name: str
     """The name; empty for the worker's own login."""

@@ -1,4 +1,4 @@
-"""Reduce a user's settings of a CLI for a guest to the login and the model, without anything that runs.
+"""Reduce a user's settings of a CLI for a guest: only the login and the model stay, and nothing that runs.
 
 Further servers, their keys, hooks, plug-ins and commands stay out; `SEPTET_GUEST_PATHS` may name a file.
 """
@@ -26,7 +26,7 @@ class SettingsFile:
     named."""
 
     def reduce(self, content: bytes | None) -> bytes | None:
-        """Return the file's content for a guest; `None` if the content has no kept key or cannot be read."""
+        """Return the file's content for a guest; `None` if the content has none of the keys or cannot be read."""
         document = read_document(self.name, content) if content is not None else None
         kept: dict[str, Any] = {}
         for key in self.kept:

@@ -58,7 +58,7 @@ def check_usable(agent: str, machine: Machine, worktree: Path) -> None:
     """Check that an agent can be used here.
 
     Raises:
-        AgentMissingError: Its program was not found; the remedy names the usable agents.
+        AgentMissingError: The agent's program was not found; the remedy names the usable agents.
         AgentError: The agent cannot work here, or certainly has no login; the remedy says what to change.
     """
     obstacle = _obstacle(agent, machine, worktree)
@@ -108,7 +108,7 @@ def _lack_of_login(adapter: Adapter, machine: Machine) -> AgentError | None:
 
 
 def _may_log_in(adapter: Adapter, machine: Machine) -> bool:
-    """Return whether settings may log a CLI in: by a key helper, another provider, or the owner's settings."""
+    """Return whether settings may log a CLI in: by a key helper, another provider, or settings in `/etc`."""
     if adapter.name in _SYSTEM_SETTINGS and Path(_SYSTEM_SETTINGS[adapter.name]).exists():
         return True
     facts = adapter.capabilities

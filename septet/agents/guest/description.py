@@ -23,7 +23,7 @@ class Description:
     protections: tuple[part.Protection, ...]
 
     def arguments(self) -> tuple[str, ...]:
-        """Return bubblewrap's arguments, without the files' texts and the filter of system calls."""
+        """Return bubblewrap's arguments, without the contents of files and the filter of system calls."""
         return tuple(word for each in self.protections for word in each.arguments())
 
     @property
@@ -46,10 +46,10 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The common world of all guests of a host."""
+    """What all guests of a host have in common: home, named paths, covered folders and network."""
 
     home: Path
-    """The user's home, which is empty for guests except named paths."""
+    """The user's home; for guests it is empty, except for named paths."""
     named_paths: tuple[NamedPath, ...] = ()
     covered: tuple[Path, ...] = ()
     """The folders of which a guest sees only its own part, even if a named path contains them: the state
@@ -89,7 +89,7 @@ class GuestFiles:
 def describe(world: World, files: GuestFiles) -> Description:
     """Return the description of a guest in the order of mounts: a later mount lies on top.
 
-    Every path is bound at its real place, and the links that lead to this place are made anew.
+    Every path is bound at its real place, and the links that lead to this place are made again for the guest.
     """
     needs = Needs(files.env.get("PATH", ""), world.home)
     home, workspace = needs.trace(world.home), needs.trace(files.workspace)
@@ -156,7 +156,7 @@ def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | part.H
 def _place(
     opening: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
 ) -> PlacedInOwnFolder | None:
-    """Return the placement of a named path in an own folder of the guest; `None` if the path lies in none."""
+    """Return the mount of a named path inside one of the guest's own folders; `None` if it lies in none."""
     for folder, real in zip(usual, home_folders, strict=True):
         if folder.path in opening.path.parents:
             return PlacedInOwnFolder(

@@ -34,7 +34,7 @@ _REMEDY: Final = (
 
 @dataclass(frozen=True, slots=True, order=True)
 class NamedHost:
-    """A host that a guest may reach, at one port."""
+    """A network host that a guest may reach, at one port."""
 
     name: str
     """The name in small letters; an IPv6 address without its brackets."""
@@ -42,7 +42,7 @@ class NamedHost:
 
     @classmethod
     def parse(cls, text: str, setting: str = _SETTING) -> Self:
-        """Read one entry of a setting; the default port is 443.
+        """Return the host in one entry of a setting; the default port is 443.
 
         Raises:
             InvalidInputError: The entry is no host.
@@ -68,7 +68,7 @@ class NamedHost:
 
 
 def parse_hosts(texts: tuple[str, ...], setting: str = _SETTING) -> tuple[NamedHost, ...]:
-    """Read a setting.
+    """Return the hosts in the entries of a setting.
 
     Raises:
         InvalidInputError: An entry is no host.
@@ -92,12 +92,12 @@ def hosts_in(texts: Iterable[str]) -> tuple[NamedHost, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ModelKey:
-    """A model API that a guest reaches at a port of its own loopback, with a worthless key."""
+    """A model API that a guest reaches at a port of the guest's loopback, with a dummy key."""
 
     port: int
     address: str
     keys: tuple[str, ...] = field(repr=False)
-    """The real keys, for the proxy alone: the guest has the `worthless_key` of each key's number."""
+    """The real keys, for the proxy alone: the guest has `worthless_key(number)` in place of each."""
     headers: tuple[str, ...] = ()
     """Further headers into which the proxy writes keys, in addition to the usual headers of all CLIs."""
     requests: tuple[str, ...] = ()
@@ -125,7 +125,7 @@ class ModelKey:
 
 
 def worthless_key(number: int) -> str:
-    """Return the text that a guest has in place of a key."""
+    """Return the dummy key that a guest has in place of the real key with this number."""
     return f"sk-septet-stands-in-for-a-key-that-stays-outside-{number}"
 
 
@@ -137,17 +137,17 @@ class OwnNetwork(FixedProtection):
     hosts: tuple[NamedHost, ...] = ()
     """The hosts that the proxy lets through if they are on the internet."""
     own_hosts: tuple[NamedHost, ...] = ()
-    """The hosts of the model API that the worker's settings name: the proxy lets them through on any network."""
+    """The hosts of model APIs that the worker's settings name; the proxy lets these through on any network."""
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The worker's own proxies, by their variables in small letters. Their passwords are for the guest's proxy
-    alone."""
+    """The worker's own proxies, by the names of variables in small letters. Only the guest's proxy gets their
+    passwords."""
     models: tuple[ModelKey, ...] = ()
     """The model APIs for which the proxy writes the keys."""
     ca_file: str = ""
     """The file with the worker's own certificate authorities, for the model APIs."""
 
     def texts(self) -> Mapping[str, str]:
-        """Return the files of the name resolution, with the guest's own names alone."""
+        """Return the contents, by path, of the files for name resolution, with the guest's own names alone."""
         return {
             "/etc/hosts": f"127.0.0.1 localhost {HOST_NAME}\n::1 ip6-localhost\n",
             "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
@@ -191,7 +191,7 @@ def parse_way_out(
     requests: tuple[str, ...] = (),
     setup_hosts: tuple[str, ...] = (),
 ) -> NetworkSettings:
-    """Read the settings of the network.
+    """Return the settings for guests' networks, from the worker's settings.
 
     `network` is `proxy` or `open`; `requests` are further requests to models, as `METHOD /path`.
 
@@ -209,7 +209,7 @@ def parse_way_out(
 
 
 def network_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return a program's environment in its own network, which names the guest's proxy and no other proxy."""
+    """Return a program's environment for a private network: it names the guest's proxy and no other proxy."""
     inside = {name: value for name, value in env.items() if name.lower() not in _PROXY_VARIABLES}
     for name in ("http_proxy", "https_proxy"):
         inside |= {name: _PROXY, name.upper(): _PROXY}

@@ -1,7 +1,7 @@
-"""The paths that guests see in addition, or at another path, for example the folders of a guest's own home.
+"""The machine's files that guests see in addition to the system's, for example a guest's own folders.
 
-`SEPTET_GUEST_PATHS` names further paths. A guest may have written in its own folders before: a mount over a name
-there would follow a link that the guest left, and so leave the guest's world. So `make_mount_points` first makes
+`SEPTET_GUEST_PATHS` names further paths. An earlier guest may have written in the own folders: a mount over a name
+there would follow a link that this guest left, and so lead out of the sandbox. So `make_mount_points` first makes
 mount points that are no links.
 """
 
@@ -28,7 +28,7 @@ class OwnFolder:
     """Whether the guest may write; several guests read a folder that is not writable."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Bind the folder; without the folder the guest does not start."""
+        """Return bubblewrap's arguments to bind the folder; without the folder the guest does not start."""
         return ("--bind" if self.writable else "--ro-bind", str(self.source), str(self.path))
 
 
@@ -43,13 +43,13 @@ class PlacedInOwnFolder:
     writable: bool = False
 
     def arguments(self) -> tuple[str, ...]:
-        """Bind the source; a missing source is no error."""
+        """Return bubblewrap's arguments to bind the source; a missing source is no error."""
         how = "--bind-try" if self.writable else "--ro-bind-try"
         return (how, str(self.source), str(self.folder.path / self.name))
 
 
 def make_mount_points(protections: Iterable[Protection]) -> None:
-    """Make the mount points, without links; the caller holds the writer's lock, so no guest is at work.
+    """Make the mount points, and follow no links; the caller holds the writer's lock, so no guest is at work.
 
     Raises:
         OSError: The disk refused.
@@ -74,14 +74,14 @@ _KEYS: Final = (".ssh", ".gnupg", ".aws", ".netrc", ".config", ".docker", ".kube
 
 @dataclass(frozen=True, slots=True)
 class NamedPath:
-    """A file or folder of the machine that guests see at its own path."""
+    """A file or folder that a setting names, and that guests see at the same path as on the machine."""
 
     path: Path
     writable: bool = False
 
     @classmethod
     def parse(cls, text: str, home: Path) -> Self:
-        """Read one entry of the setting.
+        """Return the path in one entry of the setting `SEPTET_GUEST_PATHS`.
 
         Raises:
             InvalidInputError: The entry is no absolute path.
@@ -126,7 +126,7 @@ def _is_socket(path: Path) -> bool:
 
 
 def parse_named_paths(texts: tuple[str, ...], home: Path) -> tuple[NamedPath, ...]:
-    """Read the setting.
+    """Return the paths in the entries of the setting `SEPTET_GUEST_PATHS`.
 
     Raises:
         InvalidInputError: An entry is no absolute path.

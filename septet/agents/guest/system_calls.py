@@ -126,7 +126,7 @@ def _assemble(machine: _Machine) -> bytes:
 
 
 def _by_argument(call: int, argument: int, values: tuple[int, ...], *, in_list: int, others: int) -> list[bytes]:
-    """Decide a call by the lower half of an argument."""
+    """Return the instructions that decide on a call by the lower half of an argument."""
     body = _decide(argument, values, in_list=in_list, others=others)
     return [_step(_EQUAL, call, if_false=len(body)), *body]
 
@@ -137,7 +137,7 @@ def _decide(argument: int, values: tuple[int, ...], *, in_list: int, others: int
 
 
 def _without_owner(call: int, mode: int, flags: int | None = None) -> list[bytes]:
-    """Refuse a call with a mode that lets a file run as its owner; the argument `flags` enables the mode."""
+    """Return the instructions that refuse the set-user-id bit in a mode; with `flags`, only for new files."""
     body = [
         _step(_LOAD, _FIRST_ARGUMENT + mode * _ARGUMENT_BYTES),
         _step(_HAS_ANY, _RUNS_AS_OWNER, if_false=1),

@@ -1,10 +1,10 @@
 """The toolchains in a user's home that the worker's PATH names, which guests see without logins.
 
-Each row names the places of programs and libraries. Other files stay hidden, because tools keep logins there:
+Each `Toolchain` names places of programs and libraries. Other files stay hidden, because they may hold logins:
 cargo in `credentials.toml`, npm in a version's `etc/npmrc`, pip in a version's `pip.conf`, uv in `credentials`. A
 folder without other files is shown as a whole, because each mount costs the start of a guest 0.2 ms.
 
-The findings are cached until a searched folder changes.
+The paths that were found are cached until a searched folder changes.
 """
 
 import os
@@ -101,7 +101,7 @@ TOOLCHAINS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """The findings in a home."""
+    """The toolchains found in a home, and the folders that were searched."""
 
     found: dict[Path, list[Path]]
     folders: dict[str, tuple[int, ...] | None]
@@ -110,7 +110,7 @@ class _Look:
 
 
 _known: Final[dict[tuple[str, ...], _Look]] = {}
-"""The findings of this process, by their arguments."""
+"""What this process has found, by home, PATH and the toolchains' variables."""
 
 
 def toolchain_paths(home: Path, env: Mapping[str, str]) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""The parts of a guest's world: each part returns arguments of bubblewrap, in the order of the list.
+"""The parts of a guest's world, which is all that the guest can see; each part returns bubblewrap's arguments.
 
 A world begins as an empty file system without other processes. A guest sees only the files that a part names.
 """
@@ -44,7 +44,7 @@ class OwnNamespace:
     kind: Literal["user", "pid", "ipc", "uts", "cgroup"]
 
     def arguments(self) -> tuple[str, ...]:
-        """Unshare the namespace; with `uts` the guest also has its own host name."""
+        """Return bubblewrap's arguments to unshare the namespace; for `uts` also the guest's own host name."""
         own_name = ("--hostname", HOST_NAME) if self.kind == "uts" else ()
         suffix = "-try" if self.kind == "cgroup" else ""
         return (f"--unshare-{self.kind}{suffix}", *own_name)
@@ -68,7 +68,7 @@ class OwnUser(FixedProtection):
 
 
 class NoCapabilities(FixedProtection):
-    """No capabilities, also for a worker that is root."""
+    """No capabilities, even if the worker is root."""
 
     fixed = ("--cap-drop", "ALL")
 
@@ -81,10 +81,10 @@ class EndsWithSupervisor(FixedProtection):
 
 @dataclass(frozen=True, slots=True)
 class SystemFiles:
-    """The programs of the system and their settings, by an allow-list, read-only."""
+    """The programs and settings of the system that are on an allow-list, read-only."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Bind the files that exist; links stay links."""
+        """Return bubblewrap's arguments to bind the files that exist; links stay links."""
         arguments: list[str] = []
         for path in map(Path, (*SYSTEM_FOLDERS, *_SETTINGS)):
             if path.is_symlink():
@@ -124,7 +124,7 @@ class OwnHome:
     home: Path
 
     def arguments(self) -> tuple[str, ...]:
-        """Make the home."""
+        """Return bubblewrap's arguments to make the home."""
         return ("--size", str(1024 * _MIB), "--perms", "0700", "--tmpfs", str(self.home))
 
 
@@ -135,7 +135,7 @@ class OwnAccounts(FixedProtection):
     home: Path
 
     def texts(self) -> Mapping[str, str]:
-        """Return the files by their paths."""
+        """Return the contents of the files, by their paths."""
         user = f"agent:x:{USER_ID}:{USER_ID}::{self.home}:/bin/sh"
         return {
             "/etc/passwd": f"root:x:0:0::/:/bin/false\n{user}\nnobody:x:65534:65534::/:/bin/false\n",
@@ -147,7 +147,7 @@ class HostNetwork(FixedProtection):
     """The machine's own network and name resolution, without restrictions."""
 
     def texts(self) -> Mapping[str, str]:
-        """Return the files of the name resolution, with the guest's own name."""
+        """Return the contents, by path, of the files for name resolution, with the guest's own name."""
         texts = {path: _text_of(path) for path in _NETWORK_SETTINGS if Path(path).exists()}
         return {**texts, "/etc/hosts": f"{_text_of('/etc/hosts')}\n127.0.1.1 {HOST_NAME}\n"}
 
@@ -160,7 +160,7 @@ class Binding:
     writable: bool = False
 
     def arguments(self) -> tuple[str, ...]:
-        """Bind the path; a missing path is no error."""
+        """Return bubblewrap's arguments to bind the path; a missing path is no error."""
         return ("--bind-try" if self.writable else "--ro-bind-try", str(self.path), str(self.path))
 
 
@@ -172,7 +172,7 @@ class Link:
     target: str
 
     def arguments(self) -> tuple[str, ...]:
-        """Make the link."""
+        """Return bubblewrap's arguments for the link."""
         return ("--symlink", self.target, str(self.path))
 
 
@@ -183,7 +183,7 @@ class Cover:
     path: Path
 
     def arguments(self) -> tuple[str, ...]:
-        """Mount an empty folder over the folder."""
+        """Return bubblewrap's arguments to mount an empty folder over the folder."""
         return ("--size", str(64 * _KIB), "--perms", "0755", "--tmpfs", str(self.path))
 
 
@@ -194,7 +194,7 @@ class SealedFolders:
     folders: tuple[Path, ...] = (Path("/"),)
 
     def arguments(self) -> tuple[str, ...]:
-        """Remount the folders read-only."""
+        """Return bubblewrap's arguments to remount the folders read-only."""
         return tuple(part for path in self.folders for part in ("--remount-ro", str(path)))
 
 
@@ -205,7 +205,7 @@ class StartsIn:
     folder: Path
 
     def arguments(self) -> tuple[str, ...]:
-        """Change into the folder."""
+        """Return bubblewrap's arguments to start in the folder."""
         return ("--chdir", str(self.folder))
 
 

@@ -131,7 +131,7 @@ _SURE: Final = (
     _row("unknown_model", r"\bmodel\b.{0,120}\b(not supported|does not exist|not found)"),
     _row("overloaded", r"at capacity|no capacity available|capacity (is unavailable|exceeded)|MODEL_CAPACITY_EX"),
 )
-"""The words that count before a status: 400 may mean a long context, an empty account or a refusal."""
+"""The words that take precedence over a status: 400 may mean a long context, an empty account or a refusal."""
 
 _LIKELY: Final = (
     _row(
@@ -154,19 +154,19 @@ _LIKELY: Final = (
         r"ECONN|ENOTFOUND|ETIMEDOUT|timed? ?out|unable to connect|connection|disconnected|network|fetch failed",
     ),
 )
-"""The words that count without a known status."""
+"""The words that count if the status is unknown."""
 
 _STATUS: Final = re.compile(
     r"^API Error:.{0,40}?\b([45]\d\d)\b|(?:unexpected status|last status:) (\d{3})|\"code\":\s*(\d{3})"
 )
-"""A status in the words: claude's, codex's, Google's."""
+"""The pattern of a status in a message of claude, codex or Google."""
 
 
 def classify(status: int | None, words: str, *, kind: str = "unknown") -> ApiError:
     """Return the kind of an error; a billing error that names a time at which it ends counts as a rate limit.
 
-    A status in the message takes precedence over `status`; `kind` is the kind by the CLI's own word, which
-    counts if neither status nor message shows the kind.
+    A status in the message takes precedence over `status`. If neither status nor message shows a kind, `kind`
+    counts, which is the CLI's own word.
     """
     match = _STATUS.search(words)
     named = int(next(filter(None, match.groups()))) if match else None

@@ -53,7 +53,7 @@ RESOURCES: Final = {
     "tree_size_limit": ("tree_size", "SEPTET_TREE_LIMIT_MIB"),
     "output_limit": ("output", "SEPTET_OUTPUT_LIMIT_MIB"),
 }
-"""The ending's kind and the limit's setting, by the cause of an end at a limit of resources."""
+"""By the cause of an end at a limit of resources: the kind of the ending, and the setting of the limit."""
 
 
 def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -> Ending:
@@ -149,7 +149,7 @@ def with_result(text: str, denials: Collection[str]) -> Ending:
 
 
 def denial_ending(denials: Collection[str]) -> Ending:
-    """Return the ending of a run that was denied tools."""
+    """Return the ending of a run in which the CLI denied tools to the agent."""
     return Ending("denied", "tools", f"Tools were denied: {'; '.join(denials)}.")
 
 
@@ -226,7 +226,7 @@ def _by_others(end: ExitRecord) -> Ending | None:
 
 
 def _by_api(stderr: str, *, spoke: bool) -> Ending | None:
-    """Return the ending that stderr alone shows: a usage limit, a billing error or a refusal; `None` for others.
+    """Return the ending that stderr alone shows: a usage limit, a billing error or a refusal; otherwise `None`.
 
     Lines of stderr may come from the agent's tools: a limit counts only if its line names the time, or is an error
     before any event.

@@ -1,4 +1,4 @@
-"""A dialect of JSON lines: the facts in its events and stderr, and the outcome that follows from the facts."""
+"""A dialect, which is one CLI's form of JSON lines: the facts in its events and stderr, and the run's outcome."""
 
 import math
 import re
@@ -27,7 +27,7 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class LineEvent(msgspec.Struct, gc=False):
-    """The field of every event; a dialect adds the fields that it reads, and the rest of a line is skipped."""
+    """The field of every event; a dialect's own type adds the fields to read, and other fields are skipped."""
 
     type: Any = None
 
@@ -57,7 +57,7 @@ class Facts:
     left_out: int = 0
     """The number of characters of the last text that were not kept."""
     pieces: list[str] = field(default_factory=list)
-    """The parts of the last message, in a dialect with parts of messages."""
+    """The parts of the last message, if the CLI prints messages in parts."""
     spoke_last: bool = False
     """Whether no tool call followed the last text."""
     _texts: list[str] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Facts:
             self.keep_end()
 
     def keep_piece(self, text: object) -> None:
-        """Keep a part of a message, up to 16 parts."""
+        """Add a part of the last message; 16 parts are kept at most."""
         if isinstance(text, str) and len(self.pieces) < _PIECES_KEPT and len(text) <= _TEXT_LIMIT // _PIECES_KEPT:
             self.pieces.append(text)
 
@@ -112,10 +112,10 @@ class Facts:
 
 
 class LineStream(ABC, Generic[E]):
-    """The reader of one run's stream: a dialect adds the facts of each event."""
+    """The reader of one run's stream; the subclass of each dialect adds the facts of an event."""
 
     event_type: type[E]
-    """The partial type of an event."""
+    """The type with the fields to read from an event."""
     unknown_session: ClassVar[re.Pattern[str]]
     """The pattern of the CLI's refusal to resume an unknown session."""
 
@@ -134,7 +134,7 @@ class LineStream(ABC, Generic[E]):
 
     @property
     def context_tokens(self) -> int:
-        """The session's length at its last request; the average of all turns if the stream reports no more."""
+        """The session's length in tokens at the last request, or the turns' average if no more is reported."""
         used = self.usage
         input_tokens = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
         return input_tokens // max(self.facts.turns, 1) + used.output_tokens
@@ -145,17 +145,17 @@ class LineStream(ABC, Generic[E]):
 
     @abstractmethod
     def is_own(self, event: E) -> bool:
-        """Return whether an object is an event of the dialect, and not an object inside an event."""
+        """Return whether an object is an event of this CLI, and not an object inside an event."""
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:
-        """Add the facts of stderr after the process's end: warnings, if the stream had an event."""
+        """After the process's end, add the last lines of stderr as warnings, if the stream had an event."""
         del end  # some dialects read the exit code
         if self.spoke:
             for line in endings.warnings_in(stderr):
                 self.facts.warn(line)
 
     def feed(self, chunk: bytes) -> None:
-        """Read the next bytes, cut anywhere."""
+        """Read the next bytes, which may be cut anywhere."""
         take = self.take
         for event in self._reader.feed(chunk):
             take(event)
@@ -226,14 +226,14 @@ def api_error(status: int | None, words: str) -> Ending:
 
 
 def count(value: object) -> int:
-    """Return `value` if it is a count, and 0 for any other value."""
+    """Return `value` as an integer if it is a positive number, and 0 for any other value."""
     if type(value) is int and value > 0:  # a bool is of another type
         return value
     return int(value) if isinstance(value, float) and 0 < value < math.inf else 0
 
 
 def cost_of(value: object) -> float | None:
-    """Return `value` if it is a cost, and `None` for any other value: a negative cost would pay for other runs."""
+    """Return `value` if it is a number from 0 on, otherwise `None`: a negative cost would pay for other runs."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < math.inf else None

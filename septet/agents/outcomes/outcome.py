@@ -20,8 +20,8 @@ Cause = Literal[
     "exited", "wall_limit", "idle_limit", "orphan_limit", "ended", "terminated", "not_started", "lost",
     "process_limit", "memory_limit", "socket_limit", "disk_limit", "tree_limit", "tree_size_limit", "output_limit",
 ]  # fmt: skip
-"""The cause of the end of the agent's process: it ended by itself, at a limit that its supervisor enforces, on
-request, or with its supervisor; it never started; or nothing saw the end."""
+"""The cause of the end of the agent's process: the process ended by itself, at a limit that its supervisor
+enforces, on request, or with its supervisor; it never started; or nothing saw the end."""
 
 
 WaitsFor = Literal["", "commands", "tasks"]
@@ -135,12 +135,12 @@ class Outcome:
 
     @property
     def has_answer(self) -> bool:
-        """Whether the CLI came to its own end, so that its text, or a turn of its session, may give an answer."""
+        """Whether the CLI finished its work, so that its text, or a further turn, may give an answer."""
         return self.ended in {"ok", "denied"} or (self.ended == "no_result" and self.kind != "no_result_event")
 
 
 def bound_answer(outcome: Outcome, limit_kib: int) -> tuple[Outcome, tuple[str, ...]]:
-    """Return an outcome with its answer within a limit, and notes on the parts that are left out.
+    """Return the outcome with an answer that is within the limit, and notes on the parts that are left out.
 
     Structured output over the limit is dropped as a whole, because a part of it would be another value.
     """

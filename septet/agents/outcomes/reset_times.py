@@ -6,7 +6,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _JUST_OVER: Final = timedelta(minutes=10)
-"""The time within which a passed hour still means today and not the next day."""
+"""The time after a named hour within which this hour still means today, and not tomorrow."""
 _MILLISECONDS_FROM: Final = 1e11
 """The smallest number that counts as milliseconds: as seconds it is a time in 5138, as milliseconds in 1973."""
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?) ?(ms|[dhms])")
@@ -41,7 +41,7 @@ _MOMENTS: Final = (
 
 
 def seconds_of(moment: float) -> float:
-    """Return a CLI's time, in seconds or milliseconds since the epoch, in seconds."""
+    """Return a CLI's time in seconds since the epoch; the CLI may give the time in milliseconds."""
     return moment / 1000.0 if moment >= _MILLISECONDS_FROM else moment
 
 

@@ -27,9 +27,9 @@ _BLANKS: Final = re.compile(r"\s*")
 
 
 class EventReader(Generic[E]):
-    """The reader that turns lines of JSON into events of one partial type, and skips text that is no JSON object.
+    """The reader that turns lines of JSON into events of one type, and skips text that is no JSON object.
 
-    An event behind other text has to end its line, and has to be an event of the dialect.
+    An event that follows other text has to end the line, and `is_own` has to accept the event.
 
     A line decodes straight into the fields of `event_type`, and the rest is skipped in C; only a line that does
     not decode is parsed again, slowly. If the stream is one object or array over several lines, `finish` returns
@@ -37,14 +37,14 @@ class EventReader(Generic[E]):
     """
 
     def __init__(self, event_type: type[E], is_own: Callable[[E], bool] = lambda _: True) -> None:
-        """Take the partial type of an event; fields of type `Any` or `msgspec.Raw` accept every value.
+        """Take a type with an event's fields to read; fields of type `Any` or `msgspec.Raw` accept every value.
 
-        `is_own` returns whether an event behind other bytes has the fields of every event of the dialect.
+        `is_own` returns whether an event that follows other text has the fields that all events of this CLI have.
         """
         self.skipped_lines = 0
         """The number of lines over 16 MiB."""
         self.words = ""
-        """The end of the output that is no event."""
+        """The last part of the output that is not an event."""
         self.last: E | None = None
         self._decoder = msgspec.json.Decoder(event_type)
         self._is_own = is_own
@@ -55,7 +55,7 @@ class EventReader(Generic[E]):
         self._first_line: bytes | None = None
 
     def feed(self, chunk: bytes) -> Iterator[E]:
-        """Read the next bytes, cut anywhere, and yield their events."""
+        """Read the next bytes, which may be cut anywhere, and yield the events in them."""
         for start in range(0, len(chunk), _PIECE_BYTES):
             yield from self._feed_piece(chunk[start : start + _PIECE_BYTES])
 
@@ -63,7 +63,7 @@ class EventReader(Generic[E]):
         """Return the events of a last line without a newline, and the events of one JSON document.
 
         The second value is `None` for a stream of lines. If the stream was one document over several lines, the
-        document's events take the place of all events before.
+        document's events replace all earlier events.
         """
         rest = self._read_lines([self._take_partial()])
         if self._document is None or self._first_line is None:
@@ -138,7 +138,7 @@ class EventReader(Generic[E]):
         return events
 
     def _read_objects(self, line: bytes) -> tuple[list[E], bytes]:
-        """Return the objects at the head of a line, and the text behind them.
+        """Return the objects at the beginning of a line, and the text after them.
 
         The line may hold a byte order mark, bytes that are not UTF-8, half a surrogate pair, an invalid number,
         two objects, or an object and words after it.
@@ -170,7 +170,7 @@ class EventReader(Generic[E]):
 
 
 def read_field(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
-    """Return a field's value; `None` if it is missing or of another type."""
+    """Return a field's value; `None` if the field is missing or of another type."""
     try:
         return decoder.decode(raw)
     except _NO_EVENT:

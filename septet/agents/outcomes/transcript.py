@@ -104,7 +104,7 @@ class Transcript(Protocol):
 
 
 class EventTranscript(ABC):
-    """A transcript of JSON lines: a dialect's subclass turns each event into entries."""
+    """A transcript of JSON lines; the subclass for each CLI turns events into entries."""
 
     def __init__(self) -> None:
         self._new: list[TranscriptEntry] = []
@@ -137,7 +137,7 @@ class EventTranscript(ABC):
         return self._take_new()
 
     def finish(self) -> list[TranscriptEntry]:
-        """Return the remaining entries after the end of the stream, also of a stream that is one document."""
+        """After the end of the stream, return the remaining entries: all, if the stream is one document."""
         rest, document = self._reader.finish()
         for event in rest:
             self._take(event)

@@ -1,8 +1,8 @@
 """Start a sandbox around an agent, and read how the program inside ended.
 
-Bubblewrap ends with the program's exit code, or with 128 plus the number of the signal that killed the program. It
-reports in JSON to the file `sandbox.json`: first the pid of the sandbox's first process, before anything starts
-inside, and at the end an exit code, only if the program had started.
+Bubblewrap ends with the program's exit code, or with 128 plus the number of the signal that killed the program.
+Before anything starts inside, bubblewrap writes the pid of the sandbox's first process to the file `sandbox.json`,
+as JSON. At the end it adds an exit code if the program had started.
 """
 
 import errno
@@ -22,13 +22,13 @@ LAST_SIGNAL = 64
 class SandboxStart:
     """The start of bubblewrap: its arguments, and the descriptors that bubblewrap reads.
 
-    Arguments that name the machine's folders go over a descriptor: the guest can read the command line.
+    Arguments that name the machine's folders go over a descriptor, because the guest can read the command line.
     """
 
     def __init__(
         self, confinement: Confinement, argv: Sequence[str], report: int | None = None, options: Sequence[str] = ()
     ) -> None:
-        """Open the descriptors for bubblewrap, which reports on `report` and also gets `options`."""
+        """Open the descriptors for bubblewrap, which writes to `report` and gets `options` as arguments, too."""
         self.descriptors: list[int] = []
         self.staged: StagedFiles | None = None
         if confinement.gives_up_root and os.geteuid() == 0:
@@ -60,14 +60,14 @@ class SandboxStart:
 
 
 def report_to(report: int) -> tuple[str, str]:
-    """Return the arguments that make bubblewrap report."""
+    """Return the arguments that make bubblewrap write its report to the descriptor `report`."""
     return ("--json-status-fd", str(report))
 
 
 def exit_code_inside(code: int, report: bytes) -> int | None:
     """Return the exit code of the program inside, negative for a signal; `None` if the program never started.
 
-    Bubblewrap's own code is negative if bubblewrap was killed, with all processes inside.
+    `code` is bubblewrap's own exit code: negative if a signal killed bubblewrap, and so all processes inside.
     """
     if code < 0:
         return code
@@ -77,7 +77,7 @@ def exit_code_inside(code: int, report: bytes) -> int | None:
 
 
 def start_failure(stderr: bytes) -> str:
-    """Return the error's name and the last line of stderr of a bubblewrap that could not start the program."""
+    """Return the error's name and stderr's last line, after bubblewrap could not start the program."""
     line = stderr[-600:].strip().rpartition(b"\n")[2].decode("utf-8", "replace")
     name = next((name for number, name in errno.errorcode.items() if line.endswith(os.strerror(number))), "")
     return f"{name}: {line}" if name else line

@@ -1,8 +1,8 @@
 """A control group (version 2) for each guest, if the worker may make groups.
 
-The kernel bounds groups only below a group without processes of its own. So the worker has to be in a group below
-the delegated group, where systemd's `DelegateSubgroup=` puts a worker, and guests get groups next to the worker's
-group.
+The kernel can limit a group only if the group above contains no processes itself. So the worker has to be in a
+group below the delegated group, where systemd's `DelegateSubgroup=` puts a worker, and guests get groups next to
+the worker's group.
 """
 
 import os
@@ -14,8 +14,8 @@ from septet.agents.processes.process_tree import read_file
 CONTROLLERS = (b"memory", b"pids")
 PREFIX = "septet-guest-"
 ROOM_ABOVE_LIMIT = 4
-"""The divisor of the room above a limit: a group's limit is a quarter above the order's limit, so that the
-supervisor finds the limit first and names it."""
+"""A group's limit is the order's limit plus this part of it, a quarter: so the supervisor notices first that the
+order's limit is reached, and names it."""
 DELEGATED = "user.delegate"
 """The attribute by which systemd, since 251, marks a delegated group."""
 
@@ -28,12 +28,12 @@ class GuestGroup:
         self.folder = folder
 
     def enter(self) -> None:
-        """Move this process, with its later children, into the group; on failure only the supervisor checks."""
+        """Move this process and later children into the group; after a failure only the supervisor limits them."""
         with suppress(OSError):
             write_file(f"{self.folder}/cgroup.procs", b"0")
 
     def close(self) -> bool:
-        """Remove the group, whose processes are dead; return whether the kernel killed them at its limit."""
+        """Remove the group, whose processes are dead; return whether the kernel killed any at the memory limit."""
         events = dict(line.split() for line in read_file(f"{self.folder}/memory.events").splitlines())
         with suppress(OSError):
             os.rmdir(self.folder)
@@ -43,7 +43,7 @@ class GuestGroup:
 def make_group(memory_bytes: int, processes: int, parent: str) -> GuestGroup | None:
     """Return a new group with these limits, 0 for no limit; `None` if no group can be made.
 
-    Groups of killed supervisors are removed.
+    Also remove the groups that killed supervisors left.
     """
     if not parent:
         return None
@@ -70,10 +70,10 @@ def make_group(memory_bytes: int, processes: int, parent: str) -> GuestGroup | N
 
 
 def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -> tuple[str, str]:
-    """Return the delegated group in which groups can be made for guests, or an empty text with the reason.
+    """Return the delegated group in which groups can be made for guests; if none, an empty text and the reason.
 
-    `root` is the file system's root, with `/proc` and `/sys`; without `is_given` systemd's attribute is
-    checked.
+    `root` is the file system's root, with `/proc` and `/sys`. `is_given` returns whether a group is delegated; by
+    default it is `is_delegated`.
     """
     mounts = (line.split(" ") for line in os.fsdecode(read_file(f"{root}/proc/self/mounts")).splitlines())
     mount = next((fields[1] for fields in mounts if fields[2:3] == ["cgroup2"]), "")
@@ -96,7 +96,7 @@ def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -
 
 
 def is_delegated(group: str) -> bool:
-    """Return whether a group is delegated to this process: it may write in the group, and the attribute is set.
+    """Return whether a group is delegated to this process: the process may write there, and the attribute is set.
 
     Slices of the user's own systemd are writable and belong to systemd, so the attribute counts too.
     """

@@ -12,8 +12,8 @@ _DEEPEST = 1000
 def object_at_end(line: bytes | bytearray) -> bytes:
     """Return the text of the JSON object at the end of a line, or nothing, in one walk back from the end.
 
-    Inside a string every quote is escaped, so the object can begin at only one place, and a quotation in a string
-    of another event is never that place.
+    Inside a string every quotation mark is escaped. So the object can begin at only one place, and an object that
+    another event only quotes in a string is not returned.
     """
     line = bytes(line).rstrip()
     if not line.endswith(b"}"):

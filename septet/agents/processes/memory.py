@@ -1,4 +1,4 @@
-"""Measure memory: of this machine or container, and what processes hold by sockets, pipes and nameless files."""
+"""Measure the memory of this machine or container, and of processes' sockets, pipes and nameless files."""
 
 import ctypes
 import os
@@ -38,7 +38,7 @@ def memory_bytes(root: str = "/") -> int:
 
 
 def limits_of_groups(root: str) -> Iterator[int]:
-    """Yield the limits of the process's own groups and of the groups around them, without `max`."""
+    """Yield the limits of the process's own groups and of the groups around them, but not `max` (no limit)."""
     for line in read_file(f"{root}/proc/self/cgroup").decode("utf-8", "replace").splitlines():
         _, controllers, path = line.split(":", 2)
         for mount, controller, name in GROUPS:
@@ -78,9 +78,9 @@ class OpenFiles:
         self.connections: set[FileId] = set()
         """The open sockets and pipes."""
         self.nameless_files: dict[FileId, int] = {}
-        """The bytes of each file in memory without a name."""
+        """The size, in bytes, of each nameless file in memory."""
         self.files_in_messages = 0
-        """The number of files in unreceived messages, which no process may have open."""
+        """The number of files in messages that nobody has received; perhaps no process has these files open."""
         for pid in pids:
             for path in names_in(f"/proc/{pid}/fd"):
                 status = status_of(path, follow=True)
@@ -105,9 +105,9 @@ def most_connections(memory_bytes: int) -> int:
 
 
 def sockets_beside(pids: Sequence[int]) -> int:
-    """Return the number of sockets in the network of these processes, with sockets in unreceived messages.
+    """Return the number of sockets in the network of these processes, including sockets in unreceived messages.
 
-    The number is 0 if the processes have no network of their own, because the owners of sockets are then unknown.
+    The number is 0 if the processes use the machine's network, because the owners of sockets are then unknown.
     """
     own = status_of("/proc/self/ns/net", follow=True)
     for pid in reversed(pids):
@@ -119,7 +119,7 @@ def sockets_beside(pids: Sequence[int]) -> int:
 
 
 def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int:
-    """Return a process's share of the mapped bytes of these files."""
+    """Return the bytes that a process has mapped of these files; of a shared page, only the process's part."""
     total, is_one = 0, False
     for line in read_file(f"{proc}/{pid}/smaps").splitlines():
         words = line.split(None, 5)
@@ -131,10 +131,10 @@ def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int
 
 
 def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
-    """Return the bytes of the nameless files that these processes have only mapped, and not open as `files`.
+    """Return the bytes that these processes have mapped of nameless files, except of the open files in `files`.
 
-    The kernel does not report how much of a file is filled: earlier writes show only in a process that touched
-    them.
+    The whole mapping counts, because the kernel does not report how much of a file is filled: a write shows only
+    in a process that has touched the page.
     """
     longest: dict[FileId, int] = {}
     for pid in pids:
@@ -156,12 +156,12 @@ def file_id(device: bytes, number: bytes) -> FileId:
 
 
 def shared_memory_bytes() -> int:
-    """Return the bytes of all files in memory, of all processes of the machine."""
+    """Return the bytes of all files in memory of all processes of the machine (`Shmem`)."""
     return number_after(read_file("/proc/meminfo"), b"Shmem:") << 10
 
 
 def number_after(text: bytes, name: bytes) -> int:
-    """Return the number behind a name in a text of `/proc`; 0 without the name."""
+    """Return the number that follows a name in a text of `/proc`; 0 if the text does not have the name."""
     words = text.partition(name)[2].split(None, 1)
     return int(words[0]) if words else 0
 

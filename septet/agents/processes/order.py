@@ -1,11 +1,11 @@
 r"""Orders to supervisors: messages on a socket between workers and runners, whose releases may differ.
 
 An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 is written as its
-bytes. A receiver ignores unknown fields. `version` rises only if an older receiver would misunderstand the order,
-and the lock of a runner names the version that the runner reads.
+raw bytes. A receiver ignores unknown fields. `version` rises only if an older receiver would misunderstand the
+order, and the lock of a runner names the version that the runner reads.
 
 An order brings two descriptors: the lock of the workspace's one writer, and the lock of the living run. The first
-order of a process that is kept for further turns also brings that process's own lock.
+order of a process that is kept for further turns also brings the lock of that process.
 """
 
 import array  # noqa: F401 -- `recv_fds` would import it after the fork, see the package
@@ -45,21 +45,21 @@ class Limits:
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
     ) -> None:
-        """Bound the run, its silence, its end after a request to end, and the time without an attached attempt."""
+        """Take the longest times for the run, a silence, the end after a request, and no attached attempt."""
         self.wall_seconds = wall_seconds
         self.idle_seconds = idle_seconds
         self.grace_seconds = grace_seconds
         self.orphan_seconds = orphan_seconds
 
     def with_resources(self, resources: Mapping[str, int]) -> "Limits":
-        """Return these limits with limits of resources; unknown names are left out."""
+        """Return these limits with limits of resources by the names of fields; ignore unknown names."""
         limits = Limits(**{name: vars(self)[name] for name in LIMIT_NAMES})
         vars(limits).update({name: int(resources[name]) for name in RESOURCE_NAMES if name in resources})
         return limits
 
 
 class Confinement:
-    """The sandbox around a program: bubblewrap, and the content of its descriptors."""
+    """The sandbox around a program: bubblewrap, and the contents that bubblewrap reads from descriptors."""
 
     gives_up_root = False
     """Whether a supervisor that is root starts the guest as the run's own user."""
@@ -72,7 +72,7 @@ class Confinement:
         system_calls: str = "",
         network: Mapping[str, object] | None = None,
     ) -> None:
-        """Take bubblewrap's absolute path and arguments, and the guest's texts, by their paths inside.
+        """Take bubblewrap's absolute path and arguments, and contents of the guest's files by path inside.
 
         The filter of system calls is in hexadecimal. `network` has the rules of the proxy, see `network_rules.py`;
         `None` is a guest without a private network.
@@ -84,7 +84,7 @@ class Confinement:
         self.network = dict(network) if network is not None else None
 
     def inline(self, argv: Sequence[str]) -> tuple[str, ...]:
-        """Return bubblewrap's whole command line, without the texts and the filter on descriptors."""
+        """Return bubblewrap's command line, without files' contents and the filter, which descriptors hold."""
         return (self.program, *self.arguments, "--", *argv)
 
 
@@ -94,14 +94,14 @@ class Order:
     kind = RUN
     """`run` for a process that ends with this turn, `warm` for a process that serves many turns."""
     confined = False
-    """Whether the agent is in a sandbox, which is described in `confinement` or is a bubblewrap in `argv`."""
+    """Whether the agent is in a sandbox, which `confinement` describes, or which a bubblewrap in `argv` makes."""
     confinement: Confinement | None = None
     """The sandbox around the program; `None` without a sandbox, or if `argv` starts the sandbox."""
 
     def __init__(
         self, *, folder: str, directory: str, argv: Sequence[str], env: Mapping[str, str], limits: Limits
     ) -> None:
-        """Take the folders of run and work, the program's path with arguments, its environment and limits."""
+        """Take the run's folder, the working directory, the program with arguments, environment and limits."""
         self.folder = folder
         self.directory = directory
         self.argv = tuple(argv)
@@ -114,7 +114,7 @@ class Order:
         return self
 
     def to_json(self) -> bytes:
-        """Return the order as a receiver reads it."""
+        """Return the JSON object of the order, which `from_json` reads."""
         around = self.confinement
         confinement = {name: getattr(around, name) for name in CONFINEMENT_NAMES} if around is not None else None
         own = {name: getattr(self, name) for name in ORDER_NAMES}
@@ -162,7 +162,7 @@ def receive_order(sender: socket.socket) -> tuple[Order, list[int]] | None:
 
 
 def receive_beginning(sender: socket.socket) -> tuple[bytes, list[int]]:
-    """Wait for a message and return its beginning with its descriptors."""
+    """Wait for a message; return its first bytes, and the descriptors that came with them."""
     data, locks, _, _ = socket.recv_fds(sender, FIRST_CHUNK_BYTES, MOST_LOCKS)
     for lock in locks:
         os.set_inheritable(lock, False)

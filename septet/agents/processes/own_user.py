@@ -1,10 +1,10 @@
-"""Start a guest of a supervisor that is root as an ordinary user, while its files belong to root on disk.
+"""Let a supervisor that is root start its guest as an ordinary user, while root owns the guest's files on disk.
 
-The guest sees its files over mounts with mapped owners: a file of root on disk belongs to the run's own user
-there, and a file that this user writes belongs to root on disk. So no file changes its owner. The mounts are made
-in a mount namespace of this process alone, and in a small file system of their own, because the folders
-around the originals may be closed to all but root. The mapped mounts need Linux 5.12 or later, and a file system
-that supports them.
+The guest sees its files over mounts with mapped owners: for the guest, a file of root belongs to the run's own
+user, and on disk, a file that this user writes belongs to root. So no file changes its owner. The mounts are made
+in a mount namespace of this process alone, and in a separate small file system, because the folders around the
+originals may be closed to all but root. The mapped mounts need Linux 5.12 or later, and a file system that
+supports them.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from septet.agents.processes.process_tree import die_with_parent
 
 FIRST_USER = 0x70000000
-"""The base of a run's user id, plus the process id: no two living runs share an id, and no account has the id."""
+"""A run's user id is this number plus the process id: no two living runs share an id, and no account has it."""
 GROUP_ON_DISK, ROOT_GROUP_INSIDE = 65533, 65532
 """The group on disk of the guests' files, and the group that guests, who are no members, see in place of root's
 group."""
@@ -42,7 +42,7 @@ class RunUser:
     """The user of one run, and the namespace that maps the user to root on disk."""
 
     def __init__(self) -> None:
-        """Make the user of this process, unless the kernel refuses."""
+        """Make the user for the guest of this process; an `OSError` shows that the kernel refuses."""
         self.number = FIRST_USER + os.getpid()
         self.namespace = map_users(self.number)
 
@@ -59,7 +59,7 @@ def prepare_user() -> RunUser | None:
 
 
 class StagedFiles:
-    """The arguments of a bubblewrap that binds mapped mounts, and the mounts' sources."""
+    """Bubblewrap's arguments with mapped mounts in place of the original files, and the sources of the mounts."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         """Replace the paths of originals that only root may see by the paths of mapped mounts."""
@@ -73,7 +73,7 @@ class StagedFiles:
                 self.sources.append((source, BINDINGS[option]))
 
     def place_program(self, program: str) -> str:
-        """Return bubblewrap's path for the run's user, who may not enter the bundled bubblewrap's folder."""
+        """Return a path at which the run's user can start bubblewrap; the bundled one's folder is closed."""
         packages = program.removesuffix(BUNDLED)
         if packages == program or is_below(program, SEEN_BY_ALL):
             return program
@@ -109,7 +109,7 @@ def is_below(path: str, folders: Sequence[str]) -> bool:
 
 
 def check(result: int, name: str) -> int:
-    """Return the result of a call."""
+    """Return the result of a call of the C library; a negative result raises `OSError`."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), name)
@@ -119,8 +119,8 @@ def check(result: int, name: str) -> int:
 def map_users(user: int) -> int:
     """Return the descriptor of a user namespace that maps root on disk to this user, and all others to themselves.
 
-    The namespace comes from a process that sleeps in this process's memory, on a stack of its own: a fork would
-    take twice as long. The process is killed here, or ends within a second.
+    The namespace comes from a process that sleeps in this process's memory, on a separate stack: a fork would take
+    twice as long. The process is killed here, or ends within a second.
     """
     stack = ctypes.create_string_buffer(STACK_BYTES)
     top = ctypes.c_void_p((ctypes.addressof(stack) + STACK_BYTES) & -16)
@@ -142,7 +142,7 @@ def map_users(user: int) -> int:
 def mapped_tree(source: str, writable: bool, namespace: int) -> int:
     """Return the descriptor of a mapped mount of a file or folder; -1 for a missing source.
 
-    A read-only source that cannot be mapped stays unmapped: the guest sees it as users other than root do.
+    A read-only source that cannot be mapped stays unmapped: the guest may then read what any other user may read.
 
     Raises:
         OSError: A writable source cannot be mapped.
@@ -159,7 +159,7 @@ def mapped_tree(source: str, writable: bool, namespace: int) -> int:
 
 
 def attach(tree: int, place: str) -> None:
-    """Mount a tree at a place, which is made first."""
+    """Make an empty file or folder at the path `place`, and mount the tree there."""
     if os.path.isdir(f"/proc/self/fd/{tree}"):
         os.mkdir(place)
     else:

@@ -34,13 +34,13 @@ def name_process(name: bytes) -> None:
 
 
 def has_others(child: int) -> bool:
-    """Return whether this process has a child other than `child`; true if the kernel lists none."""
+    """Return whether this process has a child other than `child`; true if the kernel does not list children."""
     told = read_file(f"/proc/self/task/{os.getpid()}/children").split()
     return told != [b"%d" % child]
 
 
 def kill_below(ancestor: int, spared: Container[int] = (), *, itself: bool = False) -> set[int]:
-    """Kill a process's living descendants, and with `itself` the process; return the ids; empty without /proc."""
+    """Kill a process's living descendants, and the process if `itself`; return their ids, none without /proc."""
     pids = [*(pid for pid in descendants(ancestor) if pid not in spared), *((ancestor,) if itself else ())]
     for pid in pids:
         with suppress(OSError):

@@ -1,8 +1,8 @@
 """Limit the resources that the kernel cannot limit for a supervisor: processes, memory and bytes on disk.
 
-The supervisor checks every two seconds. It reads only its own tree of `/proc`, and the usage of the disk. It
-counts files when the disk, by any writer, has grown as much as the guest may write. It also counts them now and
-then, and more rarely if a count takes longer: files that others remove hide the growth that the guest causes.
+The supervisor checks every two seconds. It reads `/proc` only for its descendants, and the usage of the disk. It
+counts files when all programs together have added as much as the guest may write. It also counts now and then,
+because removals by other programs can hide what the guest adds; the longer a count takes, the rarer it is.
 """
 
 import os
@@ -57,7 +57,7 @@ class ResourceWatch:
     """The repeated check of the resources of one agent and of all processes that it started."""
 
     def __init__(self, order: Order, began_at: float) -> None:
-        """Read the order, in which a limit of 0 is no limit, and the time of day."""
+        """Take the order, in which a limit of 0 is no limit, and the start, in seconds since the epoch."""
         self.limits = order.limits
         named = order.limits.memory_bytes
         self.memory_bytes = memory.most_memory_bytes() if named is None else named
@@ -91,7 +91,7 @@ class ResourceWatch:
         return f"memory limit of {self.memory_bytes >> 20} MiB reached"
 
     def look_at_memory(self, files: memory.OpenFiles) -> tuple[str, str] | None:
-        """Check the memory of processes, nameless files, and the buffers of sockets and pipes."""
+        """Return the limit that memory, sockets or pipes have reached, in the form of `look`; `None` if none."""
         is_over = use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files)
         if self.may_hide_memory(files) or is_over:
             return "memory_limit", self.memory_words
@@ -101,10 +101,10 @@ class ResourceWatch:
         return None
 
     def may_hide_memory(self, files: memory.OpenFiles) -> bool:
-        """Return whether shared memory grew by more than the limit since the start, and the processes may hide it.
+        """Return whether shared memory has grown by more than the limit, and the guest may be the cause.
 
-        The kernel does not report the owner of that memory. It counts for processes that leave files in messages
-        from check to check, or that have mapped more than the limit of files that they do not have open.
+        The kernel does not report the owner of shared memory. The growth counts if processes leave files in
+        messages from check to check, or have mapped more bytes than the limit of files that are not open.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if memory.shared_memory_bytes() - self.shared_before <= self.memory_bytes:
@@ -113,7 +113,7 @@ class ResourceWatch:
         return leaves_files or memory.bytes_only_mapped(self.processes, files.nameless_files) > self.memory_bytes
 
     def look_at_disk(self) -> tuple[str, str] | None:
-        """Count written files if the disks have grown by a limit, or if the next count is due."""
+        """Return the limit that files have reached, in the form of `look`; `None` if none, or no count is due."""
         for folder in self.folders:
             used, before = usage_of_disk(folder), self.disks[folder]
             self.disks[folder] = used
@@ -138,7 +138,7 @@ class ResourceWatch:
         return None
 
     def count_written(self) -> tuple[int, int, int]:
-        """Return the blocks in bytes, the entries and the length of the files written since the start.
+        """Return the bytes on disk, the number and the total length of the files written since the start.
 
         The count stops at a limit. A file with holes is longer than its blocks on disk.
         """
@@ -158,9 +158,9 @@ class ResourceWatch:
         return size, entries, length
 
     def written_files(self) -> Iterator[os.stat_result]:
-        """Yield entries of the folders that changed since the start, and open files without a name.
+        """Yield the status of each entry of the folders that changed since the start, and of open nameless files.
 
-        Only folders are opened: the guest may have left a pipe there.
+        Only folders are opened, because the guest may have left a pipe.
         """
         for pid in self.processes:
             for path in memory.names_in(f"/proc/{pid}/fd"):
@@ -215,9 +215,9 @@ def use_more_memory(
 ) -> bool:
     """Return whether processes use more memory than the limit, without pages of files; shared memory counts once.
 
-    Swapped memory counts too, and so do files in memory without a name. The kernel has to count how many processes
-    share each page, and of which file: its count is read only if the processes would exceed the limit without any
-    sharing.
+    Swapped memory counts too, and so do files in memory without a name. For the exact sum, the kernel has to count
+    the processes that share each page, which takes long: so this count is read only if the processes would exceed
+    the limit without any sharing.
     """
     statuses = [(pid, read_file(f"{proc}/{pid}/status")) for pid in pids]
     own = sum(field_of(status, b"RssAnon:") + field_of(status, b"VmSwap:") for _, status in statuses)
@@ -231,7 +231,7 @@ def use_more_memory(
 
 
 def share_of_memory(pid: int, shared: int, proc: str) -> int:
-    """Return a process's share of its shared memory; all of it if the kernel reports no share."""
+    """Return a process's share of its shared memory; all of that memory if the kernel reports no share."""
     parts = read_file(f"{proc}/{pid}/smaps_rollup")
     return field_of(parts, b"Pss_Shmem:") if b"Pss_Shmem:" in parts else shared
 

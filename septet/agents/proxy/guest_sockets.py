@@ -29,9 +29,9 @@ BOUNDS_OF_USERS = {
     "user/max_fanotify_groups": 8,
     "user/max_fanotify_marks": 1 << 13,
 }
-"""The guest's bounds on the kernel's watches: a part of the 128 instances that most machines permit a user."""
+"""The guest's limits for the kernel's watches: a part of the 128 instances that most machines permit a user."""
 BOUNDS_OF_MESSAGES = {"kernel/shmall": 1 << 16, "kernel/msgmni": 64}
-"""The guest's bounds on System V memory, 256 MiB in pages, and on the number of message queues."""
+"""The guest's limits for System V memory, 256 MiB in pages, and for the number of message queues."""
 LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
 MOST_BYTES = 4096
 
@@ -72,10 +72,10 @@ def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str,
 
 
 def limit_use(process: int) -> None:
-    """Bound a guest's share of the kernel's watches, System V memory and messages.
+    """Limit a guest's share of the kernel's watches, System V memory and messages.
 
-    The bounds are settings of the guest's own namespaces; this process has entered the user namespace. If the
-    settings cannot be written, as in some containers, the settings stay unchanged.
+    The limits are settings of the guest's own namespaces; this process has entered the user namespace. In some
+    containers the settings cannot be written, and stay unchanged.
     """
     turn_switches(BOUNDS_OF_USERS)
     with suppress(OSError):

@@ -1,9 +1,9 @@
-"""A guest's port for its model API: the port replaces the guest's worthless key by the real key.
+"""A guest's port for its model API: the port replaces the guest's dummy key by the real key.
 
 Each connection carries one request: the port changes its head and passes its body on as it is. It passes only
-model requests, by method and path, and no request with another key than the worthless key. A server may quote a
-field that it does not understand, for example an address or an origin, in its answer: so a key is inserted only
-into the fields in which CLIs send keys.
+model requests, by method and path, and no request with a key other than the dummy key. A server may repeat a
+field, for example an address or an origin, in an answer that the guest sees: so a key is inserted only into the
+fields in which CLIs send keys.
 """
 
 import re
@@ -42,7 +42,7 @@ class RequestRefusalError(ValueError):
 
 
 class ModelPort:
-    """The address of a model, the requests that may reach it, and the keys that replace worthless keys."""
+    """A model's address, the requests that may reach it, and the real keys that replace the guest's dummy keys."""
 
     def __init__(self, fields: Mapping[str, object]) -> None:
         """Read the port's fields; without `requests` no request passes.
@@ -61,7 +61,7 @@ class ModelPort:
         self.authority = authority(self.name, self.host_port, usual_port)
         self.path = address.path.rstrip("/")
         self.keys = {one.encode(): key.encode() for one, key in pairs_in(fields.get("keys"))}
-        """The real keys, by their worthless keys."""
+        """The real keys, by the dummy keys that the guest has."""
         self.key_fields = KEY_FIELDS.union(each.lower().encode() for each in texts_in(fields.get("key_fields")))
         """The fields into which keys are inserted, by their names in small letters."""
         self.requests = [read_rule(each) for each in texts_in(fields.get("requests"))]
@@ -100,7 +100,7 @@ class ModelPort:
                 raise RequestRefusalError(f"no model is asked with {shown} in the query")
 
     def with_key(self, name: bytes, value: bytes) -> bytes:
-        """Return the value of a field, with the real key in place of the worthless key; refuse another key."""
+        """Return the value of a field, with the real key in place of the dummy key; refuse any other key."""
         lowered = name.lower()
         if lowered in self.key_fields:
             scheme, space, one = value.rpartition(b" ")

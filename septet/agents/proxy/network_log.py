@@ -1,8 +1,8 @@
 """Log a guest's network requests in the file `network.jsonl` of its run.
 
 A permitted request has a line at its beginning, and another line with the same `id` at its end; when no more lines
-fit, no request is permitted. Refusals, and hosts that do not answer, have a line each in the first part of the
-log, and are counted by host after that: they never displace a permitted request.
+fit, no request is permitted. In the first part of the log, each refusal, and each host that does not answer, has a
+line; after that they are counted by host, so that they never displace a permitted request.
 """
 
 import json
@@ -18,17 +18,17 @@ REFUSED_BYTES = 1 << 18
 MOST_BYTES = 1 << 24
 """The size of a log, in bytes, at which no further request is permitted."""
 MOST_COUNTED = 200
-"""The number of hosts with refusals counted by name; all other hosts are counted together."""
+"""The number of network hosts whose refusals are counted by name; refusals of more hosts are counted together."""
 LONGEST_TEXT = 300
 OTHERS, MANY, MANY_REQUESTS = "other hosts", "refused again and again", "more requests"
 IS_FULL = "the log of its run's network is full"
 
 
 class AskedHost:
-    """A host that a guest requested, and the reason of a refusal."""
+    """A network host that a guest requested, and the reason if the request was refused."""
 
     def __init__(self, name: str, port: int, refusal: str = "", request: str = "") -> None:
-        """Take the time; `refusal` is the reason in words, empty for a permitted request."""
+        """Take the present time too; `refusal` is the reason in words, empty for a permitted request."""
         self.name = name
         self.port = port
         self.refusal = refusal
@@ -121,7 +121,7 @@ class NetworkLog:
                 self.write_count(key)
 
     def write(self, fields: dict[str, object]) -> int:
-        """Write a line, and return its bytes; the caller holds the guard."""
+        """Write a line, and return its size in bytes; the caller holds the lock of the log."""
         line = f"{json.dumps(fields)}\n".encode()
         try:
             os.write(self.descriptor, line)

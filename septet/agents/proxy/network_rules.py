@@ -68,7 +68,7 @@ class Network:
         self.models = {each.port: each for each in ports}
         """The model APIs by port on the guest's loopback."""
         self.with_key = {(each.name, each.host_port) for each in self.models.values()}
-        """The hosts with keys that stay outside, which only model ports reach."""
+        """The hosts of models whose keys stay outside the sandbox: only model ports reach these hosts."""
         forwards = [(name, int(port)) for name, port in pairs_in(fields.get("forwards"))]
         own_names = [each for each in forwards if each not in self.with_key]
         self.forwards = {(LOOPBACK_6 if name == LOOPBACK_6 else LOOPBACK, port): name for name, port in own_names}
@@ -79,7 +79,7 @@ class Network:
         self.tls: ssl.SSLContext | None = None
         proxies = fields.get("proxies")
         self.proxies = dict(proxies) if isinstance(proxies, dict) else {}
-        """The worker's own proxies, by their variables in small letters."""
+        """The worker's own proxies, by the names of their variables in small letters."""
         self.resolver = resolver
         self.unanswered: set[str] = set()
         """The names for which the resolver did not answer in time: `look_up` does not resolve these names
@@ -190,7 +190,7 @@ def is_public(text: str) -> bool:
 
 
 def is_own(address: str) -> bool:
-    """Return whether an address is this machine's: a packet to the address would come from it. Sends nothing."""
+    """Return whether an address is this machine's: packets to it would come from it. Send nothing."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as trial:
         try:
@@ -232,7 +232,7 @@ def connect_by(upstream: SplitResult, name: str, port: int) -> socket.socket:
 
 
 def await_tunnel(way: socket.socket) -> None:
-    """Read a proxy's answer to a tunnel request, and no byte behind it."""
+    """Read a proxy's answer to a tunnel request, and no byte after the answer."""
     told = b""
     while not told.endswith(b"\r\n\r\n") and len(told) < HEAD_BYTES:
         sign = way.recv(1)

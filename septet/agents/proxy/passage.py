@@ -35,7 +35,7 @@ class Connections:
     """The open connections of one guest, with the rules and the log of all of them."""
 
     def __init__(self, network: Network, log: NetworkLog) -> None:
-        """Permit what the order's network names, and log each request."""
+        """Take the network's rules, which decide on each request, and the log of the requests."""
         self.network = network
         self.log = log
         self.open_sockets: set[socket.socket] = set()
@@ -91,7 +91,7 @@ class Passage:
     """One connection to a host, from the request to its end."""
 
     def __init__(self, connections: Connections, client: socket.socket, name: str, port: int) -> None:
-        """Connect a guest's connection to a host."""
+        """Take the guest's connection, and the name and port of the host."""
         self.connections = connections
         self.client = client
         self.name = name
@@ -110,7 +110,7 @@ class Passage:
         self.sent_bytes = self.received_bytes = 0
 
     def pass_on(self, head: bytes, rest: bytes) -> None:
-        """Connect, send the head and the bytes behind it, pass on bytes until one side ends, and log it all."""
+        """Connect, send the head and the bytes after it, pass on bytes to the end, and log the request."""
         request = AskedHost(self.name, self.port, request=self.request)
         try:
             with self.connect() as host:
@@ -219,7 +219,7 @@ class Passage:
 
 
 def receive(source: socket.socket) -> bytes:
-    """Return the bytes that have come, with the bytes that TLS still buffers."""
+    """Return the bytes that have arrived, including bytes in TLS's buffer."""
     data = source.recv(CHUNK_BYTES)
     while isinstance(source, ssl.SSLSocket) and data and source.pending():
         data += source.recv(source.pending())
@@ -227,7 +227,7 @@ def receive(source: socket.socket) -> bytes:
 
 
 def read_head(client: socket.socket) -> tuple[bytes, bytes]:
-    """Return the head of a request, and the bytes behind it."""
+    """Return the head of a request, and the bytes that were read beyond the head."""
     data = b""
     while END_OF_HEAD not in data:
         more = client.recv(CHUNK_BYTES)

@@ -27,7 +27,7 @@ class Proxy:
     """The server that passes on the connections of one guest."""
 
     def __init__(self, network: Network, log: NetworkLog) -> None:
-        """Permit what the order's network names, and log each request."""
+        """Take the network's rules, which decide on each request, and the log of the requests."""
         self.network = network
         self.log = log
         self.connections = Connections(network, log)
@@ -138,7 +138,7 @@ class Proxy:
         passage.pass_on(changed, rest)
 
     def split(self, client: socket.socket, text: str, usual_port: int) -> tuple[str, int]:
-        """Return the host and port of a request; for a text without a host answer, and raise `OSError`."""
+        """Return the host and port of a request; if none is named, answer the guest and raise `OSError`."""
         try:
             return split_host(text, usual_port)
         except NetworkRefusalError as refusal:
@@ -148,7 +148,7 @@ class Proxy:
 
 
 def read_request(client: socket.socket) -> tuple[RequestHead, RequestBody, bytes] | None:
-    """Return a request's head, its body, and the bytes behind the head; `None` if the request was refused."""
+    """Return a request's head, its body's state, and the bytes read beyond the head; `None` after a refusal."""
     client.settimeout(30.0)
     head, rest = read_head(client)
     try:

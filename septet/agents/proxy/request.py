@@ -1,7 +1,7 @@
 """One HTTP request of a guest: its head and its body.
 
-A head that servers could read in two ways is refused. Bytes behind the body are not passed on: a server that keeps
-the connection would take them for another request, with an unchecked head.
+A head that servers could read in two ways is refused. Bytes after the body are not passed on: a server that keeps
+the connection would take these bytes for another request, with an unchecked head.
 """
 
 import re
@@ -35,7 +35,7 @@ class RequestHead:
         """The names in the guest's spelling, with their values."""
 
     def without(self, names: Collection[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return the fields without these names, which are in small letters, and without fields for a proxy."""
+        """Return the fields except those with these names, in small letters, and except fields for a proxy."""
         lowered = ((name.lower(), (name, value)) for name, value in self.fields)
         return [field for name, field in lowered if name not in names and not name.startswith(FOR_PROXY)]
 
@@ -59,7 +59,7 @@ def write_head(method: str, target: bytes, fields: Sequence[tuple[bytes, bytes]]
 
 
 def authority(name: str, port: int, usual_port: int) -> bytes:
-    """Return a host as the field `Host` writes it, without the usual port."""
+    """Return the host as the field `Host` names it; the port is left out if it is the usual port."""
     host = f"[{name}]" if ":" in name else name
     return (host if port == usual_port else f"{host}:{port}").encode()
 
@@ -85,7 +85,7 @@ class RequestBody:
         if not is_clear or any(coding.lower() != b"chunked" for coding in codings):
             raise ValueError("The length of the request's body is not clear.")
         self.left = int(lengths[0]) if lengths else 0
-        """The missing bytes of the body or of the present chunk."""
+        """The number of bytes that the body, or the present chunk, still lacks."""
         self.is_chunked = bool(codings)
         self.is_behind_chunk = self.is_in_trailer = False
         self.pending = b""

@@ -29,7 +29,7 @@ class WayOut:
     """The proxy of one guest; the guest starts only after the proxy listens."""
 
     def __init__(self, fields: Mapping[str, object]) -> None:
-        """Read the order's network, and make the pipes by which bubblewrap reports and is held."""
+        """Read the order's network, and make the pipes over which bubblewrap reports and is held back."""
         self.network = Network(fields)
         self.pid = 0
         self.started_count = 0
@@ -45,7 +45,7 @@ class WayOut:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options for bubblewrap."""
+        """Bubblewrap's options: where to report, and where to wait before the guest starts."""
         return ("--info-fd", str(self.told), "--block-fd", str(self.held))
 
     def start(self) -> None:
@@ -142,7 +142,7 @@ def become_proxy(way_out: WayOut, log: int, supervisor: int) -> None:
 
 
 def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
-    """Listen in the guest's network, release the guest, and serve it."""
+    """Listen in the guest's network, release the guest, and serve the guest's connections."""
     listeners = way_out.listeners
     if way_out.pipes:
         listeners = receive_listeners(way_out)
@@ -183,7 +183,7 @@ def receive_listeners(way_out: WayOut) -> list[int]:
 
 
 def give_up_root() -> None:
-    """Change a proxy that is root to an unprivileged user of its own, if the kernel permits it."""
+    """Change a proxy that is root to a separate unprivileged user, if the kernel permits the change."""
     if os.geteuid() != 0:
         return
     user = FIRST_USER + os.getpid()
@@ -197,6 +197,6 @@ def give_up_root() -> None:
 
 
 def tell(control: socket.socket, words: bytes, descriptors: list[int] | None = None) -> None:
-    """Send words and descriptors over a socket; ignore another side that has ended."""
+    """Send words and descriptors over a socket; do nothing if the other side has ended."""
     with suppress(OSError):
         socket.send_fds(control, [words], descriptors or [])

@@ -21,7 +21,7 @@ from septet.system.durable import create_file, read_struct, write_atomically
 from septet.system.locks import lock, lock_is_held, open_lock, take_lock
 
 RUN_VARIABLE: Final = "SEPTET_RUN"
-"""The variable with the run's mark in every process of an agent, by which a sweep finds leftovers."""
+"""The variable that names the run in every process of an agent; by this variable, a sweep finds leftovers."""
 
 SETUP_FOLDER: Final = "setup"
 """The folder, next to a workspace's runs, with the records of the workspace's set-up, which is no agent's run."""
@@ -73,12 +73,12 @@ class Run:
 
     @property
     def has_started(self) -> bool:
-        """Whether a supervisor took the run; if false, the attempt that made the folder died before."""
+        """Whether a supervisor took the run; if false, the attempt that made the folder died before that."""
         return self.stdout.exists()
 
     @property
     def set_aside(self) -> bool:
-        """Whether the run's activity was reset since; the run then counts as a run of another workflow run."""
+        """Whether the activity was reset after the run, which then counts as a run of another workflow run."""
         return (self.folder / _SET_ASIDE).exists()
 
     def lives(self) -> bool:
@@ -93,7 +93,7 @@ class Run:
             return None
 
     def close_as_lost(self) -> None:
-        """Record an unseen end, and whether the machine or container ended with the run."""
+        """Record that nothing saw the run's end, and whether the machine or container ended with the run."""
         why = RESTARTED if self._was_elsewhere() else ""
         self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost", why=why)))
 
@@ -114,7 +114,7 @@ class Run:
         return (home.boot_id, home.pid_namespace) != (here["boot_id"], here["pid_namespace"])
 
     def size_of(self, name: str) -> int:
-        """Return the bytes of one of the run's files; 0 for a missing file."""
+        """Return the size, in bytes, of one of the run's files; 0 for a missing file."""
         path = self.folder / name
         return path.stat().st_size if path.exists() else 0
 
@@ -163,7 +163,7 @@ class Runs:
         return next((run for run in reversed(self.lately(order_id)) if run.lives()), None)
 
     def set_aside(self, order_id: str, key: RunKey) -> None:
-        """Set aside the runs of a key: the next attempt begins anew, from the step's checkpoint."""
+        """Record that a key's runs no longer count: the next attempt begins anew, from the step's checkpoint."""
         for run in self.lately(order_id):
             if run.record is not None and run.record.key == key and not run.set_aside:
                 run.put(_SET_ASIDE, b"")
@@ -172,7 +172,7 @@ class Runs:
         """Take the lock of the workspace's one writer and return its descriptor; `None` if the lock is held.
 
         The holder passes the lock on to the supervisor of the agent that the holder starts; the lock is free when
-        that agent and every process below it are dead, or when a warm agent is stopped after its turn.
+        that agent and all of the agent's processes are dead, or when a warm agent is stopped after its turn.
         """
         self.folder_of(order_id).mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
         return take_lock(self.lock_of(order_id))

@@ -1,8 +1,8 @@
 """The home of a work order, or of a lane: folders that a CLI finds in place of the user's own.
 
-The folders hold the session that a run continues, a login for the time of the run, and settings without the
-user's own data. Each visit begins with new folders: of an agent's files only the sessions come back, for a run
-that continues a session.
+The folders hold the session that a run continues, a login for the time of the run, and settings without the user's
+own data. Each new process of an agent gets new folders: of earlier files, only the session comes back, for a run
+that continues the session.
 """
 
 import re
@@ -29,7 +29,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class SessionStore:
-    """The sessions of earlier visits: a numbered folder for each visit, with the files under their own names."""
+    """The sessions of earlier processes: a numbered folder for each process, with files under their own names."""
 
     root: Path
     facts: Capabilities
@@ -81,8 +81,8 @@ class AgentHome:
     """The part of one CLI in the home of one work order or lane."""
 
     root: Path
-    """`STATE/homes/<work order or lane>/<agent>`: a guest with a user of its own writes all files in the
-    folder."""
+    """`STATE/homes/<work order or lane>/<agent>`: the guest writes all files in the folder, perhaps as a separate
+    user."""
     adapter: Adapter
     machine: Machine
     logins: Logins
@@ -108,7 +108,7 @@ class AgentHome:
         return SessionStore(self.root / _STORE, self.adapter.capabilities)
 
     def open(self) -> tuple[OwnFolder, ...]:
-        """Make the folders, closed to others, and return them; files in the folders stay.
+        """Make the folders, which only this user may enter, and return them; files in the folders stay.
 
         Raises:
             OSError: The disk refused.
@@ -127,8 +127,8 @@ class AgentHome:
     def prepare(self, session_id: str | None, run_seconds: float, *, anew: bool = True) -> tuple[OwnFolder, ...]:
         """Prepare the home for a run and return its folders; the caller holds the writer's lock.
 
-        A session of a run without a sandbox is copied from the user's home. If no process lives in the home, the
-        home is made `anew`.
+        A session of a run without a sandbox is copied from the user's home. `anew` states that no process lives in
+        the home, so that it is made anew.
 
         Raises:
             LoginBusyError: Another agent is about to refresh the login.
@@ -225,7 +225,7 @@ class Homes:
 
 
 def hide_keys_of(adapter: Adapter, machine: Machine) -> None:
-    """Mask the keys that a CLI's files of its logins and settings hold now."""
+    """Mask, from now on, the keys that a CLI's login files and settings files hold now."""
     facts = adapter.capabilities
     for name in (*(file.name for file in facts.logins), *(file.name for file in facts.settings)):
         path = locate(adapter, machine, name)

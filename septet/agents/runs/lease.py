@@ -1,10 +1,10 @@
 """Permit writes only to the work order's latest attempt, and only while this attempt holds the writer's lock.
 
-Each attempt is recorded in the work order's folder before the attempt does anything. An attempt that was stopped
-for longer than its time-out finds a later attempt there when it wakes, and stops. Otherwise it would commit, push
-and open a pull request for the second time.
+Each attempt is recorded as a line of a file in the work order's folder, before the attempt does anything. An
+attempt that was stopped for longer than its time-out finds the line of a later attempt when it continues, and
+gives up. Otherwise it would commit, push and open a pull request for the second time.
 
-If a worker repeats an attempt, for example after a refusal because the runner is down, the new line replaces the
+If a worker repeats an attempt, for example after a refusal because the runner is down, its new line replaces its
 old line: a work order has one line for each activity and worker, after any number of attempts.
 """
 
@@ -32,7 +32,7 @@ WorkerId = tuple[int, int]
 
 ATTEMPTS_FILE: Final = "attempts.jsonl"
 RESTORED: Final = b'{"before_the_backup":'
-"""The start of the line of an attempt that comes from a restored backup."""
+"""The beginning of a line that comes from a restored backup."""
 WAY_SECONDS: Final = 1.0
 """The seconds after which to check whether the writer is stopped: most writers release the lock within moments."""
 
@@ -61,7 +61,7 @@ class Lease:
     order_id: str
     epoch: int
     _line: bytes
-    """The attempt's line; any line behind it or in its place belongs to a later attempt."""
+    """The attempt's line; any line after this line or in its place belongs to a later attempt."""
     _begins_at: int
 
     @classmethod
@@ -70,9 +70,9 @@ class Lease:
     ) -> Self:
         """Record the attempt and return its lease.
 
-        If a person has reset the activity since its last attempt, the runs of the key are set aside. `lane` is the
-        lane, and the work order's visit to the lane; both are empty for the work order's own workspace. The server
-        handed the attempt out at `started_at`, in seconds.
+        If a person has reset the activity since its last attempt, the runs of the key are set aside. `lane` names
+        the lane, and the work order's visit to the lane; both are empty for the work order's own workspace. The
+        server handed the attempt out at `started_at`, in seconds.
 
         Raises:
             SupersededError: A later attempt has begun already: this attempt was held up between server and host.
@@ -116,7 +116,7 @@ class Lease:
             raise SupersededError(f"A later attempt at {self.order_id} has begun: this one writes nothing more.")
 
     def make_way(self) -> bool:
-        """Kill the stopped worker of an earlier attempt with the writer's lock; return whether one was found.
+        """Kill a stopped worker of an earlier attempt that holds the writer's lock; return whether there was one.
 
         Raises:
             SupersededError: A later attempt has begun, which does the same work.
@@ -163,7 +163,7 @@ def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:
 def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -> bool:
     """Return whether the last recorded attempt is later than the attempt that begins, by the server's numbers.
 
-    An attempt of another workflow run follows a reset if its run is new here; otherwise a reset superseded its
+    An attempt of a different workflow run follows a reset if its run is new here; otherwise a reset superseded its
     run. A run takes its activities one after the other, so an earlier activity with a known name is over. After a
     reset of an activity its attempts count from 1 again, so the server's clock identifies an old attempt.
     """
@@ -184,9 +184,9 @@ def _was_reset(attempt: Attempt, last: Attempt) -> bool:
 
 
 def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], list[bytes]]:
-    """Return the lines before the attempt's activity, and the activity's last lines without the worker's own.
+    """Return the lines before the last lines of the attempt's activity, and those last lines of other workers.
 
-    The new line replaces the lines of the attempt's own worker. `make_way` needs the lines of other workers.
+    The attempt's line replaces the lines of the attempt's own worker. `make_way` needs the lines of other workers.
     """
     start = len(lines)
     of_others: list[bytes] = []

@@ -1,8 +1,8 @@
 """Lend the user's logins to agents: make a copy for each run, and write a refreshed login back.
 
-A lock on each login file is held while a copy is made or written back, and never through a run. Loans on disk,
-without any secret, record the copies that are out: after the death of a worker, the next start with the same
-login, the next worker, or the janitor writes its copy back.
+A lock on each login file is held while a copy is made or written back, and never through a run. Loans, which are
+records on disk without any secret, name the copies that exist: after a worker's death, the next start with the
+same login, the next worker, or the janitor writes the copy back.
 
 A refresh token works once, so two agents must not use the same token. A login that would expire within a run is
 lent as an expired login: the first agent refreshes the login within a second, and no other agent gets the login
@@ -127,7 +127,7 @@ class Logins:
     def take_back(self, home: Path, *, is_over: bool) -> None:
         """Write back the logins that CLIs have refreshed in a home.
 
-        If no process works in the home, `is_over` is true, and the copies in the home are removed.
+        `is_over` states that no process works in the home; the copies in the home are then removed.
 
         Raises:
             OSError: The disk refused.
@@ -146,7 +146,7 @@ class Logins:
                         path.unlink(missing_ok=True)
 
     def take_all_back(self) -> None:
-        """Write back all refreshed logins, also of workers that were killed before.
+        """Write back all refreshed logins, even those of workers that were killed earlier.
 
         Raises:
             OSError: The disk refused.

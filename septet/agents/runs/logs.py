@@ -66,24 +66,24 @@ def lines_of_commands(folder: Path) -> Iterator[NetworkLine]:
 
 
 def lines_of_last_command(folder: Path) -> Iterator[NetworkLine]:
-    """Yield the network lines of the last command."""
+    """Yield the network lines of the last command that has its record in a folder."""
     for record in _records_in(folder)[-1:]:
         yield from _lines_of(record / NETWORK_LOG)
 
 
 def refused_hosts(run: Run) -> list[str]:
-    """Return the hosts that a run and the checks of its work were refused, as `name:port`, each once."""
+    """Return the addresses that the sandbox refused to a run and its checks, as `name:port`, each once."""
     return refused_in(network_lines(run))
 
 
 def refused_in(lines: Iterable[NetworkLine]) -> list[str]:
-    """Return the hosts that were refused, as `name:port`, each once."""
+    """Return the addresses that these lines report as refused, as `name:port`, each once."""
     names = (f"{line.host}:{line.port}" for line in lines if not line.allowed and line.port and not line.request)
     return [name for name in dict.fromkeys(names) if _NAME.fullmatch(name)]
 
 
 def refused_requests(run: Run) -> list[str]:
-    """Return the refused model requests of a run that a setting allows, each once."""
+    """Return a run's model requests that were refused and that a setting can allow, each once."""
     found = dict.fromkeys(line.request for line in network_lines(run) if OPENS in line.why)
     return [request for request in found if _REQUEST.fullmatch(request)]
 
@@ -95,10 +95,10 @@ def tokens_seen(run: Run) -> tuple[int, int]:
 
 
 def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
-    """Return the next agent's note of the hosts that only the last run was refused; empty without new hosts.
+    """Return a note for the next agent on addresses that were refused first to the last run; empty if none.
 
-    Programs that speak https hide a proxy's answer, and an agent without the note would try other ways. The
-    records of the workspace's set-up, which came before all runs, are in the folder `setup`.
+    Programs that use https hide the proxy's answer, so an agent without the note would try other ways. The records
+    of the workspace's set-up, which came before all runs, are in the folder `setup`.
     """
     *before, last = (refused_in(lines_of_commands(setup)), *map(refused_hosts, runs[-20:]))
     told_before = {name for names in before for name in names}
@@ -136,12 +136,12 @@ def _lines_of(path: Path) -> list[NetworkLine]:
 
 
 _COUNTED: Final = "counted_refusals.json"
-"""A run's file with the hosts that were recorded, as a list of `name:port`."""
+"""A run's file with the addresses that were counted, as a list of `name:port`."""
 
 
 @contextmanager
 def recording_refusals(call: "StepCall", run: Run) -> Iterator[None]:
-    """Record a run's refused hosts at the end of the block, in which the checks of its work run."""
+    """Count a run's refused addresses at the end of the block, in which the checks of the run's work run."""
     try:
         yield
     finally:
@@ -149,9 +149,9 @@ def recording_refusals(call: "StepCall", run: Run) -> Iterator[None]:
 
 
 def record_refusals(call: "StepCall", run: Run) -> None:
-    """Record the number of hosts that a run and its checks were refused; repeated calls count a host once.
+    """Count the addresses that the sandbox refused to a run and its checks; repeated calls count each once.
 
-    Without metrics nothing is read. If the file of recorded hosts cannot be written, a later call counts the hosts
+    Do nothing if metrics are off. If the file of counted addresses cannot be written, a later call counts them
     again.
     """
     if not RECORDER.is_on:
@@ -194,7 +194,7 @@ def note_written(run: Run, position: int, seconds: float) -> None:
 
 
 def times_written(run: Run) -> list[Written]:
-    """Return the recorded times by position; a second reading of the stream changes no time."""
+    """Return the recorded times in the order of their positions; of several times for a position, the earliest."""
     try:
         lines = (run.folder / _TIMES).read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

@@ -24,7 +24,7 @@ class InSession(Wire):
     usage: Usage = Usage()
     prompt_bytes: int = 0
     stream_bytes: int = 0
-    """The bytes of the runs' streams, for a guess of a session's length if the CLI does not report it."""
+    """The bytes of the runs' streams, from which the session's length is guessed if the CLI does not report it."""
     model: str = ""
     """The model that the last run requested; empty for the agent's own default."""
 
@@ -72,7 +72,7 @@ class RunKey:
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """The owner of a run's costs, whom each attempt of the turn reports to the history of costs."""
+    """The owner of a run's costs, whom each attempt names when it reports costs to the history of costs."""
 
     project: str
     order_id: str

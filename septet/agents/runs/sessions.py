@@ -1,4 +1,4 @@
-"""An agent's session as files, which move between the CLI's folders of hosts and homes.
+"""An agent's session as files, which Septet copies from one folder of the CLI to another, even on another host.
 
 A folder of a CLI is the user's own, or lies in the home of a work order, where guests write.
 """
@@ -128,7 +128,7 @@ def pack_session(
 ) -> bytes | None:
     """Return a session's files as a compressed archive; `None` if the files are missing or too large.
 
-    Without a folder the session is in the user's own.
+    Without `folder`, the session is in the user's own folder.
 
     Raises:
         OSError: The files cannot be read.
@@ -153,7 +153,7 @@ def pack_session(
 def unpack_session(
     adapter: Adapter, archive_bytes: bytes, host: Machine, folder: SessionFolder | None = None
 ) -> None:
-    """Write a session's files into the CLI's folder, also over older files of the session.
+    """Write a session's files into the CLI's folder, and replace older files of the session.
 
     Raises:
         AgentError: The archive holds a file that is no session of this CLI.

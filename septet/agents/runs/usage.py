@@ -37,7 +37,7 @@ class Spent(Wire):
 
 
 def note_spent(run: Run, outcome: Outcome, *, by_unknown_error: bool = False) -> None:
-    """Record a run's usage in its session; without a session only after an unknown error."""
+    """Record a run's usage and session in the run's folder; without a session, only after an unknown error."""
     if outcome.session_id is not None or by_unknown_error:
         session_id = outcome.session_id or ""
         note = Spent(session_id=session_id, usage=outcome.usage, by_unknown_error=by_unknown_error)
@@ -126,9 +126,9 @@ def _spending_of_run(run: Run) -> Spending:
 
 
 def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
-    """Count the usage that the model reported, if the CLI's stream, into which a guest can write, has far less.
+    """Return the outcome with the usage that the model reported, if the CLI's stream has far less.
 
-    The cost is raised in proportion; without a price in the stream the cost stays unknown.
+    Guests can forge the stream. The cost is raised in proportion, and stays unknown if the stream has no price.
     """
     agent, used = run.record.agent if run.record is not None else "", outcome.usage
     (read, written), told = tokens_seen(run), used.tokens

@@ -43,14 +43,14 @@ class Attachment(asyncio.Protocol):
 
     @classmethod
     async def to(cls, folder: Path) -> Self | None:
-        """Attach to the supervisor of a run's folder; `None` if no supervisor listens."""
+        """Return a connection to the supervisor of a run's folder; `None` if no supervisor listens."""
         with suppress(OSError), short_address(folder) as address:
             return (await asyncio.get_running_loop().create_unix_connection(cls, address))[1]
         return None
 
     @classmethod
     async def over(cls, connection: socket.socket) -> Self:
-        """Attach over a connected socket."""
+        """Return the attachment over a connected socket."""
         connection.settimeout(0)
         _, attachment = await asyncio.get_running_loop().create_unix_connection(cls, sock=connection)
         return attachment
@@ -123,7 +123,7 @@ async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> Exit
 
 @contextmanager
 def short_address(folder: Path, name: str = "control.sock") -> Iterator[str]:
-    """Yield an address, valid during the block, of a socket in the folder, within the system's limit."""
+    """Yield a path to the folder's socket, valid during the block, that is short enough for the system."""
     address = str(folder / name)
     if len(os.fsencode(address)) <= _LONGEST_ADDRESS_BYTES:
         yield address
@@ -140,12 +140,12 @@ def short_address(folder: Path, name: str = "control.sock") -> Iterator[str]:
 RUNNER_LOCK: Final = "lock"
 _AGAIN_SECONDS: Final = 2.0
 _ANSWER_SECONDS: Final = 15.0
-"""The longest wait for a runner: a runner that ends first gives its agents two seconds, and kills their
+"""The longest wait for a runner: before its end a runner gives its agents two seconds, and kills their
 leftovers."""
 
 
 def take_lock(folder: Path) -> int:
-    """Take the lock of a state directory's one runner, write the holder into it, and return its descriptor.
+    """Take the lock of a state directory's only runner, write the holder into the lock, and return the descriptor.
 
     Raises:
         AlreadyRunningError: Another runner holds the lock.
@@ -213,7 +213,7 @@ def connect_to_runner(folder: Path) -> socket.socket:
 
 
 def await_sweep(folder: Path, within_seconds: float = _ANSWER_SECONDS) -> None:
-    """Wait until the runner has killed what dead supervisors left: only the runner may see their processes.
+    """Wait until the runner has killed the processes that dead supervisors left, which others perhaps cannot see.
 
     A missing runner is no error: the processes of its supervisors ended with it.
 

@@ -66,7 +66,7 @@ class GuestEnd:
 
 @dataclass(frozen=True, slots=True)
 class GuestRunner:
-    """The means to run programs of a workspace, in turn, for an attempt that holds the writer's lock."""
+    """The means by which an attempt with the writer's lock runs a workspace's programs one after the other."""
 
     runs: Runs
     supervisors: Supervisors
@@ -102,7 +102,7 @@ class GuestRunner:
         return GuestEnd(record, _end_of(folder / "stdout.jsonl") + _end_of(folder / "stderr.log"))
 
     def _start(self, command: GuestCommand, folder: Path, mark: str, run_lock: int) -> socket.socket:
-        """Send the order; the supervisor ends the program as soon as the attempt is gone."""
+        """Send the order, and return the supervisor's socket; when it closes, the supervisor ends the program."""
         seen_at = command.seen_at or command.directory
         files = GuestFiles(seen_at, self.objects, env=command.env, source=command.directory)
         confinement = self.sandbox.confinement(files)
@@ -142,7 +142,7 @@ class GuestRunner:
 
 
 def _follow(attached: socket.socket) -> ExitRecord | None:
-    """Wait for the program's end, for 15 seconds after a cancel; `None` if its supervisor was killed."""
+    """Return the record of the program's end; `None` if the supervisor was killed, or 15 s after a cancel."""
     received, ended_by, halted = b"", float("inf"), None
     attached.settimeout(_LOOK_SECONDS)
     while b"\n" not in received and time.monotonic() < ended_by:

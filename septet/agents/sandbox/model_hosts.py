@@ -1,4 +1,4 @@
-"""The hosts of a CLI's model API: the CLI's usual hosts, and the hosts that the worker's settings name."""
+"""The network hosts of a CLI's model API: the CLI's usual hosts, and the hosts that the worker's settings name."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,12 +12,12 @@ from septet.agents.guest.network import FIRST_MODEL_PORT, ModelKey, NamedHost, h
 
 
 def model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[NamedHost, ...]:
-    """Return the hosts that a CLI connects to for its model and its login."""
+    """Return the network hosts to which a CLI connects for its model and its login."""
     return tuple(NamedHost(name, 443) for name in adapter.asked_hosts(invocation, host))
 
 
 def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[NamedHost, ...]:
-    """Return the hosts that the worker names for a CLI, in variables of this CLI alone and in guests' settings."""
+    """Return the network hosts in the variables of this CLI alone, and in the settings that guests get."""
     named = adapter.named_addresses(invocation, host)
     if named is not None:
         return hosts_in(named)
@@ -30,12 +30,12 @@ def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -
 
 
 def model_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[ModelKey, ...]:
-    """Return a CLI's model APIs with keys that stay outside the sandbox."""
+    """Return the model APIs of a CLI whose keys stay outside the sandbox."""
     return tuple(key for _, key in _kept_outside(adapter, host, invocation))
 
 
 def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Invocation:
-    """Return an invocation without the kept keys, in which models are at ports of the guest's own loopback."""
+    """Return the invocation with ports on the guest's loopback in place of addresses and keys of models."""
     places = []
     for place, key in _kept_outside(adapter, host, invocation):
         keys = {
@@ -56,7 +56,7 @@ def name_models(text: str, keys: Iterable[ModelKey]) -> str:
 
 
 def _kept_outside(adapter: Adapter, host: Machine, invocation: Invocation) -> list[tuple[ModelPlace, ModelKey]]:
-    """Return each model place with keys that stay outside, and its key for the proxy."""
+    """Return each model API whose keys stay outside, as the CLI knows the API and as the proxy needs it."""
     found: list[tuple[ModelPlace, ModelKey]] = []
     for place in adapter.model_places(invocation, host):
         if place.is_kept:

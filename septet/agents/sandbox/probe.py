@@ -31,7 +31,7 @@ _VERSION_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The findings about one agent on this host."""
+    """The program, version and login of one agent on this host, and the reason if the agent cannot work here."""
 
     program: str
     version: str | None
@@ -51,7 +51,7 @@ class Probe:
 
 
 def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _UNCONFINED) -> Probe:
-    """Find an agent's program and read its version.
+    """Find an agent's program, and return its version, its login and the reason if the agent cannot work here.
 
     Raises:
         AgentMissingError: The program was not found.
@@ -105,9 +105,9 @@ def _version_parts(version: str) -> tuple[int, ...]:
 
 
 def try_network(sandbox: Sandbox, env: Mapping[str, str], state_dir: Path) -> str:
-    """Start an idle guest in a network of its own; return the reason of a failure, or an empty text.
+    """Start an idle guest in a private network; return the reason of a failure, or an empty text.
 
-    The trial's temporary folder is in `state_dir`, or in the system's temporary folder if that is missing.
+    The trial's temporary folder is in `state_dir`, or in the system's temporary folder if `state_dir` is missing.
     """
     place = state_dir if state_dir.is_dir() else None
     # The supervisor may write its last record while the folder is removed; such an error is ignored.
@@ -143,8 +143,8 @@ for name; do
     printf '%s\\0' "$name"
 done
 """
-"""The script that prints the names of missing programs. A `=` precedes each name, because the guest would see the
-file of a bare path."""
+"""The script that prints the names of missing programs. A `=` precedes each name, because guests see every file
+whose bare path is an argument."""
 _NOWHERE: Final = "Install it where the worker runs, or correct its name."
 
 
@@ -162,8 +162,8 @@ def missing_programs(
 ) -> Iterator[MissingProgram]:
     """Yield each program of a repository's commands that guests do not find, once.
 
-    Paths relative to the repository are not checked: set-up or an agent may make the file later. The messages
-    name the kind of the commands as `what`.
+    Paths relative to the repository are not checked: set-up or an agent may make the file later. `what` is the
+    word for the commands in the messages.
 
     Raises:
         OSError: No guest could be started.

@@ -45,9 +45,9 @@ class Sandbox:
     """The reason why guests run unconfined."""
     remedy: str = ""
     world: World = field(default_factory=lambda: World(_NO_HOME))
-    """The common world of all guests here."""
+    """What all guests here have in common: the home, named paths, and the network."""
     gives_up_root: bool = False
-    """Whether a worker that is root starts each guest as a user of its own."""
+    """Whether a worker that is root starts each guest as a separate ordinary user."""
     remains_root: str = ""
     """The reason why root is not given up: guests then run as the kernel's user 0, without root's capabilities."""
 
@@ -58,7 +58,7 @@ class Sandbox:
 
     @property
     def has_network(self) -> bool:
-        """Whether guests have a network of their own, whose proxy is the only way out."""
+        """Whether guests have a private network, whose proxy is the only way out."""
         return self.confines and not self.world.way_out.is_open
 
     @property
@@ -82,11 +82,11 @@ class Sandbox:
         return confinement
 
     def for_setup(self) -> "Sandbox":
-        """Return this sandbox for a repository's set-up, which may reach further hosts."""
+        """Return this sandbox for a repository's set-up, which may reach further network hosts."""
         return replace(self, world=replace(self.world, way_out=self.world.way_out.for_setup()))
 
     def environment(self, env: Mapping[str, str]) -> Mapping[str, str]:
-        """Return a program's environment for a guest: without meaningless variables, and with the proxy."""
+        """Return a guest's environment: with the proxy, and without variables that mean nothing to a guest."""
         if not self.confines:
             return env
         inside = guest_environment(env)
@@ -131,11 +131,11 @@ def find_sandbox(
 ) -> Sandbox:
     """Return the sandbox of this host.
 
-    The setting is `auto`, `bwrap` or `none`; without a world guests have the home of `env` alone. `bundled` is
-    tried if the system has no bubblewrap, or a bubblewrap that is too old.
+    The setting is `auto`, `bwrap` or `none`; without `world`, guests have only the home that `env` names.
+    `bundled` is tried if the system has no bubblewrap, or a bubblewrap that is too old.
 
     Raises:
-        SandboxError: Bubblewrap is demanded and does not start here.
+        SandboxError: The setting is `bwrap`, and bubblewrap does not start here.
     """
     if setting == "none":
         return Sandbox(reason="The setting is `none`.", remedy="Set SEPTET_SANDBOX=auto.")
@@ -152,7 +152,7 @@ def find_sandbox(
 
 
 def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox:
-    """Start a bubblewrap as guests are started; a root worker tries again as root if root cannot be given up."""
+    """Return the sandbox after a trial start; a worker that is root and cannot give that up tries as root."""
     sandbox = Sandbox(str(program), world=world)
     if os.geteuid() != 0:
         return _start_once(sandbox, env)
@@ -161,7 +161,7 @@ def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox
 
 
 def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
-    """Return the sandbox with its version, or a sandbox with the reason of the failure; try a covered folder."""
+    """Try bubblewrap in a covered folder; return the sandbox with the version, or with a failure's reason."""
     path = sandbox.program or ""
     folder = next((each for each in sandbox.world.covered if each.is_dir()), Path("/usr"))
     try:

@@ -24,8 +24,8 @@ class Supervisors:
     """The starter of supervisors, which one small process forks: a new Python for each one would cost 20 ms.
 
     A spare supervisor waits for the next agent, so that no agent waits for a fork. Supervisors with an order live
-    on when this process ends; the fork server ends with it. On a host with a runner the runner forks supervisors,
-    which end with the runner.
+    on when this process ends; the fork server ends with this process. On a host with a runner the runner forks
+    supervisors, which end with the runner.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Supervisors:
             connect_to_runner(self._runner).close()
 
     def connect(self) -> socket.socket:
-        """Return a connection to a supervisor that waits for an order, prepared or new.
+        """Return a connection to a supervisor that waits for an order: the spare supervisor or a new one.
 
         Raises:
             OSError: No supervisor could be started.
@@ -153,7 +153,7 @@ def sweep_leftovers(mark: str, folder: Path) -> int:
 
     A process that cleared its environment is not found: only the pid namespace of a sandbox holds such a process.
     A sandbox dies with the processes that are found. The first process of a sandbox ends last, so the sweep waits
-    for its end.
+    for the end of this process.
     """
     killed: set[int] = set()
     bound = time.monotonic() + _BOUND_SECONDS

@@ -43,7 +43,7 @@ _NOTHING = (
 )
 _TITLES = {"/bug": "Bug", "/feature": "Feature", "/chore": "Chore"}
 _COMMIT_TYPES = {"bug": "fix"}
-"""The type of a commit, by the class of the issue, where the two differ."""
+"""The type of a commit, by the class of the issue, if type and class differ."""
 _DONE = {"# Bug": "Fixed", "# Feature": "Added", "# Chore": "Tidied"}
 """The first word of the record of a change, by the first words of its plan."""
 
@@ -60,7 +60,7 @@ def classify(task: PromptTask, _hands: Hands) -> Answer:
 
 
 def plan(task: PromptTask, hands: Hands) -> Answer:
-    """Write a plan with the issue, the files that it names, and the changes that it spells out."""
+    """Write a plan with the issue, and with the files and changes that the issue names."""
     path = f"specs/{task.stem}-planner-{task.slug}.md"
     changes = [f"In `{file}`, replace `{old}` with `{new}`." for file, old, new in _changes(task.body)]
     changes += [f"Write `{line}` into `{file}`." for line, file in lines_in(task.body)]
@@ -172,7 +172,7 @@ def _make(task: PromptTask, hands: Hands, path: str, old: str, new: str) -> tupl
 
 
 def _write_line(task: PromptTask, hands: Hands, line: str, path: str) -> str:
-    """Add a line at the end of a file that does not hold it yet; return the change in words."""
+    """Add a line at the end of a file that does not hold the line yet; return the change in words."""
     content = read(task.folder / path) or ""
     if line not in content.split("\n"):
         end = "" if content.endswith("\n") or not content else "\n"
@@ -181,7 +181,7 @@ def _write_line(task: PromptTask, hands: Hands, line: str, path: str) -> str:
 
 
 def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
-    """Return the files that `implement` will change in the present tree, without the plan."""
+    """Return the files, except the plan, that `implement` will change in the present tree."""
     changes = [(read(task.folder / path) or "", path, old, new) for path, old, new in _changes(task.body)]
     lines = [(read(task.folder / path) or "", path, line) for line, path in lines_in(task.body)]
     changed = [path for content, path, old, new in changes if old in content and not (new and new in content)]
@@ -207,7 +207,7 @@ def _unreleased_heading(changelog: str) -> str:
 
 
 def _record(task: PromptTask, hands: Hands, title: str, changes: list[str]) -> str:
-    """Record the change in the repository's changelog or in a file of its own; return the path."""
+    """Record the change in the repository's changelog or in a new file; return the path."""
     path = _record_path(task, task.plan_path, in_changelog=bool(changes))
     if path == "CHANGELOG.md":
         changelog = read(task.folder / path) or ""

@@ -1,4 +1,4 @@
-"""One run: a start of a step, or a turn for a session's JSON; and the jobs of pipelines and pull requests."""
+"""One run, which is a start of a step or a turn of the finalizer; and the jobs of pipelines and pull requests."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ JOBS_IN_PIPELINE: dict[str, Job] = {"build_plan": plan_solution, "implement_plan
 
 
 def rework(task: PromptTask, hands: Hands) -> Answer:
-    """Make the changes in logs and reviews, keep both sides of a conflict, and reply to each thread."""
+    """Make the changes that logs and reviews name, keep both sides of a conflict, and reply to each thread."""
     checks, reviews = task.feedback.get("checks", []), task.feedback.get("reviews", [])
     done = [line for check in checks for line in obey(task, hands, str(check.get("log", "")))]
     done += [line for review in reviews for line in obey(task, hands, str(review.get("body", "")))]
@@ -159,7 +159,7 @@ class ScriptedRun:
         return answer if answer is None else {**answer, **script.put_over}
 
     def _remember_task(self) -> None:
-        """Write the task to disk before the first event: the prompt that resumes a session does not repeat it."""
+        """Write the task to disk before the first event: the prompt of a resumed session lacks the task."""
         begun = self._session.prompt != ""
         step = "" if self._finalizing else step_of(self.prompt, None if begun else self._arguments.schema)
         if step or not begun:

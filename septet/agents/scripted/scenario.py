@@ -41,7 +41,7 @@ class Script:
         self._finalizer: Any = content.get("finalizer", {})
 
     def finalizer(self, turn: int) -> Script:
-        """Return the script of the `turn`th turn, from 1, that requests the JSON alone."""
+        """Return the script of the `turn`th turn, from 1, in which the finalizer requests only the JSON."""
         return type(self)(_one_of(self._finalizer, turn))
 
     def text_for(self, answer: dict[str, Any]) -> str | None:
@@ -52,7 +52,7 @@ class Script:
         return self.refuse if self.refuse is not None and not has_own_words else None
 
     def malform(self, kind: str, answer: dict[str, Any]) -> str:
-        """Return an answer that is no JSON object, as models produce it."""
+        """Return the answer with a fault of this kind, as models make it: a text that is no JSON object."""
         if kind == "prose":
             return "Good news: I have finished everything that was asked for, and it all looks fine."
         text = json.dumps(answer, ensure_ascii=False)

@@ -1,7 +1,7 @@
-r"""The supervisor of one agent run: a small program of its own, which outlives the worker that started it.
+r"""The supervisor of one agent run: a small separate program, which outlives the worker that started it.
 
 The fork server or a runner forks the supervisor, which then receives an order. The supervisor starts the agent in
-a separate session, enforces the limits, ends and sweeps the agent, notifies clients, and writes `exit.json`.
+a separate session, enforces limits, ends the agent, kills leftovers, notifies clients, and writes `exit.json`.
 
 The agent gets neither of the order's locks. An attempt attaches over the socket `control.sock`; it may send
 `end <why>\n`, and receives `ended <json>\n`.
@@ -29,7 +29,7 @@ LONGEST_TICK_SECONDS = 5.0
 BACKGROUND_SECONDS = 5.0
 """The longest wait for the background processes of an agent that ended well: they may still write a file."""
 SWEEP_SECONDS, SWEEP_TICK_SECONDS = 2.0, 0.001
-"""The longest time of a sweep; a process that lives longer hangs in the kernel."""
+"""The longest sweep, and the pause between its checks; a process that lives longer hangs in the kernel."""
 RECORD_SECONDS = 10.0
 """The longest wait, in seconds, for the recorder to write the bytes that are in the pipes."""
 END_SECONDS = 0.5
@@ -70,7 +70,7 @@ class Supervisor(AgentProcess):
         self.await_proxy()
 
     def await_proxy(self) -> None:
-        """Wait briefly for the proxy's end after the record; a proxy that hangs dies with this process."""
+        """After the record, wait briefly for the proxy's end; a proxy that hangs dies with this process."""
         bound = time.monotonic() + END_SECONDS
         while self.reap() and time.monotonic() < bound:
             self.await_child()
@@ -152,7 +152,7 @@ class Supervisor(AgentProcess):
                 self.end_agent("ended", line[4 : 4 + WHY_LIMIT].decode("utf-8", "replace"))
 
     def reap(self) -> bool:
-        """Reap every child that has ended, replacing a killed proxy or recorder; return whether children live."""
+        """Reap all ended children, and replace a killed proxy or recorder; return whether children still live."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)

@@ -1,6 +1,6 @@
-"""Start bubblewrap as a supervisor that is root starts guests, for a worker's trial of bubblewrap.
+"""Start bubblewrap in the way in which a supervisor that is root starts guests, so that a worker can try it.
 
-The arguments: the files as JSON, then bubblewrap's own arguments.
+The arguments are the paths that the guest sees, as JSON, and then bubblewrap's command line.
 """
 
 import json

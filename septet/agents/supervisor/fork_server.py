@@ -35,7 +35,7 @@ killed."""
 
 
 class Runner:
-    """One runner."""
+    """A runner, which forks a supervisor for each connection of a worker."""
 
     def __init__(self, listener: socket.socket, lock: int) -> None:
         """Take the listening socket, and the lock that shows that this runner lives."""
@@ -73,7 +73,7 @@ class Runner:
         return None
 
     def fork_supervisor(self) -> socket.socket | None:
-        """Sweep leftovers, and fork a supervisor for a connection; in the supervisor return its socket."""
+        """Sweep leftovers, and fork a supervisor for a connection; return the socket there, and `None` here."""
         try:
             client, _ = self.listener.accept()
         except OSError:
@@ -141,7 +141,7 @@ def fork_or_refuse() -> int:
 
 
 def move_to_stdin(client: socket.socket) -> socket.socket:
-    """Move a socket to descriptor 0, which must stay taken: an agent's stdin to stderr are opened above 2."""
+    """Move a socket to descriptor 0, which must stay in use, so that an agent's files get numbers above 2."""
     os.dup2(client.fileno(), 0, inheritable=False)
     client.close()
     return socket.socket(fileno=0)
@@ -163,7 +163,7 @@ def fork_supervisors(worker: socket.socket) -> socket.socket | None:
 
 
 def main(lock: str = "") -> None:
-    """Fork supervisors, as a runner with a lock; in a supervisor wait for an order and execute it."""
+    """Fork supervisors, as a runner if `lock` is given; in a supervisor, wait for an order and execute it."""
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     gc.freeze()  # a collection in a fork would copy the shared memory

@@ -1,6 +1,6 @@
-"""Record a program's output and its end: a recorder, a process of its own, reads pipes and writes files.
+"""Record a program's output and its end: a recorder, which is a separate process, reads pipes and writes files.
 
-So the program has no open file of the engine, which the program could reopen, truncate or fill with holes. The
+So the program has no open file of Septet, which the program could reopen, truncate or fill with holes. The
 recorder outlives a killed supervisor, with which the program dies, until the program's output is on disk;
 meanwhile the recorder holds the run's locks. The supervisor replaces a recorder that was killed.
 """
@@ -23,7 +23,7 @@ QUIET_SECONDS, LAST_SECONDS = 0.5, 5.0
 FULL_DISK_SECONDS = 0.1
 MOST_RECORDERS = 100
 WRITABLE = 0o222
-"""The pipe's mode: any user may write, because a root worker's guest has a user of its own, and scripts reopen
+"""The pipe's mode: any user may write, because the guest of a root worker is another user, and scripts reopen
 `/dev/stdout`."""
 ADD_SEALS, ALL_SEALS, CAN_BE_SEALED = 1033, 15, 2
 """F_ADD_SEALS; the seals against more seals, a change of length and of content; MFD_ALLOW_SEALING."""
@@ -44,7 +44,7 @@ class OutputRecorder:
         pairs = [open_pipe() for _ in outputs]
         self.readers = tuple(reader for reader, _ in pairs)
         self.writers = tuple(writer for _, writer in pairs)
-        """The ends of the pipes that the program writes."""
+        """The ends of the pipes into which the program writes."""
 
     def start(self) -> None:
         """Fork the recorder."""
@@ -94,7 +94,7 @@ class Recording:
     def run(self, ways: dict[int, int]) -> None:
         """Write from pipes to files until the pipes end or, after the supervisor's end, are silent.
 
-        `ways` names the descriptors of the files by the descriptors of the pipes.
+        `ways` has the descriptor of each file, by the descriptor of its pipe.
         """
         for descriptor in (*ways, self.life):
             self.poller.register(descriptor, select.POLLIN)
@@ -121,7 +121,7 @@ class Recording:
         return 0 < self.most_bytes < self.written_bytes
 
     def _pass_on(self, descriptor: int, output: int) -> bool:
-        """Write the bytes that are in a pipe; return whether more may come."""
+        """Write the bytes that are in a pipe to the pipe's file; return whether more bytes may come."""
         data = b"" if self.is_full else os.read(descriptor, CHUNK_BYTES)
         self.written_bytes += len(data)
         self._write(output, data)
@@ -185,7 +185,7 @@ def write_record(name: str, record: bytes, outputs: list[int]) -> None:
 
 
 def _force(path: str) -> None:
-    """Return once the content of a file, or the names in a folder, are on disk."""
+    """Wait until the content of a file, or the names in a folder, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

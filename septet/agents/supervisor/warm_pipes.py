@@ -31,7 +31,7 @@ class TurnStream:
         self._echoes_prompts = False
 
     def begin_turn(self, prompt: bytes, mark: str) -> bytes:
-        """Begin a turn and return the line for stdin; `mark` is a UUID that the process repeats as it begins."""
+        """Begin a turn and return the line for stdin; the process repeats the UUID `mark` when it begins."""
         self.is_over = self.has_failed = False
         self._tasks.clear()
         self._mark, self._is_taken_up = mark, not self._echoes_prompts
@@ -39,10 +39,10 @@ class TurnStream:
         return json.dumps({"type": "user", "message": message, "uuid": mark}).encode() + b"\n"
 
     def take_output(self, data: bytes) -> bytes:
-        """Take new output and return the turn's part, in whole lines: a part of a line could still be dropped.
+        """Take new output, and return what belongs to the turn: whole lines, because a line may yet be dropped.
 
         A result before the process has begun the turn is dropped: it belongs to work that the process continued by
-        itself. A process's first turn needs no mark, because no result can come before it.
+        itself. The first turn of a process does not wait for its UUID, because no result can come before.
         """
         turn_output = bytearray()
         *lines, rest = data.split(b"\n")
@@ -72,7 +72,7 @@ class TurnStream:
         return line
 
     def _take_task(self, event: dict[str, object]) -> None:
-        """Add a task that runs, or may run, in the background; remove a task of unknown place that is over."""
+        """Add a task that is, or may be, in the background; remove one that only may be there when it ends."""
         task, kind = event.get("task_id"), event.get("subtype")
         patch = event.get("patch") if kind == "task_updated" else event if kind == "task_started" else {}
         in_background = patch.get("is_backgrounded") if isinstance(patch, dict) else None
@@ -82,7 +82,7 @@ class TurnStream:
             self._tasks.discard((task, None))
 
     def take_rest(self) -> bytes:
-        """Take the line that is not complete yet."""
+        """Return the line that is not complete yet, and forget it."""
         line = bytes(self._partial_line)
         self._partial_line.clear()
         return line

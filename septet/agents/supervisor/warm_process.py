@@ -1,10 +1,10 @@
-"""The supervisor of a warm process: an agent that serves many turns, each a run of its own.
+"""The supervisor of a warm process: an agent that serves many turns, each of which is a run.
 
 The supervisor holds the agent's stdin, and writes the output into the files of the current turn's run. After a
 turn's result the supervisor stops the agent's process group, kills the leftovers of tools, and only then releases
 the writer's lock: until the next turn the agent cannot write. The next turn comes as an order over the socket
-`warm.sock` in the workspace's folder of runs, with the locks of the writer and the run; `end <why>` ends the
-process at any time.
+`warm.sock` in the workspace's folder of runs, with the locks of the writer and the run; the line `end <why>` ends
+the process at any time.
 """
 
 import os
@@ -29,8 +29,8 @@ LOOK_SECONDS = 0.001
 STOP_SECONDS = 15.0
 """The longest wait for a thread that a busy disk keeps from stopping: a new agent's start takes seconds too."""
 AGAIN_SECONDS = 0.5
-"""The seconds until a process that does not stop continues for a moment: a thread that starts a program waits in
-the kernel until the program has begun, and waits forever if the program was stopped first."""
+"""The seconds after which a process that does not stop is continued for a moment: a thread that starts a program
+waits in the kernel until the program has begun, and waits forever if the program was stopped first."""
 REQUEST_SECONDS = 2.0
 """The longest wait, in seconds, for a client's order or request to end, which clients send at once."""
 
@@ -110,7 +110,7 @@ class WarmSupervisor(Supervisor):
     def stop_agent(self) -> bool:
         """Stop the agent, kill its tools' leftovers and read its output; return whether the agent stands still.
 
-        The processes of its own group, for example servers of tools, stop and continue with the agent.
+        The processes of the agent's group, for example servers of tools, stop and continue with the agent.
         """
         self.signal_group(signal.SIGSTOP)
         bound, again_at = time.monotonic() + STOP_SECONDS, time.monotonic() + AGAIN_SECONDS
@@ -131,9 +131,9 @@ class WarmSupervisor(Supervisor):
         return self.status is None
 
     def sweep_tools(self) -> bool:
-        """Kill the agent's descendants outside its own group; return whether none is left.
+        """Kill the agent's descendants outside the agent's process group; return whether none is left.
 
-        A git process of the agent's own group is killed too: a stopped git would keep the repository's locks.
+        A git process in the agent's group is killed too: a stopped git would keep the repository's locks.
         """
         own = {pid for pid in group_of(self.agent) if not read_file(f"/proc/{pid}/comm").startswith(b"git")}
         tools = [pid for pid in descendants(os.getpid()) if pid not in own and pid not in {self.agent, *self.own}]
@@ -182,7 +182,7 @@ class WarmSupervisor(Supervisor):
             super().end_agent(cause, why)
 
     def begin_turn(self, order: Order) -> bool:
-        """Begin the next turn; return whether the turn has begun; false if its files cannot be made."""
+        """Begin the next turn, and return true; return false if the turn's files cannot be made."""
         report = f"{self.order.folder}/{REPORT}"
         self.order, self.is_idle = order, False
         self.cause = self.why = ""

@@ -58,7 +58,7 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
 
 
 def sweep_order(runs: Runs, order_id: str) -> None:
-    """Finalize the dead runs of a work order, unless another attempt holds the writer's lock and does so.
+    """Finalize the dead runs of a work order, unless another attempt holds the writer's lock and finalizes them.
 
     Raises:
         AgentCrashedError: The runner that has to sweep does not answer.
@@ -106,8 +106,8 @@ def failure_of(
 ) -> AgentError:
     """Return the error for an outcome.
 
-    Each wait is twice as long as the wait before, by the `starts` of the step's runs, unless the CLI has named
-    the time. `crashed_again` states that every rung of the ladder was tried.
+    Each wait is twice as long as the wait before, which `starts` counts, unless the CLI has named the time.
+    `crashed_again` states that every rung of the ladder was tried.
     """
     words = outcome.message.rstrip()
     message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."
@@ -149,7 +149,7 @@ def _open_requests(run: Run) -> str:
 
 
 def _remedy_by_hand(outcome: Outcome, run: Run) -> str:
-    """Return the remedy for a program that printed nothing, or nothing that Septet understands; else empty."""
+    """Return the remedy for a program that printed nothing that Septet understands; otherwise an empty text."""
     if run.record is None or outcome.kind not in {SILENT, OTHER_DIALECT}:
         return ""
     agent, program = run.record.agent, f"`{run.record.argv[0]}`"

@@ -36,7 +36,7 @@ class GrowingStream(Protocol):
     """The output of an agent, of which a part may have been read."""
 
     def read_some(self) -> bool:
-        """Read new bytes, up to a bound; return whether none are left."""
+        """Read new bytes, up to a limit; return whether none are left."""
 
     def catch_up(self) -> None:
         """Read all new bytes."""
@@ -50,7 +50,7 @@ class Polls:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def catch_up(self, stream: GrowingStream, poll_seconds: float) -> None:
-        """Read the new bytes of a stream, a moment later, with other streams; a long stream delays no other.
+        """Wait until the new bytes of a stream are read, together with other streams; none delays another.
 
         Raises:
             OSError: The stream cannot be read.
@@ -72,7 +72,7 @@ class Polls:
 
 
 def _read(stream: GrowingStream) -> bool | Exception:
-    """Read some of a stream, whose error does not affect the other streams."""
+    """Return the result of `read_some`, or its error, so that the error does not affect other streams."""
     try:
         return stream.read_some()
     except Exception as error:  # noqa: BLE001 -- it is raised where the stream is followed
@@ -162,7 +162,7 @@ class StreamReading:
     def _with_text(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a run without events, whose output counts if the output is an answer.
 
-        An error in the output counts before a plain answer, but not before JSON; `is_answer=bool` proves nothing.
+        An error in the output outweighs a plain answer, but not JSON; `is_answer=bool` proves nothing.
         """
         printed = _end_of(self.run.stdout, 4 * 1024 * 1024)
         record = self.run.record

@@ -48,7 +48,7 @@ _NOTES: Final[Mapping[StartReason, str]] = {
         f"{_LOOK} Go on from there. The task was:"
     ),
 }
-"""The note before the prompt, or in place of the prompt, by start reason."""
+"""The note that precedes or replaces the prompt, by start reason."""
 
 
 def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
@@ -167,7 +167,7 @@ def _confinement(
 
 
 def _inside(request: TurnRequest, invocation: Invocation) -> Invocation:
-    """Return the agent's invocation in its sandbox; with a network of its own, the models' keys stay outside."""
+    """Return the agent's invocation in its sandbox; if it has a private network, the models' keys stay outside."""
     sandbox = request.runtime.sandbox
     inside = without_keys(request.adapter, request.runtime.host, invocation) if sandbox.has_network else invocation
     compiled = request.adapter.capabilities.compiled

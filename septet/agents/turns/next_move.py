@@ -27,19 +27,19 @@ _NO_SESSION: Final = frozenset({"unknown_session", "local_answer"})
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """The outcome stands."""
+    """The move that accepts the last outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The outcome is a failure that this attempt reports."""
+    """The move that reports the last outcome as a failure of this attempt."""
 
     crashed_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start an agent."""
+    """The move that starts an agent."""
 
     because: StartReason
     session_id: str | None = None
@@ -114,10 +114,10 @@ def hand_over(move: Move, starts: Sequence[StartReason], last: Outcome | None) -
 
 
 def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
-    """Start in the next attempt, as this interruption may still last; the lease refuses a superseded attempt."""
+    """Return a start, but give up if this attempt saw the interruption, because it may still last."""
     if not seen_now or last.kind == BUDGET:  # the budget is checked before the next start
         return Start("interrupted", last.session_id)
-    return Accept() if last.kind == SUPERSEDED else GiveUp()
+    return Accept() if last.kind == SUPERSEDED else GiveUp()  # the lease refuses a superseded attempt
 
 
 def _after_api_error(starts: Sequence[StartReason], last: Outcome, session: SessionUse, *, seen_now: bool) -> Move:

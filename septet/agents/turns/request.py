@@ -64,7 +64,7 @@ class TurnRequest:
 
 
 def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:
-    """Return a request whose agent ends when the agent has used the amounts that its budgets allow now.
+    """Return a request whose agent ends when it has used the amounts that its budgets allow now.
 
     A kept process has the options of its first turn: with a limit of dollars, no process is kept.
     """

@@ -48,7 +48,7 @@ class Adopt:
 
 @dataclass(slots=True)
 class NeedsStart:
-    """The decision to start an agent; the writer's lock is held until the end of the block, or passed on."""
+    """The decision to start an agent; the writer's lock is held to the end of the `with` block, or passed on."""
 
     move: Start
     so_far: Spending
@@ -107,12 +107,12 @@ class TurnAttempt:
         self._way_at = time.monotonic() + WAY_SECONDS
 
     async def decide(self) -> TurnResult | Adopt | NeedsStart:
-        """Wait for the next step: the outcome that stands, an agent to adopt, or an agent to start.
+        """Wait for the next step and return it: the turn's result, an agent to adopt, or an agent to start.
 
         Raises:
             AgentApiUnavailableError: The model API is unavailable; retry after the error's time, without a slot.
             AgentApiError: The model API refused.
-            AgentLimitError: A limit was reached, also by the resumed session.
+            AgentLimitError: A limit was reached, even after the session was resumed.
             AgentGaveUpError: The agent crashed on every rung.
             AgentError: The living agent of another request could not be ended.
             WorkspaceBusyError: The writer's lock is held without a living agent, or the supervisor of an ended
@@ -127,7 +127,7 @@ class TurnAttempt:
                 return decision
 
     async def adopt(self, decision: Adopt) -> TurnResult | None:
-        """Follow a living agent to its end; `None` if its end decides nothing yet.
+        """Follow a living agent to its end; return the result, or `None` if a new decision is needed.
 
         Raises:
             AgentCrashedError: Supervisors end before they start an agent.
@@ -136,7 +136,7 @@ class TurnAttempt:
         return await self._follow(decision.run, decision.attachment, "adopt")
 
     async def start(self, needs: NeedsStart, request: TurnRequest) -> TurnResult | None:
-        """Start an agent and follow it to its end; `None` if its end decides nothing yet.
+        """Start an agent and follow it to its end; return the result, or `None` if a new decision is needed.
 
         The decision's lock is passed on. Agent and login of the request may differ from the last start's.
 
@@ -170,7 +170,7 @@ class TurnAttempt:
             raise
 
     async def _find_living(self) -> Adopt | None:
-        """Return the living run, or end a run that is not the request's; `None` to decide again."""
+        """Return the request's living run, or end another's run; return `None` if a new decision is needed."""
         self.lease.check()
         living = await asyncio.to_thread(self._runs.living, self.request.order_id)
         if living is not None and not self._turn_runs.owns(living):
@@ -246,7 +246,7 @@ class TurnAttempt:
     def _note_end(
         self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]
     ) -> tuple[TurnResult, Move]:
-        """Write the login back, and record a run that was followed to its end."""
+        """Write the login back, record a run that has ended, and return its result with the next move."""
         return_login(self.request)
         return self._turn_runs.note_end(reading, end, rung, own_runs)
 

@@ -1,4 +1,4 @@
-"""The runs of one turn and their outcomes, from disk and from the attempt that followed them to their end."""
+"""The runs of one turn, each with its outcome, from disk or from the attempt that followed the run to its end."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -63,7 +63,7 @@ class NextStep:
     move: Move
     starts: tuple[StartReason, ...]
     last: TurnResult | None
-    """The result of the last run of this key."""
+    """The result of the request's last run."""
     after_reset: bool
     """Whether all runs so far belong to other workflow runs, or to the time before the activity was reset."""
 
@@ -198,7 +198,7 @@ class TurnRuns:
         return run.record is not None and run.record.key == self._request.key
 
     def paid_runs(self) -> list[Run]:
-        """Return the started runs of the request, also those that a reset has set aside."""
+        """Return the started runs of the request, including runs that a reset has set aside."""
         return [run for run in self._started_runs() if self._is_of_key(run)]
 
     def _started_runs(self) -> list[Run]:
@@ -216,7 +216,7 @@ class TurnRuns:
 
 
 def _used_before(run: Run, runs: list[Run]) -> Usage:
-    """Return the usage, before the run, of the session that a run resumes."""
+    """Return the usage that the session of a run had before the run."""
     session_id = run.record.resumed_from if run.record is not None else None
     if session_id is None:
         return NO_USAGE

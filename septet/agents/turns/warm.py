@@ -43,7 +43,7 @@ class WarmProcess(msgspec.Struct, frozen=True):
     """The folder of the run of the process's first turn."""
     session_id: str | None
     fingerprint: str
-    """The digest of the process's start, without prompt and session."""
+    """The digest of what the process was started with, except prompt and session."""
 
     @classmethod
     def living(cls, runs: Runs, order_id: str) -> "WarmProcess | None":
@@ -111,7 +111,7 @@ def take_place(runs: Runs, order_id: str, why: str) -> int:
 
 
 def end_warm(runs: Runs, order_id: str, why: str = "closed") -> None:
-    """End a workspace's warm process, if any, also during a turn, and sweep what a killed process left.
+    """End a workspace's warm process, if any, even during a turn, and sweep what a killed process left.
 
     Raises:
         AgentError: The process does not end.
@@ -189,8 +189,8 @@ class TurnProcess:
     ) -> socket.socket:
         """Send the order to the process's supervisor and return the attempt's attachment.
 
-        A living process's supervisor only waits from the connection until the order arrives. So this function
-        connects after the run's files are written, over which a busy disk may take long.
+        From the connection until the order arrives, a living process's supervisor does nothing else. So this
+        function connects after the run's files are written, because a busy disk may write them slowly.
 
         Raises:
             OSError: No supervisor could be started, or the disk is full.

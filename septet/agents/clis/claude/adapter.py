@@ -23,8 +23,8 @@ _QUIET: Final[Mapping[str, str]] = {
     "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 }
-"""The CLI's own ten retries take minutes, even for a refused key, so Temporal retries instead: its waits hold no
-agent. Sub-agents and commands run in the foreground, so that a turn ends with its result."""
+"""The CLI's own ten retries take minutes, even for a refused key, so Temporal retries instead: no agent runs
+during its waits. Sub-agents and commands run in the foreground, so that a turn ends with its result."""
 _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
     "all": ("--dangerously-skip-permissions", "--disallowedTools", "Monitor,ScheduleWakeup,CronCreate"),
     "read": ("--tools", "Read,Glob,Grep"),
@@ -110,7 +110,7 @@ class Claude(Adapter):
         return {**env, "IS_SANDBOX": "1"} if self._as_root(turn, host) else env
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the CLI's model place, with the custom headers of the worker's settings."""
+        """Return the CLI's model address and keys, with the custom headers of the worker's settings."""
         lines = invocation.env.get("ANTHROPIC_CUSTOM_HEADERS", "").splitlines()
         pairs = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
         return tuple(replace(place, fields=tuple(pairs)) for place in Adapter.model_places(self, invocation, host))

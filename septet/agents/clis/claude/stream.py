@@ -1,4 +1,4 @@
-"""claude's dialect: read claude's stream-json, or the few fields that older wrappers print, as one outcome."""
+"""Read claude's stream-json, or the few fields that older wrappers print, into one outcome."""
 
 import json
 import re

@@ -234,7 +234,7 @@ def _is_of_nothing(result: events.Event) -> bool:
 
 
 def usage_of(result: events.Event, cost_usd: float | None) -> Usage | None:
-    """Return a result's own figures; `None` without figures."""
+    """Return the usage in a result's own `usage`; `None` if it has no such figures."""
     tokens = read_field(result.usage, events.TOKENS)
     return _usage(_counts(tokens), cost_usd) if tokens is not None else None
 

@@ -79,7 +79,7 @@ class Codex(Adapter):
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
         """Return the arguments, mostly as settings, which `resume` accepts too.
 
-        The schema is written to a file in the CLI's own home, named by its content.
+        The schema is written to a file in the CLI's own home; a digest of the schema is the file's name.
 
         Raises:
             OSError: The schema could not be written.
@@ -101,7 +101,7 @@ class Codex(Adapter):
         return [*arguments, "-"]
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the provider that the user's settings choose; empty if the CLI logs in with a file."""
+        """Return the model API that the user's settings choose; empty if the CLI logs in with a file."""
         settings, name, provider = self._provider(host)
         env = invocation.env
         if name == _USUAL_PROVIDER and provider is None:
@@ -119,7 +119,7 @@ class Codex(Adapter):
         return (replace(place, query_names=(*place.query_names, *map(str, query)), fields=own_fields),)
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the hosts of the usual provider and its login; empty for another provider."""
+        """Return the network hosts of the usual provider and its login; empty for any other provider."""
         _, name, provider = self._provider(host)
         if name != _USUAL_PROVIDER or provider is not None:
             return ()
@@ -136,7 +136,7 @@ class Codex(Adapter):
         return [*own_variables(invocation.env).values(), *map(str, filter(None, named))]
 
     def _provider(self, host: Machine) -> tuple[dict[str, Any], object, object]:
-        """Return the user's settings, the name of the chosen provider, and its settings."""
+        """Return the user's settings, the name of the chosen provider, and the settings of this provider."""
         settings = read_document(_SETTINGS_FILE, read_own_file(self, host, _SETTINGS_FILE)) or {}
         name = settings.get("model_provider", _USUAL_PROVIDER)
         return settings, name, _table(settings, "model_providers").get(str(name))

@@ -50,7 +50,7 @@ _tokens: Final = msgspec.json.Decoder(_Tokens)
 
 
 class CodexStream(LineStream[_Event]):
-    """codex's dialect, which has no model, cost or status; the answer is the last message of a completed turn."""
+    """codex's dialect, which names no model, cost or status; the answer is a completed turn's last message."""
 
     event_type = _Event
     unknown_session = re.compile(r"no rollout found|thread/resume failed")

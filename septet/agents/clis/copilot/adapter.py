@@ -118,7 +118,7 @@ class Copilot(Adapter):
         return [*arguments, *option("--model", turn.model)]
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return GitHub's hosts, unless another provider is chosen."""
+        """Return GitHub's network hosts; empty if the user chose another provider."""
         return () if invocation.env.get(_ADDRESS) else super().asked_hosts(invocation, host)
 
 

@@ -66,12 +66,12 @@ class Gemini(Adapter):
         return [*own, *session, *option("-m", turn.model)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return the environment, with the engine's default settings unless the user names a file."""
+        """Return the environment, with Septet's default settings unless the user names a file."""
         defaults = str(Path(__file__).with_name("defaults.json"))
         return {_DEFAULTS: defaults, **super().environment(turn, host)}
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the hosts of the chosen login, which is by a key, by a cloud's key, or by an account."""
+        """Return the network hosts of the chosen login, which is by a key, by a cloud's key, or by an account."""
         if not super().asked_hosts(invocation, host):
             return ()
         env, login = invocation.env, self._chosen_login(host)

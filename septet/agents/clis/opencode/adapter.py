@@ -26,7 +26,7 @@ _QUIET: Final[Mapping[str, str]] = {
     "OPENCODE_DISABLE_MODELS_FETCH": "1",
     "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
 }
-"""The engine's variables. No setting limits the CLI's retries, and the stream does not report them: the idle limit
+"""Septet's variables. No setting limits the CLI's retries, and the stream does not report them: the idle limit
 ends them."""
 _CONFIG: Final = "OPENCODE_CONFIG_CONTENT"
 _SETTINGS_FILE: Final = "~/.config/opencode/opencode.json"
@@ -157,7 +157,7 @@ class OpenCode(Adapter):
         return tuple(places)
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the hosts of selected providers without a key that stays outside."""
+        """Return the network hosts of the selected providers that have no key outside the sandbox."""
         chosen = self._asked_providers(invocation, host)
         kept = {place.name for place in self.model_places(invocation, host) if place.is_kept}
         asked = [name for name in _PROVIDERS if name not in kept and (chosen is None or name in chosen)]
@@ -216,7 +216,7 @@ def _options(providers: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _configuration(text: str, tools: Tools) -> str:
-    """Return the configuration in the environment, with the engine's own settings."""
+    """Return the configuration in the environment, with Septet's own settings."""
     try:
         configuration = json.loads(text or "{}")
     except ValueError:
