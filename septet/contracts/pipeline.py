@@ -1,4 +1,4 @@
-"""The input of a pipeline, and the calls of people to it."""
+"""The input of a pipeline, and the decisions that people send to a pipeline."""
 
 import re
 from typing import Annotated

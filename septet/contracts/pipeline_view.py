@@ -1,4 +1,4 @@
-"""The views of a pipeline, the replies about it, and the state that a workflow run passes to the next run."""
+"""The views of a pipeline, the replies about pipelines, and the state that one workflow run passes to the next."""
 
 from enum import StrEnum
 from typing import Annotated, Literal

@@ -11,7 +11,7 @@ from septet.contracts.wire import Wire
 
 
 class WatchingHost(Wire):
-    """A host whose worker polls a pull request and reports its changes to the watch's workflow."""
+    """A host whose worker polls a pull request and reports the changes to the workflow that watches it."""
 
     host: str
     control_queue: str
@@ -50,7 +50,7 @@ class PullRequestLook(Wire):
     repository: str
     url: str
     commit: str = ""
-    """The commit of the pull request."""
+    """The last commit of the pull request that the watch knows of."""
     follows: bool = False
     """Whether an agent answers events on the pull request: the reply then contains the events."""
 

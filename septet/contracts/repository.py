@@ -28,7 +28,7 @@ _FOLDERS: Final = frozenset((
 ))  # fmt: skip
 """The first folders of names that git resolves before branches."""
 _OWN: Final = re.compile(r"septet/(?:forge|issues|checkpoints)(?:/|$)", re.IGNORECASE)
-"""The refs of Septet under `refs/` on an origin, which git resolves before branches."""
+"""The beginnings of Septet's refs under `refs/` on an origin, which git resolves before branches."""
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _KINDS: Final = {IssueClass.BUG: "bug", IssueClass.FEATURE: "feat", IssueClass.CHORE: "chore"}
 
