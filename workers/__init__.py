@@ -1,1 +1,1 @@
-"""The composition root: the parts of a worker, its start and its stop."""
+"""The workers: how a worker is put together, started and stopped."""

@@ -15,7 +15,7 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
-    """Run `work` during the block; at the block's end, cancel the work and wait until the work has ended.
+    """Run `work` while the block runs; after the block, cancel `work` and wait for its end.
 
     An error of the work is logged, and does not fail the block.
     """

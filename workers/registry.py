@@ -61,7 +61,7 @@ class Parts:
 
     host: Host
     shared: Mapping[str, Activity]
-    """The activities on the queue of work orders: any host may open a workspace, or cancel a work order."""
+    """The activities on the queue of work orders, for which any host will do, such as opening a workspace."""
     own: Mapping[str, Activity]
     """The activities on the host's own queue. For example, a step runs on the host that has the workspace, and a
     work order enters a lane on the host that has the lane."""
@@ -82,11 +82,11 @@ async def parts_of(
     accounts: Accounts | None = None,
     intakes_of: IntakesOf = no_intakes,
 ) -> AsyncIterator[Parts]:
-    """Build a worker's parts; during the block, a supervisor waits for the first agent.
+    """Build and yield a worker's parts; while the block runs, a supervisor is ready for the first agent.
 
     Args:
         serves: The abilities that this host's workspaces announce.
-        accounts: The accounts of budgets, in which an agent's start reserves room.
+        accounts: The accounts of budgets, in which room is reserved before an agent starts.
 
     Raises:
         SandboxError: The sandbox that the settings require does not start here.
@@ -122,7 +122,7 @@ async def parts_of(
 
 
 def openings_at_once(settings: Settings) -> int:
-    """Return the most activities of the queue of work orders that a worker runs at a time.
+    """Return how many activities of the queue of work orders a worker runs at a time, at most.
 
     Most of these activities open a workspace and wait for a remote; a remote that hangs must leave room for
     others.
@@ -205,7 +205,7 @@ def _by_name(*activities: Activity) -> Mapping[str, Activity]:
 
 
 def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
-    """Return the sandbox of this host's agents; log a warning if no sandbox confines agents."""
+    """Return the sandbox of this host's agents; log a warning if the agents run unconfined."""
     hide((state.api_token(),))  # made before any agent starts: no agent may read it
     home = settings.home
     named_paths = parse_named_paths(settings.guest_paths, home)
@@ -231,7 +231,7 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
 
 
 def _checkpoint_folders(settings: Settings, state: StateDir) -> Iterator[Path]:
-    """Yield the checkpoint remote's folder, to hide it from agents; nothing if it holds the state directory."""
+    """Yield the checkpoint remote's folder, to hide from agents, unless the state directory is inside of it."""
     if settings.checkpoint_remote in {None, ORIGIN}:
         return
     with suppress(SeptetError, OSError):  # each checkpoint warns of a wrong address

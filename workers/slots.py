@@ -1,4 +1,4 @@
-"""The limits of a worker: its agents at a time, its open files, and its cached workflows."""
+"""The limits of a worker: the number of agents at a time, of open files, and of cached workflows."""
 
 import resource
 from collections.abc import Callable
@@ -19,11 +19,11 @@ from septet.settings import MIB, Settings
 _ENGINE_MIB: Final = 512
 """The memory of the worker, an embedded server and the system, in MiB."""
 _MOST: Final = 200
-"""The most agents that one worker was tried with."""
+"""The most agents at a time with which one worker was tested."""
 _FULL: Final = ResourceBasedTunerConfig(target_memory_usage=0.9, target_cpu_usage=1.0)
 """The shares of memory and CPU in use above which no second or further agent starts."""
 _OPEN_FILES, _OPEN_FILES_OF_AGENT = 128, 12
-"""The open files of a worker, and the most open files of each agent: streams, sockets, locks, pipes of git."""
+"""The number of a worker's open files, and the most for each agent: streams, sockets, locks, pipes of git."""
 MORE_OPEN_FILES: Final = (
     "Raise the limit (`ulimit -Hn`, LimitNOFILE= of its unit), or set SEPTET_MAX_AGENTS lower."
 )
@@ -51,7 +51,7 @@ def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes)
 
 
 def allow_open_files(agents: int) -> int:
-    """Raise this process's limit of open files for so many agents; return the number of missing files."""
+    """Raise this process's limit of open files for a number of agents; return how many files are still missing."""
     wanted = _OPEN_FILES + _OPEN_FILES_OF_AGENT * agents
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

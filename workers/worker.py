@@ -35,15 +35,15 @@ from workers.watching.reports import reporting_health, serving_on_board, telling
 from workers.watching.schedules import scheduling_janitor, sealing_intakes
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
-"""The shortest time between heartbeats: activities rarely send heartbeats by themselves, and a requested heartbeat
-must be sent soon."""
+"""The shortest time between heartbeats, because activities send heartbeats rarely, and a requested heartbeat must
+be sent soon."""
 
 _STICKY: Final = timedelta(seconds=2)
-"""The time that a work order waits for the worker with its cached state, which may be dead, before another
-worker replays it. The default is 10 s."""
+"""The time that a work order waits for the worker with its cached state, which may be dead, before another worker
+replays the work order. The default is 10 s."""
 
 _ANSWERS: Final = 40
-"""The most activities of the control queue at a time, such as probes and ends of cancelled work orders: agents
+"""The most activities of the control queue at a time, such as probes, and ends of cancelled work orders. Agents
 take none of these slots."""
 
 _GRACE: Final = timedelta(seconds=3)
@@ -52,7 +52,7 @@ next attempts adopt them."""
 
 
 class _Announcement(SimplePlugin):
-    """A name that the server shows with a worker."""
+    """A plugin whose name the server shows with a worker."""
 
 
 def announcements(host: Host) -> list[SimplePlugin]:
@@ -74,7 +74,7 @@ async def running_worker(
     decide: Decide = decide_nothing,
     intakes_of: IntakesOf = no_intakes,
 ) -> AsyncIterator[Parts]:
-    """Serve work orders during the block; agents that run at its end live on.
+    """Serve work orders while the block runs, and yield the worker's parts; agents that run at its end live on.
 
     Args:
         client: The client; its plugin is `SeptetPlugin` with the queue of the settings.

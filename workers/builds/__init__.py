@@ -1,1 +1,1 @@
-"""The builds of work orders: their names, patches and promotion."""
+"""The builds of the workflows' code: the ids and patches of builds, and the promotion of a build."""

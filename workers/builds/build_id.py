@@ -15,11 +15,11 @@ from septet.settings import Settings
 ROOT: Final = Path(__file__).resolve().parents[2]
 """The folder of all packages of this installation."""
 _OURS: Final = frozenset({"septet", "workflows"})
-"""The only packages of Septet that workflows import: workflows name activities by stubs."""
+"""The only packages of Septet that workflows import, because workflows call activities by stubs."""
 _IMPORT: Final = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))", re.MULTILINE
 )
-"""The first group is the package of `from a import b, c`, the second its names, also over several lines; for
+"""For `from a import b, c`, the first group is the package, and the second the names, even over several lines; for
 `import a`, the last group holds the modules."""
 _NAME: Final = re.compile(r"[\w.]+")
 
@@ -33,9 +33,9 @@ def build_id(settings: Settings) -> str:
 
 @cache
 def import_closure(root: Path) -> Mapping[str, Path]:
-    """Return the files of the workflows, of the modules that they import, and of their packages, by name.
+    """Return, by module name, the files of workflows, of the modules that workflows import, and of their packages.
 
-    This reads the imports and executes none; an import inside a function counts too.
+    The imports are read, not executed; an import inside a function counts too.
     """
     closure: dict[str, Path] = {}
     names = [*_modules_below(root / "workflows")]
@@ -72,10 +72,10 @@ def _path_of(root: Path, name: str) -> Path | None:
 
 
 def imports_of(code: str) -> Iterator[str]:
-    """Yield every name that may be the name of a module: for `from a import b`, both `a` and `a.b`.
+    """Yield every imported name that may be a module's name: for `from a import b`, both `a` and `a.b`.
 
-    This reads lines and does not parse: parsing would take a tenth of a worker's start. A word of a docstring may
-    be yielded too, but matches no file.
+    This reads lines and does not parse: parsing would take a tenth of a worker's start. The result may have a word
+    of a docstring, which matches no file.
     """
     for package, names, modules in _IMPORT.findall(code):
         yield from _NAME.findall(modules)
@@ -96,7 +96,7 @@ def own_patches() -> frozenset[str]:
 
 @cache
 def patches_below(root: Path) -> frozenset[str]:
-    """Return the patches of the workflows below a folder, from their code without running it.
+    """Return the ids of the patches in the workflows' code below a folder, without a run of the code.
 
     This parses only modules whose text names a call of a patch, because each worker calls this at its start.
 
@@ -119,13 +119,13 @@ class Code:
         self._trees: dict[str, ast.Module] = {}
 
     def trees_with(self, names: Iterable[str]) -> dict[str, ast.Module]:
-        """Return the modules whose text contains one of `names`, by the names of the modules."""
+        """Return the parsed modules whose text contains one of `names`, by the names of the modules."""
         words = [name.encode() for name in names]
         found = [name for name, text in self._sources.items() if any(word in text for word in words)]
         return {name: self._tree(name) for name in found}
 
     def id_of(self, argument: ast.expr, module: str) -> str:
-        """Return the text of an id: a literal, a constant, or an imported constant.
+        """Return a patch's id from an argument: a literal, a constant, or an imported constant.
 
         Raises:
             ValueError: The argument is neither a literal nor a constant.
@@ -174,7 +174,7 @@ def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
 
 
 def _statements_of(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all statements at any depth, without their expressions: `ast.walk` would take five times as long."""
+    """Yield all statements at any depth, but no expressions, with which `ast.walk` takes five times as long."""
     for block in _BLOCKS:
         for node in getattr(tree, block, ()):
             yield node

@@ -1,4 +1,4 @@
-"""The server's Worker Deployment of a queue: its builds, and the build that gets work orders."""
+"""The server's Worker Deployment of a queue: the known builds, and which build gets work orders."""
 
 import asyncio
 import json
@@ -51,12 +51,12 @@ class ListedWorker:
     interval: timedelta
     is_stopping: bool
     opens: bool
-    """Whether the worker opens workspaces: it has slots for openings, free or taken; a drained worker has no
+    """Whether the worker opens workspaces: if it has slots for that, free or taken; a drained worker has no
     slot."""
 
     @classmethod
     def of(cls, heartbeat: WorkerHeartbeat) -> "ListedWorker":
-        """Return the worker that has sent a heartbeat."""
+        """Return the list's entry of the worker that has sent a heartbeat."""
         slots = heartbeat.activity_task_slots_info
         return cls(
             instance=heartbeat.worker_instance_key,
@@ -70,9 +70,9 @@ class ListedWorker:
 
     @property
     def last_sign_at(self) -> datetime:
-        """The due time of the worker's next heartbeat; for a stopping worker, the time of the last heartbeat.
+        """The time when the worker's next heartbeat is due; for a stopping worker, the time of the last heartbeat.
 
-        A later poll is from another worker.
+        If a poll is later than this time, another worker has polled.
         """
         return self.heard_at if self.is_stopping else self.heard_at + self.interval
 
@@ -93,9 +93,9 @@ class Routing:
     ramping: str = UNVERSIONED
     percentage: float = 0.0
     is_decided: bool = False
-    """Whether the current build was ever set, even to no build."""
+    """Whether a current build was ever chosen, even if the choice was no build."""
     token: bytes = b""
-    """The token of this state; the server refuses a change with this token if the state has changed since."""
+    """The token of this state. With the token, the server refuses a change if the state has changed since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Deployment:
     name: str
 
     async def routing(self) -> Routing:
-        """Return the builds that get work orders; without any build, workers without a version get them."""
+        """Return which builds get work orders; without builds, workers without a version get the work orders."""
         request = DescribeWorkerDeploymentRequest(namespace=self.client.namespace, deployment_name=self.name)
         try:
             answer = await self.client.workflow_service.describe_worker_deployment(request, retry=True)
@@ -131,7 +131,7 @@ class Deployment:
         return await self._metadata(build) is not None
 
     async def patches_of(self, build: str) -> frozenset[str] | None:
-        """Return the patches that a build has reported, or `None` if it has not reported any."""
+        """Return the patches that a build has reported; `None` if the build has not yet reported."""
         entry = (await self._metadata(build) or {}).get(_PATCHES)
         return frozenset(json.loads(entry.data)) if entry is not None else None
 
@@ -176,12 +176,12 @@ class Deployment:
         await self.client.workflow_service.set_worker_deployment_ramping_version(request, retry=True)
 
     async def last_polls(self, of: TaskQueueType.ValueType = DECISIONS) -> Mapping[str, datetime]:
-        """Return, by build, the start of its workers' last poll; the server remembers polls for five minutes.
+        """Return when the workers of each build last began a poll; the server remembers polls for five minutes.
 
         An idle worker polls once a minute.
 
         Args:
-            of: The kind of polls: `DECISIONS` of workflows, or `OPENINGS` of workspaces, which any host may do.
+            of: The kind of polls: `DECISIONS` of workflows, or `OPENINGS` of workspaces, for which any host polls.
         """
         request = DescribeTaskQueueRequest(
             namespace=self.client.namespace, task_queue=TaskQueue(name=self.name), task_queue_type=of
@@ -206,7 +206,7 @@ class Deployment:
         return tuple(ListedWorker.of(each.worker_heartbeat) for each in answer.workers_info)
 
     async def signs_of(self, build: str) -> set[tuple[str, datetime]]:
-        """Return the last signs of a build's workers and their times; a new sign proves a live worker.
+        """Return the last polls and heartbeats of a build's workers, with times; a new one proves a live worker.
 
         Callers compare two results with each other, never one clock with another.
         """

@@ -1,4 +1,4 @@
-"""A person or a release decides which build gets work orders, not the start of a worker."""
+"""Promote a build: let a person or a release decide which build gets work orders."""
 
 import asyncio
 from collections import defaultdict
@@ -21,7 +21,7 @@ SILENT: Final = timedelta(seconds=90)
 """The time without a poll after which a build has no worker: a worker polls at least once a minute, and clocks
 may differ by half a minute."""
 _TOLD_WITHIN_SECONDS: Final = 10.0
-"""The longest wait for a worker's report of its build's patches: a later report does not come."""
+"""The longest wait for a worker's report of the build's patches: no worker reports later."""
 _LOOK_SECONDS: Final = 0.5
 _NAMED: Final = 3
 """The most work orders that a message names."""
@@ -40,7 +40,7 @@ class PromotionCall:
     force: bool = False
     """Whether to promote the build even if running work orders have to wait after that."""
     within_seconds: float = SILENT.total_seconds()
-    """The longest wait for a sign of a worker of the build: a worker that has just stopped gives no sign."""
+    """The longest wait for a poll or heartbeat of the build's workers, which a stopped worker does not send."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Promotion:
 
 
 async def promote(client: Client, settings: Settings, call: PromotionCall) -> Promotion:
-    """Route all or a percentage of the work orders to a build, running work orders included.
+    """Route all or a percentage of the work orders, including running ones, to a build; return the result.
 
     Raises:
         UsageError: Versioning is off, so builds do not exist.
@@ -89,7 +89,7 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
 async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]:
     """Return the builds with workers, and the time since each build's last poll, mostly less than a minute.
 
-    A build is left out if its workers have not polled for longer, have stopped, or have missed their heartbeats.
+    A build is left out if all its workers have stopped, missed their heartbeats, or not polled for longer.
 
     Raises:
         RPCError: The server refused.
@@ -105,7 +105,7 @@ async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]
 
 
 async def opens_workspaces(deployment: Deployment) -> bool:
-    """Return whether any host takes new work; drained hosts take no new work.
+    """Return whether any host takes new work, as drained hosts do not.
 
     Raises:
         RPCError: The server refused.
@@ -146,7 +146,7 @@ async def _route(deployment: Deployment, routing: Routing, build: str, ramp: flo
 
 
 async def _until_served(deployment: Deployment, build: str, within_seconds: float) -> None:
-    """Wait for a new sign of a worker of a build: an old sign may be from a worker that has ended."""
+    """Wait for a new poll or heartbeat of a build's worker: an old one may be from a worker that has ended."""
     try:
         async with asyncio.timeout(within_seconds):
             known = await deployment.signs_of(build)
@@ -161,7 +161,7 @@ async def _until_served(deployment: Deployment, build: str, within_seconds: floa
 
 
 async def _patches_of(deployment: Deployment, build: str, call: PromotionCall) -> frozenset[str] | None:
-    """Return the patches of a build; `None` if its workers, which may just have started, do not report them."""
+    """Return the patches of a build, after a wait if its workers have just started; `None` without a report."""
     if build == UNVERSIONED:
         return None
     with suppress(TimeoutError):
@@ -175,7 +175,7 @@ async def _patches_of(deployment: Deployment, build: str, call: PromotionCall) -
 async def _waiting_under(
     client: Client, task_queue: str, patches: frozenset[str] | None
 ) -> Mapping[str, list[str]]:
-    """Return the running workflows that use a patch which a build lacks, by patch."""
+    """Return, by patch, the running workflows that use a patch which a build lacks."""
     query = f'TaskQueue="{task_queue}" AND ExecutionStatus="Running" AND TemporalChangeVersion IS NOT NULL'
     names: dict[str, list[str]] = defaultdict(list)
     async for row in client.list_workflows(query):

@@ -19,7 +19,7 @@ from workers.server.preflight import PreflightError
 
 _SEEN_WITHIN_SECONDS: Final = 30.0
 _TRIES: Final = 5
-"""The most tries to set the first build while other workers set theirs."""
+"""The most tries to set the first build while other workers set their own builds."""
 
 _log = structlog.get_logger()
 
@@ -43,9 +43,9 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
 async def announcing_build(client: Client, settings: Settings, *, sole: bool) -> AsyncIterator[None]:
     """Report the build of a polling worker and its patches to the server.
 
-    The start of a worker takes no work orders from another build; only `septet promote` takes them. Two builds
-    become current without a promotion: the first build of a deployment, and the build of an embedded server's
-    `sole` worker.
+    The start of a worker takes no work orders from another build; only `septet promote` takes them. Two kinds of
+    builds become current without a promotion: the first build of a deployment, and the build of an embedded
+    server's `sole` worker.
 
     Raises:
         PreflightError: The server refused.
@@ -76,7 +76,7 @@ async def announcing_build(client: Client, settings: Settings, *, sole: bool) ->
 
 
 async def _become_first(deployment: Deployment, own: str) -> None:
-    """Make this build current if no current build was ever set; of several workers that try, one succeeds."""
+    """Make this build current if no build was ever current; if several workers try, one succeeds."""
     for _ in range(_TRIES):
         routing = await deployment.routing()
         if routing.is_decided or routing.ramping:

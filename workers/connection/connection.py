@@ -1,4 +1,4 @@
-"""Finds the Temporal server of a worker or a client, and connects."""
+"""Find the Temporal server of a worker or a client, and connect."""
 
 import re
 from pathlib import Path
@@ -54,12 +54,12 @@ async def connect(
 ) -> Client:
     """Connect to a Temporal server.
 
-    The address is the first that is set of: the flag, Temporal's environment or profile, `server.json`, the
-    default.
+    The address is taken from the first of these that has one: the flag, Temporal's environment or profile,
+    `server.json`, the default.
 
     Args:
         address: The address from the command line.
-        identity: The name of this client on the server; by default its process and machine.
+        identity: The name of this client on the server; by default the names of process and machine.
         serves: Whether workers use this client; if so, the client serves metrics if the settings say so.
 
     Raises:
@@ -137,7 +137,7 @@ def refuse_foreign_server(address: str, own: Path) -> None:
     """Refuse a server of another state directory if no setting names the server.
 
     Raises:
-        ServerNotReachedError: The server belongs to another state directory; the message names it.
+        ServerNotReachedError: The server belongs to another state directory, which the message names.
     """
     from workers.server.ports import state_dir_of
 
@@ -169,7 +169,7 @@ def _refusal(words: str, *, secure: bool) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """Return an error's first line, or the innermost cause of an error of the SDK's transport."""
+    """Return an error's first line, or for an error of the SDK's transport its innermost cause."""
     line = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
     causes = _QUOTED.findall(line) if _TRANSPORT in line else []
     return f"{causes[-1]}." if causes else line

@@ -26,8 +26,8 @@ from septet.system.text import cut_bytes
 from workers.connection.payload_codec import SealedDataConverter
 
 _OF_ALL_KINDS: Final = tuple(PydanticPayloadConverter().converters.values())
-"""The converters, with their caches of types, that all payload converters share: the SDK makes a payload converter
-for each workflow, and two for each task of a workflow."""
+"""The converters, with caches of types, that all payload converters share, because the SDK makes a payload
+converter for each workflow, and two for each task of a workflow."""
 
 
 class MaskingPayloadConverter(PydanticPayloadConverter):
@@ -47,7 +47,7 @@ class MaskingPayloadConverter(PydanticPayloadConverter):
         return payloads
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
-        """Return the values of payloads. A caller that requests raw values must refuse unsealed values itself.
+        """Return the values of payloads. A caller that requests raw values has to refuse unsealed values itself.
 
         Raises:
             SealedError: The payloads are sealed, and this process has no keys; another worker may retry a
@@ -63,17 +63,17 @@ class MaskingPayloadConverter(PydanticPayloadConverter):
 
 
 _FAILURE_BYTES: Final = 3500
-"""The most bytes of a failure. The server stores a retried failure of at most 4,096 bytes; of a longer failure it
-stores not even the words."""
+"""The most bytes of a failure. The server stores a retried failure of at most 4,096 bytes, and nothing of the
+message of a longer one."""
 _SEALED_FAILURE_BYTES: Final = 2700
-"""The most bytes of a failure before sealing. Sealing adds less than 350 bytes to the words, and less than 350 to
-the details."""
+"""The most bytes of a failure before sealing. Sealing adds less than 350 bytes to message and stack, and less than
+350 to the details."""
 _SHORTEST_MESSAGE: Final = 200
-"""The fewest characters of a cut message. If the details leave less room, the failure is longer than the server
-stores."""
+"""The fewest characters to which a message is cut. If the details leave less room, the failure is too long for the
+server."""
 _STACK_BYTES: Final = 1000
 _ENCODED: Final = "Encoded failure"
-"""The SDK's text in place of sealed words."""
+"""The SDK's text in place of a sealed message."""
 _FRAME: Final = re.compile(r'^  File "(?P<file>[^"\n]*)".*\n(?:(?!  File ).*\n?)*', re.MULTILINE)
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
 
@@ -82,7 +82,7 @@ class FailureConverter(DefaultFailureConverter):
     """Writes failures of bounded size.
 
     An `ApplicationError` is raised on purpose, and its message explains the failure: its stack and causes are
-    dropped. For a defect, Septet's frames and the words of the causes stay. A worker's log has everything.
+    dropped. For a defect, Septet's frames and the messages of the causes stay. A worker's log has everything.
     """
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
@@ -97,7 +97,7 @@ class FailureConverter(DefaultFailureConverter):
 
 
 class SealedFailureConverter(FailureConverter):
-    """Writes the words and the stack of a failure into a payload, so that a codec seals them too."""
+    """Writes the message and the stack of a failure into a payload, so that a codec seals both."""
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
         """Write an exception into `failure`; the SDK calls this for each cause too."""
@@ -118,7 +118,7 @@ def _write_words(failure: Failure, message: str, stack: str, payload_converter: 
 
 
 def _shorten(failure: Failure) -> None:
-    """Mask and shorten a failure's words; keep Septet's frames of the stack, and only the words of the causes."""
+    """Mask and shorten a failure's messages; keep only Septet's frames of the stack, and the causes' messages."""
     failure.message = cut_bytes(mask(failure.message), 2500)
     frames = [
         match[0]
@@ -133,9 +133,9 @@ def _shorten(failure: Failure) -> None:
 
 
 def pydantic_values(codec: PayloadCodec | None, converter: DataConverter | None = None) -> DataConverter:
-    """Return a converter of pydantic models that shortens failures, with `codec` if `converter` has no codec.
+    """Return `converter` with pydantic models, shortened failures, and `codec` if `converter` has no codec.
 
-    The other parts of `converter` stay.
+    All other parts of `converter` stay.
     """
     converter = converter or DataConverter.default
     sealing = codec if converter.payload_codec is None else None

@@ -1,4 +1,4 @@
-"""The codec that seals payloads before they leave this process, and opens payloads that arrive."""
+"""The codec that seals (encrypts) payloads before they leave this process, and opens payloads that arrive."""
 
 import asyncio
 import json
@@ -43,8 +43,8 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
     An unsealed payload is read as it is, so that work from before the keys continues. A worker that requires seals
     replaces an unsealed payload by a mark, which the converter of values and the workflows refuse: if the codec
-    raised an error, the workflow would run for ever. A damaged seal gets a mark too. A missing key is an error:
-    Temporal retries the task until the key exists.
+    raised an error, the workflow would run for ever. A mark replaces a damaged payload too. A missing key is an
+    error: Temporal retries the task until the key exists.
     """
 
     keys: "KeyRing"
@@ -54,7 +54,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
     """The activity whose input or result is converted: its workflow, type and id, each empty if unknown."""
 
     def with_context(self, context: SerializationContext) -> "SealingCodec":
-        """Return the codec of an activity's input and result, which clients never read."""
+        """Return the codec for one activity's input and result, which clients never read."""
         activity: tuple[str, ...] = ()
         if isinstance(context, ActivitySerializationContext):
             activity = (context.workflow_id or "", context.activity_type or "", context.activity_id or "")
@@ -116,7 +116,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
 @dataclass(frozen=True)
 class SealedDataConverter(DataConverter):
-    """Decodes unsealed payloads too for a reader: a client, or an activity that calls the server as a client."""
+    """For a client, or an activity that calls the server as a client, decodes unsealed payloads too."""
 
     async def decode(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         """Decode payloads into values."""
@@ -127,7 +127,7 @@ class SealedDataConverter(DataConverter):
         return await super(SealedDataConverter, self._as_reader()).decode_failure(failure)
 
     def _as_reader(self) -> "SealedDataConverter":
-        """Return the converter for a reader; for an activity's input, return this converter, which may refuse."""
+        """Return a converter that refuses nothing; for an activity's input, this converter, which may refuse."""
         codec = self.payload_codec
         if not isinstance(codec, SealingCodec) or codec.activity or not codec.serves:
             return self
@@ -158,7 +158,7 @@ def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None
 
 
 def _is_of(binding: bytes, activity: tuple[str, ...]) -> bool:
-    """Return whether an opened seal belongs to an activity: to its workflow, and to no other known type or id."""
+    """Return whether a payload was sealed for an activity: for its workflow, and no other known type or id."""
     if not binding:
         return False
     workflow, *rest = json.loads(binding)

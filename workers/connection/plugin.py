@@ -63,23 +63,23 @@ _WORKFLOWS: Final = (
     Costs,
 )
 _PASSED_THROUGH: Final = ("septet", "workers", "opentelemetry")
-"""The modules that the sandbox does not import again for each run of a workflow. To import all modules of a
-workflow would take 60 ms and 870 KB, so the modules that import workflows also pass them through; a test checks
-the text of workflows for everything that the sandbox refuses."""
+"""The modules that the SDK's sandbox does not import again for each run of a workflow. To import all modules of a
+workflow would take 60 ms and 870 KB, so modules that import workflows pass these through too; a test searches
+workflows for everything that the sandbox refuses."""
 
 
 class SignalInputChecks(Interceptor):
-    """Drops signals whose input does not fit the handler, as the SDK drops input that the SDK cannot decode."""
+    """Drops signals whose input does not fit the handler; the SDK drops only input that it cannot decode."""
 
     def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> type[WorkflowInboundInterceptor]:
-        """Return the interceptor of signals."""
+        """Return the class of the interceptor that checks signals."""
         del input
         return _SignalInputChecksInbound
 
 
 class _SignalInputChecksInbound(WorkflowInboundInterceptor):
     async def handle_signal(self, input: HandleSignalInput) -> None:
-        """Pass on the signal, or drop and log it; the handler's method has the name of the signal."""
+        """Pass the signal to the handler, the method with the signal's name, or drop and log the signal."""
         if not takes(getattr(workflow.instance(), input.signal), input.args):
             workflow.logger.error(f"The input of signal {input.signal} is not what it takes, dropping the signal")
             return
@@ -89,7 +89,7 @@ class _SignalInputChecksInbound(WorkflowInboundInterceptor):
 def takes(handler: Callable[..., Any], args: Sequence[object]) -> bool:
     """Return whether a bound handler accepts these arguments, by number and type.
 
-    The SDK decodes by the handler's types, except bytes and missing input.
+    The SDK has decoded the arguments by the handler's types, except bytes and missing input.
     """
     signature = inspect.signature(handler)
     try:
@@ -100,21 +100,21 @@ def takes(handler: Callable[..., Any], args: Sequence[object]) -> bool:
 
 
 def _is_of(value: object, annotation: object) -> bool:
-    """Return whether a value is of a type; an annotation other than a plain type or a union accepts anything."""
+    """Return whether a value is of an annotated type; only plain types and unions are checked."""
     if annotation in (Any, inspect.Parameter.empty) or not isinstance(annotation, type | UnionType):
         return True
     return isinstance(value, annotation)
 
 
 class SeptetPlugin(SimplePlugin):
-    """The converter of values for clients, workers and replays; workers and replays also get workflows.
+    """Gives clients, workers and replays the converter of values, and workers and replays also the workflows.
 
     The plugin's interceptors observe a client's own calls and all workers of the client.
 
     A client passes its plugin to its workers, so give no plugin to these workers; give the plugin to a replayer
-    and to a test's environment. If the caller gives workflows, as a test does, only these are served. Activities,
-    and the interceptor of their tokens, belong to single queues; in a plugin, every worker of the client would get
-    them.
+    and to a test's environment. If the caller gives workflows, as a test does, only these are served. The plugin
+    has no activities and no interceptor of their tokens: these belong to single queues, and every worker of the
+    client would get them.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class SeptetPlugin(SimplePlugin):
         interceptors: Sequence[ClientInterceptor | WorkerInterceptor] = (),
         codec: SealingCodec | None = None,
     ) -> None:
-        """Set the queue of work orders: only the client's worker of this queue serves all workflows."""
+        """Take the queue of work orders: only the client's worker of this queue serves all workflows."""
         super().__init__(
             "septet",
             data_converter=partial(pydantic_values, codec),
@@ -152,7 +152,7 @@ def plugin_of(settings: Settings, codec: SealingCodec | None) -> SeptetPlugin:
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
-    """Return the SDK's sandbox with the passed-through modules, or the other runner that a worker chose."""
+    """Return the SDK's sandbox with the passed-through modules, or `runner` if it is not the SDK's sandbox."""
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
     restrictions = SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)
@@ -165,7 +165,7 @@ class SealRequiringRunner(UnsandboxedWorkflowRunner):
     """Runs workflows that accept no input without a seal."""
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        """Return a run of a workflow."""
+        """Return an instance that runs a workflow and refuses unsealed input."""
         return _SealRequiringInstance(super().create_instance(det))
 
 
@@ -189,9 +189,9 @@ class _SealRequiringInstance(WorkflowInstance):
 
 
 def mark(job: WorkflowActivationJob) -> None:
-    """Mark an update without input, a result without a value, or a failure with unsealed words.
+    """Mark an update without input, a result without a value, or a failure with an unsealed message.
 
-    An update is marked only if its validator runs: each replay runs an accepted update again.
+    An update is marked only if its validator runs, because a replay runs only accepted updates.
     """
     if job.HasField("do_update"):
         if job.do_update.run_validator and not job.do_update.input:
@@ -210,7 +210,7 @@ def _mark_result(result: ActivityResolution | ChildWorkflowResult) -> None:
 
 
 def _is_sealed(failure: Failure) -> bool:
-    """Return whether a worker with a key wrote a failure, or the server did: only the server reports time-outs."""
+    """Return whether a worker with a key wrote a failure, or else the server, which alone reports time-outs."""
     if not failure.HasField("cause"):
         return False
     cause = failure.cause

@@ -21,7 +21,7 @@ class Listener(Protocol):
         """Handle the start of an activity; this runs in the activity's task."""
 
     async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
-        """Handle the outcome of a step, finalizer or lane's summary; a final failure has an outcome too."""
+        """Handle the outcome of a step, a finalizer or a summary of a lane; a final failure has an outcome too."""
 
 
 def activity_observer(settings: Settings) -> "ActivityObserver":
@@ -33,13 +33,13 @@ def activity_observer(settings: Settings) -> "ActivityObserver":
 
 
 class ActivityObserver(Interceptor):
-    """Adds step and agent to each log line of an activity, and passes its outcome to listeners."""
+    """Adds step and agent to each log line of an activity, and passes the activity's outcome to listeners."""
 
     def __init__(self, listeners: Sequence[Listener]) -> None:
         self.listeners: Final = listeners
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap the execution of activities."""
+        """Return `next`, wrapped so that activities are observed."""
         return _ObservedActivity(next, self.listeners)
 
 
@@ -49,7 +49,7 @@ class _ObservedActivity(ActivityInboundInterceptor):
         self._listeners: Final = listeners
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        """Execute the activity; the logging context stays for the activity's whole task, also after a failure."""
+        """Execute the activity; the logging context stays for the activity's whole task, even after a failure."""
         structlog.contextvars.bind_contextvars(**step_context(input.args))
         for listener in self._listeners:
             listener.begin()
@@ -70,7 +70,7 @@ class _ObservedActivity(ActivityInboundInterceptor):
 
 
 def step_context(args: Sequence[Any]) -> Mapping[str, str]:
-    """Return the step and the agent if `args` is the input of a step, a finalizer or a summary; else nothing."""
+    """Return the step and the agent from the input of a step, a finalizer or a summary; empty for other input."""
     call = args[0] if args else None
     call = call.call if isinstance(call, FinalizeCall) else call
     if not isinstance(call, StepCall | SummariseCall):

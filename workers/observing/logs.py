@@ -1,4 +1,4 @@
-"""Logs: short constant events with keys, on stderr, with Temporal's context."""
+"""Logs on stderr: short constant names of events, with fields and with Temporal's context."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from septet.settings import Settings
 from septet.system.masking import mask
 
 _QUOTES: Final = ("why", "reason", "reasons", "error", "preview", "paths")
-"""The keys of events whose values may quote an agent or a person."""
+"""The fields of log events whose values may quote an agent or a person."""
 _OF_THE_MACHINE: Final = (
     "guests_remain_root",
     "hosts_are_probed",
@@ -26,7 +26,7 @@ _OF_THE_MACHINE: Final = (
     "server_not_described",
     "unconfined",
 )
-"""Events that quote no one: they report what the host, the server or the keys lack."""
+"""The log events that quote nobody: they report what is wrong with the host, the server or the keys."""
 _WITHHELD: Final = "(sealed)"
 _BEFORE_VALUES: Final = re.compile(r"[\n:(<]")
 _QUOTED_ERROR: Final = re.compile(r"\b(error(?: of type [^:]{0,200})?): .*", re.DOTALL)
@@ -35,7 +35,7 @@ _QUOTED_ERROR: Final = re.compile(r"\b(error(?: of type [^:]{0,200})?): .*", re.
 
 
 def withhold_words(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Remove quotes and an error's text from an event of Septet."""
+    """Withhold an error's text, and fields that may quote somebody, from a log event of Septet."""
     del logger, method
     if event.get("event") not in _OF_THE_MACHINE:
         event.update(dict.fromkeys(event.keys() & _QUOTES, _WITHHELD))
@@ -46,7 +46,7 @@ def withhold_words(logger: object, method: str, event: MutableMapping[str, Any])
 
 
 def withhold_cause(record: logging.LogRecord) -> bool:
-    """Remove the error's text from a library's record; keep its type, and the place of a defect."""
+    """Withhold an error's text from a library's log record, but keep its type, and the stack of a defect."""
     message = _without_quotes(record)
     error = record.exc_info[1] if record.exc_info else None
     if error is not None:
@@ -57,7 +57,7 @@ def withhold_cause(record: logging.LogRecord) -> bool:
 
 
 def _without_quotes(record: logging.LogRecord) -> str:
-    """Return a record's message without quoted errors; asyncio quotes them in tasks and callbacks."""
+    """Return a log record's message without the errors' texts that asyncio and the SDK quote in messages."""
     message = record.getMessage()
     if record.name == "asyncio":
         return _BEFORE_VALUES.split(message, maxsplit=1)[0].rstrip()
@@ -81,7 +81,7 @@ _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Write Septet's and Temporal's events to stderr, as JSON or as text; with sealed payloads, without quotes."""
+    """Write log events to stderr, as JSON or text; if payloads are sealed, withhold what may quote somebody."""
     level, console = _LEVELS[settings.log_level], not logs_are_json(settings)
     written = structlog.dev.ConsoleRenderer(sort_keys=False) if console else structlog.processors.JSONRenderer()
 
@@ -120,9 +120,9 @@ def logs_are_json(settings: Settings | None) -> bool:
 def library_event(
     logger: object, method: str, event: MutableMapping[str, Any], *, is_sealed: bool = False
 ) -> MutableMapping[str, Any]:
-    """Turn a library's log record into a constant event, with the record's words as a key.
+    """Turn a library's log record into an event with a constant name, and the record's message as a field.
 
-    The fields of the records of the SDK's core become keys too, unless payloads are sealed.
+    Unless payloads are sealed, the fields of a record of the SDK's core become fields of the event.
     """
     del logger, method
     record: logging.LogRecord = event["_record"]
@@ -151,7 +151,7 @@ def _temporal_context(logger: object, method: str, event: MutableMapping[str, An
 
 
 def _workflow_trace(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Add the trace to an event of a workflow; activities bind their trace themselves."""
+    """Add the trace's id to a workflow's log event; activities add their trace's id themselves."""
     del logger, method
     if workflow.in_workflow():
         from opentelemetry import trace
@@ -163,9 +163,9 @@ def _workflow_trace(logger: object, method: str, event: MutableMapping[str, Any]
 
 
 def shorten_event(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Put the work order first, and remove keys that a person does not need.
+    """Put the work order first, and remove fields that a person does not need.
 
-    The removed keys are a first attempt, an activity that has the name of its step, and ids for machines.
+    The removed fields are the number of a first attempt, an activity with its step's name, and machines' ids.
     """
     del logger, method
     for name in _FOR_MACHINES:
@@ -182,7 +182,7 @@ _FOR_PEOPLE: Final = (shorten_event, structlog.processors.TimeStamper(fmt="%H:%M
 
 
 def _with_the_cause(record: logging.LogRecord) -> bool:
-    """Add the cause to the line of Temporal's own warnings; keep the traceback only for a defect.
+    """Add the cause to a warning of Temporal's own, and return whether to log it; only a defect has a traceback.
 
     The end of an attempt that a person cancelled, paused or reset is not logged: that person knows of it.
     """

@@ -1,4 +1,4 @@
-"""Metrics of a worker: the SDK's and Septet's, at one address for Prometheus."""
+"""The metrics of a worker, from the SDK and from Septet, at one address for Prometheus."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ def prometheus_config(address: str) -> PrometheusConfig:
 
 
 def record_with(meter: MetricMeter) -> None:
-    """Send this process's recorded values to a runtime's meter, and so to the address of its metrics."""
+    """Send this process's recorded values to a runtime's meter, whose values Prometheus then reads."""
     instrument = cache(partial(_instrument, meter))  # made at the metric's first value
     RECORDER.send_to(lambda metric, value, labels: instrument(metric)(value, labels))
 
@@ -45,7 +45,7 @@ def _instrument(meter: MetricMeter, metric: Metric) -> Callable[[float, Mapping[
 class StepMetrics:
     """Records the wait of each activity, and the outcomes of steps and finalizers.
 
-    A workflow's replay runs no activity again, so nothing counts twice.
+    A replay of a workflow runs no activity again, so that no value counts twice.
     """
 
     def begin(self) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workers.observing.traces import AgentTraces, Tracing
 
 _LOGGED: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
-"""The SDK's default log levels; most log lines report an absent server."""
+"""The SDK's default log levels; most of the SDK's log lines report an absent server."""
 
 
 _HEARTBEAT_SECONDS: Final = 10.0
@@ -55,14 +55,14 @@ def measured_runtime(heartbeat: float, address: str) -> Runtime:
 
 
 def _logging() -> LoggingConfig:
-    """Return the SDK's logging; a command without logs gets no logging, because its error names the cause."""
+    """Return the SDK's logging configuration; a command without logs gets none: its error names the cause."""
     logger = logging.getLogger("temporalio")
     logger.addHandler(logging.NullHandler())
     return LoggingConfig(filter=_LOGGED, forwarding=LogForwardingConfig(logger=logger))
 
 
 def observers(settings: Settings) -> list[Interceptor]:
-    """Return the interceptors of a client.
+    """Return the interceptors of a client: the tracing, if settings want it.
 
     Raises:
         InvalidInputError: Traces are on, and their packages are not installed.
@@ -71,7 +71,7 @@ def observers(settings: Settings) -> list[Interceptor]:
 
 
 def tracing_of(settings: Settings, address: str) -> "tuple[Tracing, AgentTraces]":
-    """Return the interceptor of a client, and the listener that traces agents.
+    """Return the interceptor that traces a client's calls, and the listener that traces agents.
 
     Raises:
         InvalidInputError: The packages are not installed.

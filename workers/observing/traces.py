@@ -1,8 +1,8 @@
 """Traces by OpenTelemetry: one trace for each work order, from the client to each agent run and tool call.
 
 Only a process with SEPTET_TRACES imports this module; `septet[otel]` has its packages. The SDK's interceptor makes
-the spans of workflows and activities. Septet adds what the SDK cannot: a span of the whole work order, a trace
-where no client began one, and spans of agents and their tools.
+the spans of workflows and activities. Septet adds a span of the whole work order, a trace for a work order whose
+client began none, and spans of agents and their tools.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _WORK_ORDER: Final = "WorkOrder"
 _EXPORT_SPAN: Final = "__septet_export_span"
 _RESOURCE: Final = Resource.create({"service.name": "septet"})
 _PATIENCE_SECONDS: Final = 2
-"""The longest delay of a command by a collector that does not answer."""
+"""The longest time, in seconds, by which a collector that does not answer delays a command."""
 _MOST_TOOL_CALLS: Final = 500
 _MOST_STREAM_BYTES: Final = 64 * 1024 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -51,7 +51,7 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 class _GuardedExporter(OTLPSpanExporter):
-    """Exports spans, with this process's keys masked, also in stacks, which quote the cause of an error.
+    """Exports spans with this process's keys masked, even in stacks, which quote the cause of an error.
 
     If payloads are sealed, no error text is exported: an error's text may quote issues, answers and people.
     """
@@ -113,7 +113,7 @@ def road_to(address: str, *, withholds_words: bool = False) -> SpanRoad:
 
 
 class Tracing(TracingInterceptor):
-    """The SDK's tracing; a work order that Temporal's own command line started has a trace too."""
+    """The SDK's tracing, with a trace for a work order that Temporal's own command line started."""
 
     def __init__(self, road: SpanRoad) -> None:
         super().__init__(road.tracer)
@@ -122,15 +122,15 @@ class Tracing(TracingInterceptor):
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[TracingWorkflowInboundInterceptor]:
-        """Return the tracing of workflows, which exports the root span when a work order ends."""
+        """Return the class that traces workflows, and exports the root span when a work order ends."""
         super().workflow_interceptor_class(input)
         input.unsafe_extern_functions[_EXPORT_SPAN] = self._processor.on_end
         return _WorkOrderTracing
 
     def _completed_workflow_span(self, params: Any) -> Any:
-        """Make a span for a moment of a workflow; later spans are children of the workflow's own span.
+        """Make a span for a moment of a workflow, and return the workflow's span as the parent of later spans.
 
-        A killed worker may not have sent the moment's span, and a replay does not make it again.
+        If the worker is killed before it sends the span, the span is lost: a replay does not make it again.
         """
         return None if super()._completed_workflow_span(params) is None else params.context
 
@@ -138,8 +138,8 @@ class Tracing(TracingInterceptor):
 class _WorkOrderTracing(TracingWorkflowInboundInterceptor):
     """Tracing within a workflow: a replay computes the same ids, and exports nothing again.
 
-    The ids are cut from the ids of Temporal's runs. All runs of a work order are in one trace; each run has a
-    root.
+    The ids are cut from the ids of Temporal's runs. One trace holds all runs of a work order, each with a root
+    span.
     """
 
     _root: SpanContext | None = None
@@ -164,7 +164,7 @@ class _WorkOrderTracing(TracingWorkflowInboundInterceptor):
         return self._workflow_context_carrier
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
-        """Execute the workflow, and export its span when it has ended."""
+        """Execute the workflow, return its result, and export the workflow's span at its end."""
         try:
             result = await super().execute_workflow(input)
         except (FailureError, asyncio.CancelledError) as error:  # a cancel; leaving the cache counts as a replay
@@ -260,7 +260,7 @@ class AgentTraces:
         return self.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=known, start_time=started_ns)
 
     def _tools(self, result: StepResult) -> Iterator[str]:
-        """Yield the tools that a run called, from its stream; nothing if the stream is gone."""
+        """Yield the names of the tools that a run called, from the run's stream; nothing if the stream is gone."""
         adapter, size = ADAPTERS.get(result.agent), 0
         if adapter is None or not result.run:
             return
@@ -292,6 +292,6 @@ def _use(role: str, agent: str, step: str, usage: Usage) -> dict[str, str | floa
 
 
 def tracing(settings: Settings, address: str) -> tuple[Tracing, AgentTraces]:
-    """Return the SDK's tracing for clients and workers, and the traces of the agents of a worker."""
+    """Return the interceptor that traces clients and workers, and the listener that traces a worker's agents."""
     road = road_to(address, withholds_words=settings.seals)
     return Tracing(road), AgentTraces(road.tracer, settings.state_dir)

@@ -1,1 +1,1 @@
-"""The takeover of a dead worker's activities, agents and turns."""
+"""Take over a dead worker's activities and agents."""

@@ -1,9 +1,9 @@
-"""The attempts of a host's workers: take over those of a gone worker at once, and find news of the running ones.
+"""Take over the attempts of a gone worker at once, and make running attempts notice a pause or a reset.
 
-When a worker's process ends, its tokens' locks are released. The successor fails the attempts of these tokens, and
-Temporal starts the next attempts, which adopt the agents. The successor also fails the attempts of a process that
-has been stopped for a few seconds; when that process continues, its attempts are superseded. A slow worker keeps
-its attempts.
+When a worker's process ends, the locks on its activities' tokens are released. The successor fails the attempts
+with these tokens, and Temporal starts the next attempts, which adopt the agents. The successor also fails the
+attempts of a process that has been stopped for a few seconds; when that process continues, its attempts are
+superseded. A slow worker keeps its attempts.
 """
 
 import asyncio
@@ -34,8 +34,8 @@ from workers.recovery.tokens import HeldToken, holding_left_token, read_token, t
 
 LOOK_SECONDS: Final = 1.0
 STOPPED_SECONDS: Final = 4.0
-"""The seconds after which a stopped worker loses its attempts: a cancel must take effect within ten, and a
-debugger's short stop must not count."""
+"""The seconds after which a stopped process loses its attempts: a cancel must take effect within ten seconds, and
+a debugger's short stop must not count."""
 
 _PASSING: Final = frozenset(
     {
@@ -48,14 +48,14 @@ _PASSING: Final = frozenset(
         RPCStatusCode.UNAVAILABLE,
     }
 )
-"""The errors after which a server may accept the token a moment later."""
+"""The errors after which a server may accept the same token a moment later."""
 
 _log = structlog.get_logger()
 
 
 @asynccontextmanager
 async def taking_over(client: Client, folder: Path, runs: Runs) -> AsyncIterator[None]:
-    """Take over left attempts once before the block, and repeatedly during it."""
+    """Take over the attempts of gone workers once before the block, and repeatedly while the block runs."""
     successor = Successor(client, folder, runs)
     await successor.look()
     async with repeating(successor.look, LOOK_SECONDS, "tokens_not_looked_at"):
@@ -70,14 +70,14 @@ class Successor:
     folder: Path
     runs: Runs
     stopped_seconds: float = STOPPED_SECONDS
-    """The seconds that a worker may be stopped without losing its attempts."""
+    """The seconds for which a worker's process may be stopped before it loses its attempts."""
     _stopped: dict[Path, float] = field(default_factory=dict)
     """The time when the holder of each token was first seen stopped, by the monotonic clock."""
 
     async def look(self) -> int:
         """Fail the attempts of gone workers, and return their number.
 
-        This removes a token that the server does not know, or that is another server's; if the server cannot
+        This removes a token that the server does not know, or that belongs to another server; if the server cannot
         accept a token now, the token stays for the next call.
         """
         taken, holders = 0, read_lock_holders()
@@ -97,7 +97,7 @@ class Successor:
         return taken
 
     async def _take(self, held_token: HeldToken) -> None:
-        """Fail one attempt; if a person has reset the activity meanwhile, set its runs aside."""
+        """Fail one attempt; if a person has reset the activity meanwhile, let its agent runs no longer count."""
         handle: AsyncActivityHandle = self.client.get_async_activity_handle(task_token=held_token.token)
         reset = False
         try:
@@ -128,7 +128,7 @@ class Successor:
         )
 
     def _set_aside(self, key: RunKey) -> None:
-        """Set an activity's runs aside, in the work order's own workspace or in its pipeline's lanes."""
+        """Let an activity's agent runs no longer count, in the work order's workspace or its pipeline's lanes."""
         own = watched_order(key.workflow_id)
         for place_id in self.runs.orders():
             pipeline = pipeline_of(place_id)
@@ -145,11 +145,11 @@ class Successor:
 
 
 NEWS_SECONDS: Final = 15.0
-"""The seconds between checks: a pause or a reset must reach an agent within 30 s."""
+"""The seconds between checks for a pause or a reset, which must reach an agent within 30 s."""
 
 
 def looking_after_attempts(client: Client, attempts: RunningAttempts) -> AbstractAsyncContextManager[None]:
-    """Check for news of this process's attempts every few seconds during the block."""
+    """Check every few seconds, while the block runs, whether the server has news for this process's attempts."""
     return repeating(AttemptsLook(client, attempts).take, NEWS_SECONDS, "attempts_not_looked_at")
 
 
@@ -170,20 +170,20 @@ class _Seen:
 class AttemptsLook:
     """Compares the server's descriptions of one process's attempts with the previous descriptions.
 
-    The server itself pushes at most a cancel. The answer to a heartbeat reports also a pause or a reset, but each
-    heartbeat costs. A description costs nothing, and counts the state transitions of the attempt's workflow. If a
-    transition is not explained by a heartbeat, the attempt sends a heartbeat.
+    The server itself pushes at most a cancel. The answer to a heartbeat also reports a pause or a reset, but each
+    heartbeat costs. A description costs nothing, and counts the state changes of the attempt's workflow. If
+    heartbeats do not explain a change, the attempt sends a heartbeat.
     """
 
     client: Client
     attempts: RunningAttempts
     rare_seconds: float = NEWS_SECONDS
-    """The longest pause between heartbeats, in seconds, with which an attempt is not checked: its own heartbeats
+    """If an attempt's heartbeats are at most these seconds apart, the attempt is not checked: its heartbeats
     suffice."""
     _seen: dict[RunningAttempt, _Seen] = field(default_factory=dict)
 
     async def take(self) -> int:
-        """Make the attempts with news send a heartbeat, and return their number.
+        """Let each attempt for which the server may have news send a heartbeat; return the number of heartbeats.
 
         Raises:
             RPCError: The server does not answer now.

@@ -1,4 +1,4 @@
-"""End stray agents: the work order was closed or paused without a worker, or no worker followed the agent."""
+"""End stray agents: agents of closed or paused work orders, and those that ran while no worker was here."""
 
 import asyncio
 import os
@@ -35,23 +35,22 @@ _NOT_LOOKED_AFTER: Final = "strays_not_looked_after"
 _log = structlog.get_logger()
 
 _SETTLED_NS: Final = 1_000_000_000
-"""The nanoseconds after a folder's change within which another change may not change the folder's time stamp."""
+"""The nanoseconds after a folder's change within which another change may leave the folder's time as it is."""
 
 
 @dataclass(slots=True)
 class BusyOrders:
-    """The busy work orders of one host.
+    """Finds the work orders of one host in which an agent, an attempt or a waiting process works.
 
-    A process that takes a free lock makes a run's folder beside the lock, and so changes the work order's folder.
+    A process that takes a free lock also makes a run's folder, which changes the time of the work order's folder.
     """
 
     runs: Runs
     _quiet: dict[str, int] = field(default_factory=dict)
-    """The time of the folder's last change, in nanoseconds, by work order; only work orders without a held
-    lock."""
+    """By work order, when its folder last changed, in nanoseconds; only for work orders whose locks are free."""
 
     def find(self) -> list[str]:
-        """Return the work orders with a lock that an agent, an attempt or a warm process holds."""
+        """Return the work orders with a lock that an agent, an attempt or a waiting agent process holds."""
         busy: list[str] = []
         quiet: dict[str, int] = {}
         settled = time.time_ns() - _SETTLED_NS
@@ -70,7 +69,7 @@ class BusyOrders:
 
 @asynccontextmanager
 async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None]:
-    """End strays now, and every half minute while the block runs."""
+    """End stray agents now, and every half minute while the block runs."""
 
     async def look() -> None:
         keep = partial(shielded_thread, host.threads.disk, keep_what_was_left_alone, host)
@@ -83,7 +82,7 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
 
 
 async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str]:
-    """End the agents whose workflow runs are closed or paused, keep their work, and return their runs' names.
+    """End the agents of closed or paused work, save their work, and return the names of their agent runs.
 
     Temporal notifies the worker that follows an agent of a termination; without a worker, this checks the server.
     After a reset another workflow run continues, maybe on another host, and only its own attempts end agents here.
@@ -115,7 +114,7 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
 
 
 async def _end_agent(run: Run, why: str) -> bool:
-    """End one agent, but not its successor; return whether the agent has ended."""
+    """End one agent, but not an agent that follows it; return whether the agent has ended."""
     try:
         await end_agent(run, why)
     except SeptetError as error:
@@ -126,10 +125,10 @@ async def _end_agent(run: Run, why: str) -> bool:
 
 
 async def end_living(host: Host, why: str) -> list[str]:
-    """End all agents of this host and all waiting processes, keep their work, and return the names of their runs.
+    """End all agents and waiting agent processes of this host, save their work, and return their runs' names.
 
-    The host's next worker resumes the sessions; the steps lose no try. The worker's thread pools may be closed by
-    now.
+    The host's next worker resumes the sessions; the steps lose no try. This uses none of the worker's thread
+    pools, which may be closed by now.
     """
     runs = host.runs
     living = await asyncio.to_thread(_living, runs, runs.orders())
@@ -147,7 +146,7 @@ async def _end_warm(runs: Runs, place_id: str, why: str) -> None:
 
 
 async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
-    """End all processes in the place of a run's agent, and keep the work; return whether the processes ended."""
+    """End all agent processes of a run's work order, and save the work; return whether the processes ended."""
     try:
         await end_all(host.runs, run.folder.parent.name, why)
     except SeptetError as error:
@@ -158,9 +157,9 @@ async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
 
 
 def keep_what_was_left_alone(host: Host) -> None:
-    """Sweep the remains of killed supervisors, and keep the work of agents that ended while no worker was here.
+    """Remove what killed supervisors left, and save the work of agents that ended while no worker was here.
 
-    Their supervisors ended these agents. The costs of agents that no attempt reported are noted too.
+    Supervisors ended these agents. The costs of agents that no attempt reported are recorded too.
     """
     runs = host.runs
     for order_id in runs.orders():
@@ -186,7 +185,7 @@ def _living(runs: Runs, orders: Sequence[str]) -> list[Run]:
 
 
 def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
-    """Sweep and keep the remains of a run, unless a writer works in the place: the writer does both."""
+    """Complete a run's record, and save its work, unless an agent or attempt holds the lock and does both."""
     runs, place_id, bound = host.runs, run.folder.parent.name, time.monotonic() + _LEAVING_SECONDS
     while (lock := runs.lock_writer(place_id)) is None:
         if time.monotonic() > bound:
@@ -199,7 +198,7 @@ def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
 
 
 def _note_costs_unless_busy(host: Host, place_id: str) -> None:
-    """Note the unreported costs of turns, unless a writer works in the place now: the writer notes them."""
+    """Record the unreported costs of turns, unless an agent or attempt holds the lock and records them."""
     lock = host.runs.lock_writer(place_id)
     if lock is not None:
         with close_after(lock):
@@ -207,7 +206,7 @@ def _note_costs_unless_busy(host: Host, place_id: str) -> None:
 
 
 def _note_costs(host: Host, place_id: str) -> None:
-    """Note the costs of one work order; a failure is logged, and the other work orders are still counted."""
+    """Record the costs of one work order; a failure is logged, and the other work orders are still counted."""
     try:
         note_unread_turns(host, place_id)
     except (SeptetError, OSError) as error:
@@ -215,7 +214,7 @@ def _note_costs(host: Host, place_id: str) -> None:
 
 
 def _keep(host: Host, run: Run, why: str) -> None:
-    """Keep the remains of a run; a failure is logged, and other runs are still kept."""
+    """Save the work of a run; a failure is logged, and the work of other runs is still saved."""
     try:
         host.snapshots.rescue_once(host.place(run.folder.parent.name), why, run.record.step if run.record else "")
     except (SeptetError, OSError) as error:

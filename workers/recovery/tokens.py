@@ -1,4 +1,4 @@
-"""Keep the token of each running activity on disk: a successor uses the token to take over the activity.
+"""Keep the token of each running activity on disk; the next worker takes over the activity with the token.
 
 The worker's process holds a lock on the token's file. The kernel releases the lock when the process ends in any
 way. A file is used for one activity after the other, because making a file takes as long as many writes.
@@ -51,7 +51,7 @@ class TokenFiles:
 
     @contextlib.contextmanager
     def hold(self, held_token: HeldToken) -> Iterator[None]:
-        """Keep a token in a locked file during the block; if the disk refuses, a successor waits for time-outs."""
+        """Keep a token in a locked file during the block; if the disk refuses, the next worker needs time-outs."""
         try:
             file = self._write(msgspec.json.encode(held_token))
         except OSError as error:
@@ -84,7 +84,7 @@ class TokenFiles:
         return file
 
     def _take_free(self) -> _File | None:
-        """Return an empty file that still exists: a successor removes the files of a stopped worker."""
+        """Return an empty file that still exists, or `None`: another worker may have removed such files."""
         while self._free:
             file = self._free.pop()
             if os.fstat(file.descriptor).st_nlink:
@@ -114,7 +114,7 @@ class Tokens(Interceptor):
     files: TokenFiles
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """Wrap the execution of activities."""
+        """Return `next`, wrapped so that each activity's token is on disk."""
         return _TokenHolder(next, self.files)
 
 
@@ -129,20 +129,20 @@ class _TokenHolder(ActivityInboundInterceptor):
 
 
 def running_attempt() -> HeldToken:
-    """Return the running attempt."""
+    """Return the attempt that the calling activity runs, with its token."""
     info = activity.info()
     key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
     return HeldToken(info.task_token, key, info.attempt, info.started_time.timestamp())
 
 
 def tokens_in(folder: Path) -> list[Path]:
-    """Return the files of all tokens, held or not."""
+    """Return the files of all tokens, whether or not a process has locked them."""
     return sorted(folder.glob(f"*{_SUFFIX}"))
 
 
 @contextlib.contextmanager
 def holding_left_token(path: Path) -> Iterator[HeldToken | None]:
-    """Lock and yield the token of a dead worker; yield `None` for a held, missing or unreadable token.
+    """Lock and yield the token of a dead worker; yield `None` for a locked, missing or unreadable token.
 
     This removes an unreadable token: another version wrote the file, or a full disk cut the file.
     """

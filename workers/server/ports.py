@@ -22,8 +22,8 @@ class Ports:
 
     server: int = 7233
     ui: int = 8233
-    """The port at which the server's caller serves the web UI; the UI's own port is another port, or there is no
-    UI."""
+    """The port at which the server's caller serves the web UI, if there is one; the UI's own port is another
+    port."""
     api: int | None = None
     """The port at which the server's caller serves the HTTP API; `None` for no HTTP API."""
     metrics: int | None = None
@@ -32,14 +32,14 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class UiAddress:
-    """The address of the server's own web UI. The UI checks no user, so only a relay knows the address."""
+    """The address of the server's own web UI. The UI checks no user, so that only a relay may know the address."""
 
     host: str
     port: int
     relay: str
     """The address at which a relay serves the web UI to browsers."""
     codec: str = ""
-    """The codec endpoint that opens payloads for the UI; if empty, the UI shows payloads as they are."""
+    """The address of the codec that opens payloads for the UI; if empty, the UI shows payloads as they are."""
 
     @classmethod
     def free(cls, relay: str, codec: str = "") -> Self:
@@ -99,7 +99,7 @@ def _other_ports(options: Mapping[str, int]) -> str:
 
 
 def state_dir_of(address: str) -> Path | None:
-    """Return the state directory of the embedded server at an address; `None` if this user cannot see it."""
+    """Return the state directory of the embedded server at an address; `None` if this user sees no server."""
     with contextlib.suppress(psutil.Error, ValueError):
         listener = _listener(int(address.rpartition(":")[2]))
         argv = listener.cmdline() if listener is not None else []
@@ -109,7 +109,7 @@ def state_dir_of(address: str) -> Path | None:
 
 
 def port_holder(port: int) -> str:
-    """Return the name of the process that listens on a port of this machine; empty if none is visible."""
+    """Return the name of the process that listens on a port of this machine; empty if no process is visible."""
     with contextlib.suppress(psutil.Error):
         if (listener := _listener(port)) is not None:
             return f"{listener.name()} (process {listener.pid})"
@@ -117,7 +117,7 @@ def port_holder(port: int) -> str:
 
 
 def _listener(port: int) -> psutil.Process | None:
-    """Return the process that listens on a port of this machine; `None` if this user cannot see it."""
+    """Return the process that listens on a port of this machine; `None` if this user sees no process."""
     with contextlib.suppress(psutil.Error, OSError):
         for each in psutil.net_connections("tcp"):
             if each.status == psutil.CONN_LISTEN and each.laddr[1:2] == (port,) and each.pid is not None:

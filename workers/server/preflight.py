@@ -25,10 +25,10 @@ RETENTION: Final = timedelta(days=30)
 """The time for which a namespace that Septet makes keeps closed work orders."""
 _CLOUD_HOSTS: Final = (".tmprl.cloud", ".api.temporal.io")
 _KNOWN_WITHIN_SECONDS: Final = 60.0
-"""The longest wait for a new namespace: the parts of a server learn of the namespace one after the other, within
+"""The longest wait for a new namespace: the server's services learn of the namespace one after the other, within
 some ten seconds."""
 _SEALED_ROWS: Final = 100
-"""The most open workflows whose seals are checked."""
+"""The most open workflows for which the keys are checked."""
 _TYPES: Final = {
     "Text": IndexedValueType.INDEXED_VALUE_TYPE_TEXT,
     "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
@@ -38,7 +38,7 @@ _TYPES: Final = {
     "Datetime": IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
     "KeywordList": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 }
-"""The types of search attributes, by the column names of the server's database without the number at their end."""
+"""The types of search attributes, by the names of the server's database columns without the final number."""
 
 Key = SearchAttributeKey[Any]
 
@@ -48,7 +48,7 @@ class PreflightError(SeptetError):
 
 
 async def register_namespace(client: Client) -> bool:
-    """Make the client's namespace if it is missing, wait until it is usable, and return whether it was made.
+    """Make the client's namespace if it is missing, wait until it is usable, and return whether this made it.
 
     Raises:
         PreflightError: The namespace is missing and this client may not make it; the remedy is the command that
@@ -106,7 +106,7 @@ async def register_search_attributes(client: Client) -> tuple[str, ...]:
 
 
 async def check_seal_keys(client: Client, task_queue: str) -> None:
-    """Check that this worker's keys open some of the sealed work of its queue, if any.
+    """Check that this worker's keys open at least some of the sealed work of its queue, if any work is sealed.
 
     Raises:
         PreflightError: The keys open no work of the queue: each task that the worker took would fail.
@@ -159,7 +159,7 @@ def attributes_refusal(error: RPCError, keys: Iterable[Key], namespace: str, hos
 
 
 def attributes_command(keys: Iterable[Key], namespace: str, host: str) -> str:
-    """Return the command that registers search attributes; for Temporal Cloud, the command of another program."""
+    """Return the command that registers search attributes, with `temporal`, or with `tcld` for Temporal Cloud."""
     kinds = [(key.name, key.indexed_value_type.name.capitalize()) for key in keys]
     if _is_cloud(host):
         pairs = " ".join(f"--search-attribute {name}={kind}" for name, kind in kinds)
@@ -201,7 +201,7 @@ async def lacks_attribute(client: Client, key: Key) -> bool:
 
 
 async def _list_attributes(client: Client) -> dict[str, int]:
-    """Return the types of the namespace's own search attributes by their names.
+    """Return the types of the namespace's own search attributes, by the names of the attributes.
 
     If the server's database has columns for search attributes, the namespace's description names the attributes.
     The server's own list is requested only if the description lacks an attribute of Septet: for each list the
@@ -248,7 +248,7 @@ _log = structlog.get_logger()
 
 
 async def host_services(client: Client) -> tuple[str, ...]:
-    """Return the services that a host's workspaces announce on this server.
+    """Return the abilities that a host's workspaces announce on this server.
 
     On a server that pushes cancels, the host does not deliver cancels. On a server that lists workers and has the
     search attribute of hosts, work orders do not probe hosts. An ability that cannot be checked counts as missing.

@@ -37,14 +37,14 @@ from workflows.wire.search_attributes import ALL
 READY_WITHIN_SECONDS: Final = 30.0
 STOP_WITHIN_SECONDS: Final = 10.0
 SERVER_LOCK: Final = "up.lock"
-"""The file in a state directory that is locked by the process which runs the directory's server."""
+"""The file in a state directory on which the process that runs the directory's server holds a lock."""
 _STARTS_IN_A_ROW: Final = 3
 """The most starts in a row of a server that dies before it is ready."""
 RETENTION: Final = "30d"
 """The time for which the server keeps closed work orders; the development server's default is a day."""
 
 PUSH_OF_CANCELS: Final = ("frontend.WorkerCommandsEnabled", "system.enableCancelActivityWorkerCommand")
-"""With these settings the server notifies a worker of a cancel at once, and not with the next heartbeat."""
+"""The settings with which the server notifies a worker of a cancel at once, and not with the next heartbeat."""
 DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     # The development server's one history shard hands out 20 tasks a second by default: seven steps would
     # then wait 400 ms.
@@ -79,21 +79,21 @@ async def embedded_server(
     ui: UiAddress | None = None,
     config: Mapping[str, JsonValue] | None = DYNAMIC_CONFIG,
 ) -> AsyncIterator[ServerFile]:
-    """Run the server on this state directory's database while the block runs.
+    """Run the server on this state directory's database while the block runs, and yield its addresses.
 
     This first ends a server that a killed process left running. A server that dies is restarted: the database
     holds the whole state.
 
     Args:
         ports: The server's ports; the caller serves `ports.ui` from `ui`.
-        ui: The secret address of its web UI, which checks no user. `None` for no UI.
-        config: Its dynamic configuration; `None` for the server's defaults, with its own retention.
+        ui: The secret address of the server's web UI, which checks no user. `None` for no UI.
+        config: The server's dynamic configuration; `None` for the server's own defaults and retention.
 
     Raises:
-        AlreadyRunningError: Another process runs a server on this state directory; the message names it.
+        AlreadyRunningError: Another process, which the message names, runs a server on this state directory.
         UsageError: A port is taken; the remedy names the option.
         ServerNotReachedError: The server did not answer in time, at its start or after its death; the message
-            holds the end of its log.
+            holds the end of the server's log.
     """
     state.prepare()
     with _sole_holder(state):
@@ -156,7 +156,7 @@ class _Server:
 
 @asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run other work during the block; an error of the work ends the block and is raised."""
+    """Run `work` while the block runs; if `work` fails, end the block and raise the error."""
     try:
         async with asyncio.TaskGroup() as group:
             task = group.create_task(work)
@@ -187,7 +187,7 @@ def temporal_program() -> Path:
 
 @contextmanager
 def _sole_holder(state: StateDir) -> Iterator[None]:
-    """Hold the state directory's lock; the kernel releases it when this process ends, even by a crash."""
+    """Hold the state directory's lock during the block; the kernel releases the lock if this process crashes."""
     lock = take_lock(state.root / SERVER_LOCK)
     if lock is None:
         holder = read_server_file(state)
@@ -275,7 +275,7 @@ def _end_leftover(state: StateDir) -> None:
 
 
 def _end(pid: int) -> None:
-    """End a process politely, and by force after ten seconds."""
+    """End a process: send SIGTERM, and kill the process after ten seconds."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
         process.terminate()
@@ -285,7 +285,7 @@ def _end(pid: int) -> None:
 
 
 def _has_ended(process: psutil.Process) -> bool:
-    """Wait for a process's end. A zombie without threads counts as ended: init may reap an orphan only later."""
+    """Wait for a process's end, and return whether it came; a zombie without threads counts as ended."""
     bound = time.monotonic() + STOP_WITHIN_SECONDS
     while time.monotonic() < bound:
         if process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1:

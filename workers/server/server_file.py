@@ -1,4 +1,4 @@
-"""The file `server.json` of a state directory, by which processes find the directory's server."""
+"""The file `server.json` in a state directory, in which processes find the address of the directory's server."""
 
 import json
 import os
@@ -25,7 +25,7 @@ class ServerFile:
 
     @property
     def is_held(self) -> bool:
-        """Whether the process that started the server lives."""
+        """Whether the process that started the server is alive."""
         return lives(self.pid, self.start_time)
 
 
@@ -44,7 +44,7 @@ def read_server_file(state: StateDir) -> ServerFile | None:
 
 
 def lives(pid: int, start_time: float) -> bool:
-    """Return whether the process lives: another process may have the pid by now, with another start time."""
+    """Return whether a process lives, and started at that time: another process may have got the pid since."""
     import psutil  # a process that only reads the file does not need it
 
     try:

@@ -1,1 +1,1 @@
-"""The checks that a worker repeats at the same time as its activities."""
+"""The checks that a worker repeats while it runs activities."""

@@ -1,4 +1,4 @@
-"""The accounts of an installation's budgets, and the pauses that hosts share, over the Temporal client."""
+"""Reach the accounts of an installation's budgets, and the pauses that hosts share, by the Temporal client."""
 
 import asyncio
 import threading
@@ -53,15 +53,15 @@ class FleetAccounts:
     """Reaches workflows of type `Account`: an update reserves room, a signal reports use."""
 
     def __init__(self, client: Client, task_queue: str, answer_within: timedelta = _ANSWER_WITHIN) -> None:
-        """Use the accounts of a queue of work orders; a reservation's request waits at most `answer_within`."""
+        """Use the accounts of a queue of work orders; a request to reserve waits at most `answer_within`."""
         self._client = client
         self.task_queue = task_queue
         self._answer_within = answer_within
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        """Reserve an amount in an account; return `None` if the budget does not exist.
+        """Reserve a turn's use, and return the account's answer; `None` if no budget exists and not `opens`.
 
-        A repeated call has the same answer, and counts nothing twice.
+        A repeated call returns the same answer, and reserves nothing more.
 
         Raises:
             AccountNotReachedError: The account did not answer.
@@ -105,7 +105,7 @@ class FleetAccounts:
     async def settle(self, scope: str, call: SettleCall) -> None:
         """Report a turn's use to an account, unless the account does not exist or knows the use already.
 
-        An ended account that waits for this report is opened again.
+        If an ended account waits for this report, the account is opened again.
 
         Raises:
             AccountNotReachedError: The server refused.
@@ -131,7 +131,7 @@ class FleetAccounts:
         raise AccountNotReachedError(f"The account {workflow_id} takes no word.")
 
     async def find_pause(self, login: str) -> QuotaPause | None:
-        """Return the pause of a login from its workflow's description, which needs no worker.
+        """Return the pause of a login, `None` without a pause; no worker is needed.
 
         Raises:
             AccountNotReachedError: The server refused.
@@ -192,8 +192,7 @@ _ANSWER_WITHIN_SECONDS: Final = 2.0
 """The longest wait for the server's answer, which takes a millisecond or two; after that, the request to the forge
 is sent anyway."""
 _LEFT_ALONE_SECONDS: Final = 30.0
-"""The seconds for which a server that did not answer gets no request, so that not each request to a forge
-waits."""
+"""The seconds without a request to a server that did not answer, so that not each request to a forge waits."""
 
 _log: Final = structlog.get_logger()
 
@@ -212,7 +211,7 @@ async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
 
 @dataclass(slots=True)
 class SharedForgePauses:
-    """Shares pauses as workflows of type `Quota`, and reads pauses from their descriptions, which is no Action.
+    """Shares each pause by a workflow of type `Quota`, and reads its description, which is no billed Action.
 
     Threads that send requests to forges call these methods; the worker's event loop sends the requests to the
     server.
@@ -225,17 +224,17 @@ class SharedForgePauses:
     """The time of the next request to the server, by the monotonic clock."""
 
     def until(self, budget: str) -> float:
-        """Return the time until which no request may be sent; as `FleetPauses.until`."""
+        """Return the time until which no request may be sent, like `FleetPauses.until`."""
         pause = self._answer(self.accounts.find_pause(_login(budget)))
         return pause.until if pause is not None else 0.0
 
     def note(self, budget: str, host: str, until: float) -> None:
-        """Share a pause with the other hosts; as `FleetPauses.note`."""
+        """Share a pause with the other hosts, like `FleetPauses.note`."""
         pause = QuotaPause(agent=host, until=until, message="It takes no more requests from this key until then.")
         self._answer(self.accounts.note_pause(_login(budget), pause))
 
     def _answer(self, call: Coroutine[Any, Any, T]) -> T | None:
-        """Return the server's answer; `None` without an answer: each host then finds a spent limit by itself."""
+        """Return the server's answer, `None` if there is none: then each host finds used-up limits by itself."""
         if threading.get_ident() == self._loop_thread or time.monotonic() < self._asks_again_at:
             call.close()
             return None
@@ -254,5 +253,5 @@ class SharedForgePauses:
 
 
 def _login(budget: str) -> str:
-    """Return the name of a forge's limit among the logins that can be paused."""
+    """Return the login that stands for a forge's limit, because pauses are kept by login."""
     return f"forge-{budget[:24]}"

@@ -1,4 +1,4 @@
-"""Metrics of budgets, paused logins and unserved work; one worker of all reports them to Prometheus."""
+"""Metrics of budgets, paused logins and unserved work, which only one of all workers reports to Prometheus."""
 
 import asyncio
 import math
@@ -49,9 +49,9 @@ async def measuring_amounts(
 
 @dataclass(slots=True)
 class MetricsTurn:
-    """The right to report metrics: one process of the first living host that serves metrics has it.
+    """The right to report metrics, which one process of the first living host that serves metrics has.
 
-    If the server does not list workers, one process of each host has it.
+    If the server does not list workers, one process of each host has the right.
     """
 
     lock: Path
@@ -59,7 +59,7 @@ class MetricsTurn:
     _held: int | None = None
 
     def __enter__(self) -> Self:
-        """Start without the right."""
+        """Return this object; the process does not have the right yet."""
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -67,7 +67,7 @@ class MetricsTurn:
         self._give_back()
 
     def is_ours(self) -> bool:
-        """Take the right if it is free, and return whether this process has it."""
+        """Take the right to report if it is free, and return whether this process now has the right."""
         if self.heard is not None and not self.heard.speaks(time.monotonic(), with_metrics=True):
             self._give_back()
         elif self._held is None:
@@ -75,7 +75,7 @@ class MetricsTurn:
         return self._held is not None
 
     def pause_seconds(self) -> float:
-        """Return the seconds before the next check: few without the right, because that check sends no request."""
+        """Return the seconds until the next check; without the right they are few, because no request is sent."""
         return LOOK_SECONDS if self._held is not None or self.heard is None else self.heard.interval_seconds
 
     def _give_back(self) -> None:
@@ -86,9 +86,9 @@ class MetricsTurn:
 
 @dataclass(slots=True)
 class AmountMetrics:
-    """The budgets of the day and of projects, and the paused logins, of one queue of work orders.
+    """Records the budgets of the day and of projects, and the paused logins, of one queue of work orders.
 
-    Budgets of single work orders and pipelines have ids, and ids are no labels.
+    Budgets of single work orders and pipelines are left out: their ids would be too many labels.
     """
 
     client: Client
@@ -100,7 +100,7 @@ class AmountMetrics:
     _limits: dict[str, set[str]] = field(default_factory=dict)
     """The units that had a limit, by budget: once the limit is gone, infinity is recorded for the unit."""
     _views: dict[str, tuple[tuple[str, int], AccountView]] = field(default_factory=dict)
-    """The last view of each budget, with its run and history length: a budget with the same two has not
+    """The last view of each budget, with run and history length: if both are the same, the budget has not
     changed."""
     _has_told: bool = False
     """Whether this process has recorded a value for unserved work."""
@@ -132,7 +132,7 @@ class AmountMetrics:
                 self.recorder.record(BUDGET_WAITING, view.waiting_count, budget=view.scope)
 
     def _forget(self) -> None:
-        """Record NaN if another process measures: an old value would be taken for a new value."""
+        """Record NaN for each value if another process measures now: an old value would look current."""
         for work in _WORK if self._has_told else ():
             self.recorder.record(UNSERVED, math.nan, work=work)
         for agent in self._agents:
@@ -167,7 +167,7 @@ class AmountMetrics:
             self.recorder.record(PAUSED_LOGINS, agents[agent], agent=agent)
 
     async def _ask(self, scope: str) -> AccountView | None:
-        """Return a budget; `None` if it does not exist, or no worker answers now.
+        """Return a budget; `None` if the budget does not exist, or no worker answers now.
 
         An unchanged budget is not queried again: a query is an Action, a description is not.
         """

@@ -19,15 +19,14 @@ DEFAULT: Final = "septet-default-agent/"
 MODEL: Final = "septet-default-model/"
 SANDBOX: Final = "septet-sandbox/"
 METRICS: Final = "septet-metrics"
-"""The mark of a worker that serves metrics."""
+"""The text by which a worker announces that it serves metrics."""
 FORGE_KEY: Final = "septet-forge-key/"
-"""The prefix before the host of a forge for which the worker has a key; the prefix alone if the worker has no
-key."""
+"""The prefix before a forge's address for which the worker has a key; if it has no key, the prefix is alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedAgents:
-    """The announcement of one host's worker."""
+    """What the worker of one host announces."""
 
     control_queue: str
     agents: frozenset[str]
@@ -36,11 +35,11 @@ class AnnouncedAgents:
     sandbox: str = ""
     model: str | None = None
     forge_keys: frozenset[str] | None = None
-    """The hosts of the forges for which the worker has a key; `None` if not reported."""
+    """The addresses of the forges for which the worker has a key; `None` if the worker does not report them."""
 
 
 async def announced_agents(client: Client, task_queue: str) -> list[AnnouncedAgents] | None:
-    """Return the announcements of workers behind a queue; `None` if any worker does not announce its agents.
+    """Return the announcements of a queue's workers; `None` if any worker does not announce its agents.
 
     A dead worker is still listed for some minutes.
 

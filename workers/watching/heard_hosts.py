@@ -1,6 +1,6 @@
-"""Silent hosts: one living host notifies the work orders of a host that falls silent, and again of its return.
+"""Watch for silent hosts: one living host notifies work orders when their host falls silent, and when it returns.
 
-All hosts list workers, for a listing costs no Action; only the first living host by name sends signals.
+All hosts list workers, because a listing costs no Action; only the first living host by name sends signals.
 """
 
 import time
@@ -25,7 +25,7 @@ from workers.watching.announced_agents import METRICS
 from workflows.wire.search_attributes import HOST, STAGE, STATUS
 
 SILENT_AFTER: Final = 3
-"""The missed heartbeats after which a worker is silent."""
+"""The number of missed heartbeats after which a worker is silent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class _HeardWorker:
 
 @dataclass(slots=True)
 class HeardHosts:
-    """The hosts that one host has heard, including the host itself. Times are monotonic seconds."""
+    """The hosts whose heartbeats one host has seen, including its own. Times are monotonic seconds."""
 
     own: str
     interval_seconds: float
@@ -61,7 +61,7 @@ class HeardHosts:
     while."""
 
     def note(self, heartbeats: Iterable[WorkerHeartbeat], now: float) -> None:
-        """Record the server's present list."""
+        """Record the heartbeats in the server's present list."""
         before, self._workers = self._workers, {}
         for heartbeat in heartbeats:
             known = before.get(heartbeat.instance)
@@ -74,7 +74,7 @@ class HeardHosts:
             self._listening_since = now
 
     def living(self, now: float, *, with_metrics: bool = False) -> set[str]:
-        """Return the hosts with a living worker, or with a living worker that serves metrics."""
+        """Return the hosts with a living worker; if `with_metrics`, with a living worker that serves metrics."""
         return {
             worker.heartbeat.host
             for worker in self._workers.values()
@@ -83,7 +83,7 @@ class HeardHosts:
         }
 
     def silent_seconds(self, host: str, now: float) -> float:
-        """Return the seconds of a host's silence, as far as this host knows."""
+        """Return for how many seconds a host has been silent, as far as this host knows."""
         heard = [each.heard_at for each in self._workers.values() if each.heartbeat.host == host]
         since = max(heard, default=self._listening_since)
         return now - since if since is not None else 0.0
@@ -106,7 +106,7 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def watching_hosts(client: Client, host: Host) -> AsyncIterator[HeardHosts | None]:
-    """List hosts while the block runs, and notify work orders if this host is the first; yield the living hosts.
+    """List hosts while the block runs, and notify work orders if this host is first; yield the seen hosts.
 
     Yields `None` on a server that does not list workers.
     """
@@ -121,7 +121,7 @@ async def watching_hosts(client: Client, host: Host) -> AsyncIterator[HeardHosts
 
 @dataclass(slots=True)
 class HostsWatch:
-    """The hosts of a queue that one worker process has heard, and the work orders that it has notified."""
+    """Lists the hosts of a queue for one worker process, and notifies work orders of silent and returned hosts."""
 
     client: Client
     host: Host
@@ -133,7 +133,7 @@ class HostsWatch:
     """The runs that waited for a living host at the last check; these runs probe their host themselves."""
 
     def __post_init__(self) -> None:
-        """Start without a heard host."""
+        """Begin before any host was heard."""
         self.heard = HeardHosts(self.host.id, heartbeat_seconds(self.host.settings.probe_seconds))
 
     @property
@@ -167,7 +167,7 @@ class HostsWatch:
         await self._tell_return(living)
 
     async def _heartbeats(self) -> AsyncIterator[WorkerHeartbeat]:
-        """Yield the workers of all hosts that share this host's queue of work orders."""
+        """Yield the heartbeats of the workers of all hosts that share this host's queue of work orders."""
         prefix, token = self.host.queue_prefix, b""
         for _ in range(100):
             request = ListWorkersRequest(
@@ -214,7 +214,7 @@ class HostsWatch:
     async def _signal(self, run_id: str, order_id: str, signal: str, content: Wire | str) -> None:
         """Signal a work order; a closed work order is skipped.
 
-        If a full history accepts no more signals, this is logged, and the other work orders are still notified.
+        If a full history accepts no more signals, that is logged, and the other work orders are still notified.
         """
         try:
             await self.client.get_workflow_handle(order_id, run_id=run_id).signal(signal, content)

@@ -50,7 +50,7 @@ class WatchedPullRequest:
 async def list_watched(
     client: Client, task_queue: str, since: datetime | None = None
 ) -> AsyncIterator[WatchedPullRequest]:
-    """Yield the open pull requests of a queue's work orders that hosts poll; log watches that no key here opens.
+    """Yield the pull requests that a queue's hosts have to poll; log those whose data no key here opens.
 
     Args:
         since: The earliest start of the watches.
@@ -75,7 +75,7 @@ async def list_watched(
 
 
 async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
-    """Return the watch of a row; `None` if its workflow polls the pull request by an activity."""
+    """Return the watch that a row shows; `None` if the row's workflow polls the pull request by an activity."""
     try:
         watcher = WatchingHost.model_validate_json(await memo_json(row, WATCHER) or b"null")
         task = Task.model_validate_json(await memo_json(row, MEMO) or b"null")

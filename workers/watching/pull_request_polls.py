@@ -1,7 +1,7 @@
-"""Poll pull requests in a worker's process: a poll costs no Action, and a workflow is notified only of news.
+"""Poll pull requests in a worker's process: a poll costs no Action, and only changes are sent to a workflow.
 
 Each host polls the pull requests whose watch names the host. If that host is gone, another host that can reach the
-pull requests polls them.
+same pull requests polls them.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _DIGEST: Final = len("-abcdef")
 
 @dataclass(slots=True)
 class WebhookNotes:
-    """The deliveries that the API has recorded at the intakes, read at most once a minute."""
+    """The API's notes at the intakes of webhooks' deliveries, read at most once a minute."""
 
     client: Client
     _delivered: dict[str, datetime] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class WebhookNotes:
 
 @dataclass(frozen=True, slots=True)
 class LookPace:
-    """The bounds of the pause between polls: within them, the pause is the pull request's age at the last poll."""
+    """The limits of the pause between polls, which is as long as the pull request's age at the last poll."""
 
     first_seconds: float
     longest_seconds: float
@@ -92,14 +92,14 @@ class LookPace:
 HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000
 _FOLLOWED: Final = 0.1
-"""The factor for the age of a pull request that an agent follows: the pull request is polled like a younger
-one."""
+"""The factor for the age of a pull request that an agent follows, so that the pull request is polled more
+often."""
 _TOLD_SECONDS: Final = 900.0
 _TOLD_SHARE_SECONDS: Final = 450.0
 """If webhooks report events, the followed pull requests are polled eight times an hour in all, and each at most
 four times: a poll is about five requests."""
 _LOOKS_AT_A_TIME: Final = 16
-"""The number of threads for polls only, so that a forge that hangs delays no other work."""
+"""The number of threads, used only for polls, so that a forge that hangs delays no other work."""
 
 _log = structlog.get_logger()
 
@@ -134,13 +134,13 @@ async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[
 
 @dataclass(slots=True)
 class PullRequestWatcher:
-    """Polls pull requests for one host, and notifies their workflows of news."""
+    """Polls pull requests for one host, and sends changes to the workflows that watch them."""
 
     client: Client
     task_queue: str
     here: WatchingHost
     look: Look
-    """Requests a pull request's state from the forge; it may take long, and raises a `SeptetError`."""
+    """Requests a pull request's state from the forge; this may take long, or raise a `SeptetError`."""
     pace: LookPace
     is_told: Callable[[str], bool] = lambda _repository: False
     """Returns whether webhooks report the changes of a repository."""
@@ -157,7 +157,7 @@ class PullRequestWatcher:
         """Start to poll the pull requests whose pause is over, and return their number.
 
         Raises:
-            RPCError: The server refused to list them.
+            RPCError: The server refused to list the pull requests.
         """
         await self._list()
         due = [each for each in self._watched.values() if self._is_due(each)]
@@ -170,7 +170,7 @@ class PullRequestWatcher:
         return len(due)
 
     async def close(self) -> None:
-        """Cancel the polls under way; their results are not reported."""
+        """Cancel the running polls; the results of these polls are not reported."""
         for look in self._looks.values():
             look.cancel()
         await asyncio.gather(*self._looks.values(), return_exceptions=True)
@@ -189,7 +189,7 @@ class PullRequestWatcher:
         look.add_done_callback(end)
 
     async def _list(self) -> None:
-        """List young pull requests at each call, and all pull requests as rarely as an old one is polled."""
+        """List young pull requests at each call, and all pull requests only as often as an old one is polled."""
         now = asyncio.get_running_loop().time()
         is_full = self._listed_at is None or now - self._listed_at >= self.pace.longest_seconds
         since = None if is_full else datetime.now(UTC) - timedelta(seconds=2 * self.pace.longest_seconds)
@@ -202,7 +202,7 @@ class PullRequestWatcher:
             self._watched |= rows
 
     def _is_due(self, watch: WatchedPullRequest) -> bool:
-        """Return whether to poll now: the pause is over; the first polls of old pull requests are spread out."""
+        """Return whether the pause before a poll is over; the first polls of old pull requests are spread out."""
         if watch.run_id in self._looks:
             return False
         now = asyncio.get_running_loop().time()
@@ -217,7 +217,7 @@ class PullRequestWatcher:
         return self.pace.is_over(since, watch.age_seconds * (_FOLLOWED if watch.look.follows else 1.0))
 
     async def _is_served(self, queue: str) -> bool:
-        """Return whether a worker polled a queue lately; the server forgets a poller after some minutes."""
+        """Return whether a worker has polled a queue lately; after some minutes, the server forgets a poller."""
         request = DescribeTaskQueueRequest(
             namespace=self.client.namespace,
             task_queue=TaskQueue(name=queue),

@@ -1,4 +1,4 @@
-"""A worker's reports: its host to the board, costs to their histories, left turns to the accounts of budgets."""
+"""A worker's reports: that its host serves, the costs of agents, turns that no attempt reports, and its health."""
 
 import asyncio
 import json
@@ -33,9 +33,9 @@ from workers.beside import repeating
 from workflows.board import Board
 
 TELL_SECONDS: Final = 120.0
-"""The seconds between a worker's reports that it serves."""
+"""The seconds between a worker's reports to the board that its host serves."""
 _SILENT: Final = 3
-"""The intervals without a report after which a host no longer counts."""
+"""The number of missed reports after which the board no longer counts a host."""
 
 
 def serving_on_board(client: Client, settings: Settings, host_id: str) -> AbstractAsyncContextManager[None]:
@@ -70,20 +70,20 @@ def capacity_of(settings: Settings, host_id: str) -> HostCapacity:
 
 
 _LOOK_SECONDS: Final = 2.0
-"""The seconds between checks of the disk: the delay of the report of a completed work order."""
+"""The seconds between checks of the disk, by which the report of a completed work order may be late."""
 _GATHERED_SECONDS: Final = 300.0
 """The age in seconds at which a turn of an unfinished work order is reported, together with all others: each
 message is an Action."""
 
 
 def telling_costs(client: Client, host: Host) -> AbstractAsyncContextManager[None]:
-    """Report the costs of this host's agents to their histories while the block runs."""
+    """Report the costs of this host's agents to the projects' cost histories while the block runs."""
     return repeating(CostTeller(client, host).look, _LOOK_SECONDS, "costs_not_told")
 
 
 @dataclass(frozen=True, slots=True)
 class CostTeller:
-    """Reports the costs that one host has noted; one process of its workers at a time."""
+    """Reports the costs that one host has recorded, from only one of the host's processes at a time."""
 
     client: Client
     host: Host
@@ -135,13 +135,13 @@ class CostTeller:
 
 LOOK_SECONDS: Final = 60.0
 _LEFT_SECONDS: Final = 300.0
-"""The seconds for which a left turn waits: a new attempt may still report the turn."""
+"""The seconds after its agent's end for which an unreported turn is left alone: an attempt may still report it."""
 
 _log = structlog.get_logger()
 
 
 def telling_left_turns(host: Host) -> AbstractAsyncContextManager[None]:
-    """Report left turns to their accounts during the block."""
+    """Report turns that no attempt reports to the accounts of budgets, while the block runs."""
     if host.accounts is None:
         return nullcontext()
     return repeating(LeftTurns(host, host.accounts).look, LOOK_SECONDS, "budgets_not_told")
@@ -155,10 +155,10 @@ class LeftTurns:
     accounts: Accounts
     left_seconds: float = _LEFT_SECONDS
     _seen: dict[tuple[str, str], float] = field(default_factory=dict)
-    """The time when each turn was first found without an agent, by workspace and turn; in monotonic seconds."""
+    """By workspace and turn, when the turn was first found without an agent, in monotonic seconds."""
 
     async def look(self) -> int:
-        """Report the turns that were left, and return their number.
+        """Report the turns that no attempt has reported for long enough, and return the number of these turns.
 
         Raises:
             SeptetError: An account was not reached; the remaining turns are reported at the next call.
@@ -180,7 +180,7 @@ class LeftTurns:
         return turns
 
     async def _tell(self, place_id: str, turn: HeldTurn) -> bool:
-        """Report a turn to its accounts under the writer's lock, so that no attempt starts meanwhile."""
+        """Report a turn to its accounts, with the writer's lock held so that no attempt starts meanwhile."""
         lock = await asyncio.to_thread(self.host.runs.lock_writer, place_id)
         if lock is None:
             return False
@@ -197,13 +197,13 @@ class LeftTurns:
 
 
 HEALTH_SECONDS: Final = 5.0
-"""The seconds between writes of the file; `docker/health.py` counts a worker as cut off from the server if the
-file is several times as old."""
+"""The seconds between writes of the health file; if the file is several times as old, `docker/health.py` counts
+the worker as cut off from the server."""
 
 
 @asynccontextmanager
 async def reporting_health(client: Client, host: Host) -> AsyncIterator[None]:
-    """Keep the file current during the block, and remove the file afterwards; this costs no Action.
+    """Keep the health file current while the block runs, and then remove the file; this costs no Action.
 
     This first removes the file that a killed worker may have left.
     """
@@ -217,13 +217,13 @@ async def reporting_health(client: Client, host: Host) -> AsyncIterator[None]:
 
 
 async def _give_sign(host: Host) -> None:
-    """Set the file's time to now, whether or not the server answers: the process is alive."""
+    """Set the health file's time to now, even if the server does not answer, because the process is alive."""
     with suppress(FileNotFoundError):  # the server has not seen this worker yet
         await asyncio.to_thread(os.utime, host.state.health_file)
 
 
 async def _report(client: Client, host: Host) -> None:
-    """Write the time of this worker's last poll; if the server does not list the worker, keep the file."""
+    """Write the time of this worker's last poll to the health file, if the server lists this worker."""
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=host.settings.task_queue),

@@ -1,4 +1,4 @@
-"""The schedules on the server: a host's janitor, and intakes that are sealed anew after a rotation of keys."""
+"""The schedules on the server: make a host's janitor, and seal intakes anew after a rotation of the keys."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -36,13 +36,13 @@ from workflows.janitor import Janitor
 
 _EVERY: Final = timedelta(hours=6)
 PASSES: Final = 28
-"""The number of passes in a week. If a host has no worker for longer, its next worker schedules passes anew."""
+"""The number of passes in a week. If a host has no worker for longer, its next worker makes the schedule anew."""
 
 _log = structlog.get_logger()
 
 
 def schedule_id(host_id: str) -> str:
-    """Return the id of a host's schedule."""
+    """Return the id of the schedule of a host's janitor."""
     return f"septet-janitor-{host_id}"
 
 
@@ -93,7 +93,7 @@ async def schedule_janitor(client: Client, settings: Settings, host_id: str, hos
 
 
 async def _renew(client: Client, host_id: str, action: ScheduleAction) -> bool:
-    """Extend a schedule to a week from now, and seal its input with the current key; return whether it exists."""
+    """Extend a schedule to a week from now, and seal its input anew; return whether the schedule exists."""
 
     def renew(current: ScheduleUpdateInput) -> ScheduleUpdate:
         schedule = current.description.schedule
@@ -110,7 +110,7 @@ async def _renew(client: Client, host_id: str, action: ScheduleAction) -> bool:
 
 
 def sealing_intakes(client: Client, task_queue: str) -> AbstractAsyncContextManager[None]:
-    """Seal the intakes of a queue anew after each rotation of the keys, during the block."""
+    """Seal the inputs of a queue's intakes anew after each rotation of the keys, while the block runs."""
     if client.data_converter.payload_codec is None:
         return nullcontext()
     look = partial(seal_intakes_anew, client, task_queue)
@@ -118,7 +118,7 @@ def sealing_intakes(client: Client, task_queue: str) -> AbstractAsyncContextMana
 
 
 async def seal_intakes_anew(client: Client, task_queue: str) -> None:
-    """Seal the intakes of a queue with the current key.
+    """Seal the inputs of a queue's intakes with the current key.
 
     This skips intakes that the current key has sealed, that these keys cannot open, or that workers refuse.
 
