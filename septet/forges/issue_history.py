@@ -60,7 +60,7 @@ class Writers:
     """The reason why the forge refused to report an account's permission; such an account does not count."""
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account's words count.
+        """Return whether an account's words count, because the account is trusted or may push.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.

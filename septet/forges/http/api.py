@@ -42,9 +42,9 @@ class ApiRefusal:
     seconds: float | None = None
     """The seconds that the API requests to wait; `None` if the API names no time."""
     is_limit: bool = False
-    """Whether the key's limit is spent, so that no request may use the key."""
+    """Whether the key's rate limit is used up, so that no request may use the key."""
     is_told: bool = False
-    """Whether the API itself reports a spent limit, and not only too many requests."""
+    """Whether the API itself reports a used-up limit, and not only too many requests."""
 
 
 def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | None:
@@ -134,7 +134,7 @@ class HttpApi:
     def asking(
         self, what: str, root: str = "", *, within_seconds: float = ASKING_SECONDS, tail_bytes: int = 0
     ) -> Iterator["ApiClient"]:
-        """Yield a client for the block, and raise Septet's errors for its failures.
+        """Yield a client for the block, and raise Septet's errors for the client's failures.
 
         `what` is the request in words, for errors; `root` is the base of paths that do not begin with a slash;
         `tail_bytes` is the number of bytes to keep of a log's end, or 0 for whole answers. httpx is imported only

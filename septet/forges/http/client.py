@@ -163,8 +163,8 @@ class ApiClient:
     ) -> httpx.Response:
         """Send a request, and return the answer; repeat a read if the API refuses and requests a short pause.
 
-        `path` is below the root; with a leading slash, below the API's own address; or a whole address. `body` is
-        sent as JSON.
+        `path` is relative to the root, or with a leading slash to the API's address; a whole address is used as it
+        is. `body` is sent as JSON.
 
         Raises:
             SeptetError: The API refused; as for `HttpApi.asking`.
@@ -215,7 +215,7 @@ def read_as(form: type[T], response: httpx.Response) -> T:
 
 @contextmanager
 def open_client(api: HttpApi, what: str, root: str, within_seconds: float, tail_bytes: int) -> Iterator[ApiClient]:
-    """Yield a client for the block, and raise Septet's errors for its failures; see `HttpApi.asking`."""
+    """Yield a client for the block, and raise Septet's errors for the client's failures; see `HttpApi.asking`."""
     patience = ForgePatience()
     patience.await_turn(api.url, api.token, what)
     bounds = AnswerBounds(within_seconds, tail_bytes)

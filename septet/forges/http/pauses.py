@@ -32,7 +32,7 @@ _RESETS: Final = ("x-ratelimit-reset", "ratelimit-reset")
 def pause_seconds(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that a forge requests to wait; `None` if the answer names no time.
 
-    The time is in `Retry-After`, or in the reset time of a limit that is spent.
+    The time is in `Retry-After`, or in the reset time of a limit that is used up.
     """
     retry_after = headers.get("retry-after", "")
     if retry_after.isdecimal():
@@ -44,7 +44,7 @@ def pause_seconds(headers: Mapping[str, str]) -> float | None:
 
 
 def is_spent(headers: Mapping[str, str]) -> bool:
-    """Return whether an answer reports that no request is left of the limit."""
+    """Return whether an answer reports that the rate limit is used up."""
     return any(headers.get(name) == "0" for name in ("x-ratelimit-remaining", "ratelimit-remaining"))
 
 
