@@ -123,7 +123,7 @@ class OrderChoices(StrictWire):
     base: Name | None = None
     """The branch to start from; the repository's default branch when absent."""
     push_to: Fork | None = None
-    """The fork on the same host to push work to, such as `me/r`; the worker's setting when absent. The pull
+    """The fork on the same forge to push work to, such as `me/r`; the worker's setting when absent. The pull
     request is opened in `repository`."""
     project: Name | None = None
     """The board's project; the repository's name when absent."""

@@ -76,7 +76,7 @@ class PipelineChoices(StrictWire):
     model: Name | None = None
     base: Name | None = None
     push_to: Fork | None = None
-    """A fork on the same host to push all work to, as for a work order."""
+    """A fork on the same forge to push all work to, as for a work order."""
     project: Name | None = None
     executors: Annotated[int, Field(ge=1, le=16)] = 1
     """The number of solutions with different files that may be implemented in parallel."""
