@@ -162,8 +162,8 @@ def plans(tmp_path: Path) -> Place:
     for link, target in {
         "plan.md": "specs/plan.md",
         "specs/loop.md": "loop.md",
-        "specs/out.md": secret,
-        "linked": tmp_path,
+        "specs/out.md": str(secret),
+        "linked": str(tmp_path),
         "into-git": ".git",
     }.items():
         (root / link).symlink_to(target)
