@@ -17,7 +17,7 @@ Seen = TypeVar("Seen")
 PATIENCE: Final = timedelta(minutes=15)
 """The longest wait for an absent server: enough time to move or upgrade a server."""
 _RETRIES_SECONDS: Final = 30.0
-"""The seconds after which a failed watch must have had an answer; the SDK stops its retries after ten seconds."""
+"""A watch that fails after this time had an answer from the server: the SDK's retries end after ten seconds."""
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Absence:
 async def outlast(
     looks: Callable[[], AsyncGenerator[Seen, None]], absence: Absence, tell: Callable[[str], None]
 ) -> AsyncGenerator[Seen, None]:
-    """Yield the items of a watch; start the watch again after each absence of the server.
+    """Yield the items of a watch; report each absence of the server by `tell`, then start the watch again.
 
     Raises:
         ServerNotReachedError: The server refuses, or has been away for too long.

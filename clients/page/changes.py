@@ -116,7 +116,7 @@ _COLOURED_LINES: Final = 2000
 """The most lines of a file that gets colours; the colours of a longer file would take too long."""
 _COLOURED_CHARACTERS: Final = 100_000
 _COLOURED_IN_ALL: Final = 300_000
-"""The most characters of one review that get colours; later files have no colours."""
+"""The most characters of one review that get colours; the files after these have no colours."""
 _COLOURED_LINE: Final = 1000
 """The most characters of a line in a file that gets colours: people do not write files with longer lines."""
 
@@ -202,7 +202,7 @@ def _coloured(file: PatchFile) -> list[Markup]:
 
 
 def _colour(language: Language, lines: Sequence[PatchLine]) -> list[Markup]:
-    """Return the lines' code in colours, without signs; the lines are one text, so that long strings match."""
+    """Return each line's code in colours, without its sign; strings can extend over several lines."""
     coloured: list[list[Markup]] = [[] for _ in lines]
     at = 0
     for kind, text in pieces_of(language, "\n".join(line.text[1:] for line in lines)):

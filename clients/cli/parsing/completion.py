@@ -22,7 +22,7 @@ def _starting(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _newest(folder: str, incomplete: str) -> list[str]:
-    """Return the folders of the state directory's `folder` that begin with a text, newest first."""
+    """Return the newest names of folders in the state directory's `folder` that begin with `incomplete`."""
 
     def changed_at(path: Path) -> float:
         return path.stat().st_mtime
@@ -44,17 +44,17 @@ targets = partial(_starting, Target)
 
 
 def scenarios(incomplete: str) -> list[str]:
-    """Return the scripted agent's built-in scenarios that begin with a text."""
+    """Return the names of the scripted agent's built-in scenarios that begin with `incomplete`."""
     return _starting(built_in_scenarios(), incomplete)
 
 
 def pages(incomplete: str) -> list[str]:
-    """Return the pages of the documentation that begin with a text."""
+    """Return the names of the documentation's pages that begin with `incomplete`."""
     return _starting(load("clients.cli.decide.docs:pages")(), incomplete)
 
 
 def snapshots(incomplete: str) -> list[str]:
-    """Return the rescues of this host that begin with a text."""
+    """Return the names of this host's rescues that begin with `incomplete`."""
     try:
         settings = load_settings()
         snapshots = snapshots_of(StateDir(settings.state_dir), settings.git_env, None, everything=False)
