@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _WIDEST: Final = 80
 _LABEL: Final = 30
-"""The greatest width of a label, in columns, whose text begins on the same line."""
+"""The greatest width, in columns, of a label whose text begins on the same line."""
 _OF_SEPTET: Final = (
     ("--version", "Show the version and exit."),
     ("--install-completion", "Install completion for the current shell."),
