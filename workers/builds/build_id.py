@@ -74,8 +74,8 @@ def _path_of(root: Path, name: str) -> Path | None:
 def imports_of(code: str) -> Iterator[str]:
     """Yield every imported name that may be a module's name: for `from a import b`, both `a` and `a.b`.
 
-    This reads lines and does not parse: parsing would take a tenth of a worker's start. The result may have a word
-    of a docstring, which matches no file.
+    This reads lines and does not parse: parsing would take a tenth of a worker's start. The result may include
+    words of docstrings, which match no file.
     """
     for package, names, modules in _IMPORT.findall(code):
         yield from _NAME.findall(modules)

@@ -105,7 +105,7 @@ async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]
 
 
 async def opens_workspaces(deployment: Deployment) -> bool:
-    """Return whether any host takes new work, as drained hosts do not.
+    """Return whether any host takes new work; drained hosts do not.
 
     Raises:
         RPCError: The server refused.
@@ -118,7 +118,7 @@ def any_opens(polls: Iterable[datetime], workers: Sequence[ListedWorker], now: d
     """Return whether any worker of a queue opens workspaces.
 
     Args:
-        polls: The times of each build's last poll for openings: a worker without a free slot does not poll.
+        polls: The times of each build's last poll to open workspaces: a worker without a free slot does not poll.
         workers: The workers that the server lists: a new worker is listed with its first heartbeat.
     """
     gone = [worker for worker in workers if worker.is_gone(now)]

@@ -116,7 +116,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
 @dataclass(frozen=True)
 class SealedDataConverter(DataConverter):
-    """For a client, or an activity that calls the server as a client, decodes unsealed payloads too."""
+    """Decodes unsealed payloads too, for a client, or for an activity that calls the server like a client."""
 
     async def decode(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         """Decode payloads into values."""

@@ -42,7 +42,7 @@ class WatchedPullRequest:
         return (datetime.now(UTC) - self.started_at).total_seconds()
 
     def is_news(self, news: PullRequestNews, event_ids: AbstractSet[str] = frozenset()) -> bool:
-        """Return whether news is new to the workflow: each kind of trouble, and its end, is reported once."""
+        """Return whether a poll's result is new to the workflow: each trouble, and its end, is reported once."""
         events = {event.id for event in news.events}
         return news.state in {"merged", "closed"} or news.kind != self.trouble or not events <= event_ids
 
