@@ -37,7 +37,7 @@ def repeating(
 
 
 async def repeat(look: Callable[[], Awaitable[object]], pause_seconds: Callable[[], float], event: str) -> None:
-    """Call `look` again and again, without end; an error of a call is only logged.
+    """Call `look` again and again, for ever; an error of a call is only logged.
 
     Args:
         event: The name of the log event of a failed call.

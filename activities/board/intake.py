@@ -93,7 +93,7 @@ _log = structlog.get_logger()
 
 
 async def no_intakes(client: Client, key: str) -> tuple[IntakeInput, ...]:
-    """Return no intake: this worker was started without a function that finds other intakes."""
+    """Return no intakes, because this worker was started without a function that finds intakes."""
     del client, key
     return ()
 

@@ -85,7 +85,7 @@ def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
     """Return whether Temporal is going to retry the activity after this attempt.
 
     A busy machine always allows a retry, and a full disk allows retries as long as the worker's settings allow.
-    For a busy machine and a full disk, `most_tries` does not count: earlier attempts may have been other waits.
+    For a busy machine and a full disk, `most_tries` does not count: earlier attempts may have waited for others.
     """
     if isinstance(error, MachineBusyError):
         return True

@@ -110,7 +110,7 @@ def checkpoint_ref(host: Host, place: Place, opened_by: str | None = None) -> Ch
     """Return the ref of a work order's checkpoints on the checkpoint remote.
 
     Args:
-        opened_by: The run that opened the workspace first; by default the run in the place's own record.
+        opened_by: The run that opened the workspace first; by default the run in the work order's own record.
 
     Raises:
         InvalidInputError: `SEPTET_CHECKPOINT_REMOTE` is no address.

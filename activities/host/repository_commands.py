@@ -1,4 +1,4 @@
-"""Run a command that a repository names, such as a check, as a guest, and report its failure in words."""
+"""Run a command that a repository names, such as a check, as a guest, and describe why it failed."""
 
 from typing import Final
 

@@ -35,7 +35,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """Takes snapshots on a host, and returns worktrees to them."""
+    """Takes snapshots on a host, and brings worktrees back to earlier snapshots."""
 
     host_id: str
     runs: Runs
@@ -57,7 +57,7 @@ class Snapshots:
         step: str | None = None,
         last_scan: WorktreeScan | None = None,
     ) -> Snapshot | None:
-        """Take a snapshot; `septet.git`'s `take` describes `last_scan`."""
+        """Take and return a snapshot, `None` if none is needed; `septet.git`'s `take` describes `last_scan`."""
         return take(place, kind, self.options(reason, step), last_scan)
 
     def checkpoint_after_guest(

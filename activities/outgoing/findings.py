@@ -84,7 +84,7 @@ def refuse_findings(
 
     Raises:
         FindingsError: The changes add a text that looks like a key, or change a protected path; the message names
-            the places.
+            where.
         EvidenceError: The changes may not be committed at all, or could not be searched.
         GitError: git could not list the changes.
     """

@@ -25,7 +25,7 @@ ImplementClaim = Claim[ImplementPlanAnswer | ExecutionAnswer]
 
 
 def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
-    """Check that files beyond the plan changed, on the work's own branch; the agent's commits are kept.
+    """Check that files beyond the plan changed, on the work's own branch; the agent's commits stay.
 
     Raises:
         RefusedError: The agent reports that the work failed.

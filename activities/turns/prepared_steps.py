@@ -1,4 +1,4 @@
-"""A prepared turn of an agent: its request, its place, its fence, and its checkpoint."""
+"""A prepared turn of an agent: its request, its folders, the check before each effect, and its checkpoint."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""One attempt at a step: prepare and guard it, run its turn, and keep the work if the turn fails.
+"""One attempt at a step: prepare and guard it, run its turn, and save the work if the turn fails.
 
 Between two steps only Septet writes to the worktree: all other changes are rescued, undone, and reported.
 """
@@ -119,7 +119,7 @@ class StepAttempt:
 async def attempting(
     host: Host, prepare: Callable[[Host, C], PreparedStep], call: C
 ) -> AsyncIterator[StepAttempt]:
-    """Prepare a step and guard its attempt; keep the work if the attempt fails for good or a person cancels it.
+    """Prepare a step and guard its attempt; save the work if the attempt fails for good or a person cancels.
 
     Raises:
         ApplicationError: The step failed; the details hold the remedy and the known facts of the step.
@@ -174,7 +174,7 @@ def _changes(prepared_step: PreparedStep) -> tuple[FileChange, ...]:
 
 
 def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
-    """Keep changes since the previous step in a rescue, undo them, and return warnings about them.
+    """Save changes since the previous step in a rescue, undo the changes, and return warnings about them.
 
     Ignored files count; `.git` does not count, because a person's `git status` writes in `.git`, and the evidence
     shows commits and branches. If an agent of this step, or an agent from before a reset, has begun, nothing is

@@ -110,7 +110,7 @@ class TurnBudget:
             await report
 
     async def reserve(self, so_far: Spending) -> TurnRequest:
-        """Choose agent and login, reserve room in all accounts, and return the request with the granted caps.
+        """Choose agent and login, reserve room in all accounts, and return the request with the granted limits.
 
         Each value of `so_far` reserves room once, even if the start is delayed. The caller holds the writer's lock
         meanwhile. Accounts reserve one after the other, so that no two turns wait for room that each has reserved

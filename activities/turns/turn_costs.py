@@ -41,7 +41,7 @@ async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *
 def note_unread_turns(host: Host, place_id: str) -> None:
     """Record the costs of a workspace's turns whose usage was not read yet.
 
-    The caller holds the writer's lock. An attempt that still returns records its turn again; the turn counts once.
+    The caller holds the writer's lock. An attempt that ends later records its turn again; the turn counts once.
 
     Raises:
         SeptetError: The supervisor of a run lives and does not write its record, or the runner does not answer.

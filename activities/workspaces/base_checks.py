@@ -85,7 +85,7 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
 def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, *, waits: bool) -> None:
     """Run the checks in a copy, unless their result exists: in this call if `waits`, otherwise in another thread.
 
-    If another opening runs the checks already, `waits` waits for their end; without `waits`, nothing runs.
+    If another activity runs the checks already, this waits for their end if `waits`, and otherwise returns.
     """
     if read_result(folder) is not None:
         return

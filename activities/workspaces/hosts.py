@@ -48,7 +48,7 @@ from septet.system.threads import LOOKS, shielded_thread
 
 @dataclass(frozen=True, slots=True)
 class HostActivities:
-    """The reports of one host about itself, and its moves of workspaces from other hosts."""
+    """The activities that report on this host, and move workspaces from other hosts to this host."""
 
     host: Host
 
@@ -96,7 +96,7 @@ class HostActivities:
     async def move_workspace(self, request: MoveWorkspace) -> Workspace:
         """Open a lost host's workspace here, as it was at a checkpoint; a full host passes the workspace on.
 
-        Idempotent: this uses the results of an earlier attempt. If this host holds the work order already, its
+        Idempotent: this uses the results of an earlier attempt. If this host has the work order already, its
         workspace stays. Leaves mirror, vault and workspace on disk, with the files of the repository's set-up, and
         this host's name on the checkpoint remote.
 

@@ -1,4 +1,4 @@
-"""A pipeline's lanes, which its work orders use one after the other, its reads of a forge, and its records."""
+"""The activities of pipelines: enter and close lanes, read issues from a forge, and write records."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace

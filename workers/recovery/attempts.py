@@ -149,7 +149,7 @@ NEWS_SECONDS: Final = 15.0
 
 
 def looking_after_attempts(client: Client, attempts: RunningAttempts) -> AbstractAsyncContextManager[None]:
-    """Check every few seconds, while the block runs, whether the server has news for this process's attempts."""
+    """Check every few seconds during the block whether an attempt of this process was paused or reset."""
     return repeating(AttemptsLook(client, attempts).take, NEWS_SECONDS, "attempts_not_looked_at")
 
 
@@ -183,7 +183,7 @@ class AttemptsLook:
     _seen: dict[RunningAttempt, _Seen] = field(default_factory=dict)
 
     async def take(self) -> int:
-        """Let each attempt for which the server may have news send a heartbeat; return the number of heartbeats.
+        """Let each attempt that may have been paused or reset send a heartbeat; return the number of heartbeats.
 
         Raises:
             RPCError: The server does not answer now.
@@ -197,7 +197,7 @@ class AttemptsLook:
         return len(asking)
 
     async def _is_news(self, attempt: RunningAttempt) -> bool:
-        """Return whether the server may have news for an attempt; `True` at an attempt's first check."""
+        """Return whether an attempt may have been paused or reset; `True` at the attempt's first check."""
         described = await self._describe(attempt)
         activities = described.pending_activities if described is not None else ()
         pending = next((each for each in activities if each.activity_id == attempt.key.activity_id), None)

@@ -86,8 +86,8 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
 
     Temporal notifies the worker that follows an agent of a termination; without a worker, this checks the server.
     After a reset another workflow run continues, maybe on another host, and only its own attempts end agents here.
-    Agents of unknown work orders, which may be another server's, are left to their orphan limit.
-    A paused agent's session and worktree stay as they are.
+    Agents of unknown work orders, which may be another server's, may run until their orphan limit. A paused
+    agent's session and worktree stay as they are.
     """
     ended, runs = [], host.runs
     busy = await asyncio.to_thread(orders.find)

@@ -51,7 +51,7 @@ class TokenFiles:
 
     @contextlib.contextmanager
     def hold(self, held_token: HeldToken) -> Iterator[None]:
-        """Keep a token in a locked file during the block; if the disk refuses, the next worker needs time-outs."""
+        """Keep a token in a locked file during the block; if the disk refuses, a takeover waits for time-outs."""
         try:
             file = self._write(msgspec.json.encode(held_token))
         except OSError as error:

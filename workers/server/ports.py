@@ -1,4 +1,4 @@
-"""The ports of the embedded server, and the processes that hold ports of this machine."""
+"""The ports of the embedded server, and the processes that listen on ports of this machine."""
 
 import contextlib
 import secrets

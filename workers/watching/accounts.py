@@ -253,5 +253,5 @@ class SharedForgePauses:
 
 
 def _login(budget: str) -> str:
-    """Return the login that stands for a forge's limit, because pauses are kept by login."""
+    """Return the name under which a forge's limit is paused, as if it were a login."""
     return f"forge-{budget[:24]}"

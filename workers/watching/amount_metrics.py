@@ -88,7 +88,7 @@ class MetricsTurn:
 class AmountMetrics:
     """Records the budgets of the day and of projects, and the paused logins, of one queue of work orders.
 
-    Budgets of single work orders and pipelines are left out: their ids would be too many labels.
+    Budgets of single work orders and pipelines are left out: their ids would make too many labels.
     """
 
     client: Client

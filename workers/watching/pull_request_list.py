@@ -27,7 +27,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class WatchedPullRequest:
-    """One watch over a pull request, which waits for news."""
+    """One watch over a pull request, whose workflow waits for a host's reports."""
 
     workflow_id: str
     run_id: str

@@ -46,7 +46,7 @@ Running = workflow.ActivityHandle[Any]
 
 @dataclass
 class KnownHosts:
-    """The place of the workspace, and the reports about hosts that a work order has received."""
+    """The workspace with its present host, and the reports on hosts that a work order has received."""
 
     workspace: Workspace | None = None
     dead: str = ""
@@ -225,8 +225,8 @@ def checkpoint_of(call: HostCall) -> str:
 class ProbedHostWait(HostWait):
     """Waits by probes; a silent host is gone once its agents can no longer live, or if a person reports it dead.
 
-    Work orders wait in this way if no watcher reports their host: the server does not list workers, or the host
-    runs an older release. The probes are rare, and each needs a timer.
+    Work orders wait in this way if no other host reports on their host: the server does not list workers, or the
+    host runs an older release. The probes are rare, and each needs a timer.
     """
 
     async def is_left(self, running: Running, call: HostCall) -> bool:

@@ -175,7 +175,7 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _open_own_workspace(
         self, opening: OpenWorkspace, queue: str | None = None, lane: Workspace | None = None
     ) -> None:
-        """Open a workspace; if the work began in a lane, keep the commit from which it began there."""
+        """Open a workspace; if the work began in a lane, keep the commit from which the work began in the lane."""
         workspace = await OPEN_WORKSPACE.start(
             opening,
             task_queue=queue,
