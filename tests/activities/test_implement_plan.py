@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Final
 
 from fakes.repositories import git, make_origin
-from fakes.step_lab import FIXED, IMPLEMENTED, PLAN, StepLab
+from fakes.step_lab import BRANCH, FIXED, IMPLEMENTED, PLAN, StepLab
 
 from septet.contracts.names import Step, Verdict
 
@@ -19,6 +19,22 @@ async def test_a_plan_alone_is_no_work(lab: StepLab) -> None:
     refused = await lab.run(Step.IMPLEMENT_PLAN)
     assert refused.verdict is Verdict.UNPROVEN
     assert "Nothing changed beyond the plan" in refused.reasons[0]
+
+
+async def test_a_branch_without_the_base_commit_is_refused(lab: StepLab) -> None:
+    """A branch whose history lacks the base commit is not proven."""
+    lab.agent(f"""
+git('checkout', '-q', '--orphan', 'fresh')
+write('src/app.py', {FIXED!r})
+git('add', '-A')
+git('commit', '-q', '-m', 'a new history')
+git('branch', '-q', '-M', {BRANCH!r})
+answer({IMPLEMENTED!r})
+""")
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    refused = await lab.run(Step.IMPLEMENT_PLAN)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert lab.place.base_sha in refused.reasons[0]
 
 
 async def test_the_agents_own_commits_are_kept(lab: StepLab) -> None:
