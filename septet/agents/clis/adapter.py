@@ -153,7 +153,7 @@ class Adapter(ABC):
         return {name: key for name, key in env.items() if key and is_key(name, key)}
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the model addresses and keys of an invocation, as far as they can be replaced.
+        """Return the model addresses and keys of an invocation that can be replaced.
 
         An address is empty if the CLI chooses it, and a key is empty if it is missing.
         """
@@ -204,7 +204,7 @@ class Adapter(ABC):
 
 
 def option(name: str, value: str | None) -> tuple[str, ...]:
-    """Return an option of a command line; empty without a value."""
+    """Return an option and its value as arguments; empty if the value is `None`."""
     return () if value is None else (name, value)
 
 

@@ -27,7 +27,7 @@ class CompiledCode:
     place: str
     """The folder for the compiled code; `~` is the user's home."""
     words: tuple[str, ...]
-    """The arguments with which the CLI only compiles all code of a turn, without a login."""
+    """The arguments with which the CLI only compiles all code of a turn, for which it needs no login."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Capabilities:
     """Whether a resume without a model uses the session's last model, and not the CLI's default."""
     schema: bool = False
     without_tools: bool = False
-    """Whether the CLI can start without any tool; a CLI that cannot starts in its most restricted mode."""
+    """Whether the CLI can start without any tool; a CLI that cannot do so starts in its most restricted mode."""
     input_stream: bool = False
     """Whether one process of the CLI can serve many turns, which the process reads from stdin as JSON lines."""
     tells: tuple[str, ...] = ("usd", "tokens")
@@ -61,7 +61,7 @@ class Capabilities:
     login_files: tuple[str, ...] = ()
     """The files of the CLI's login: first the login itself; `~` is the user's home."""
     login_variables: tuple[str, ...] = ()
-    """The variables that each suffice as a login."""
+    """The variables of which each suffices as a login."""
     model_hosts: tuple[str, ...] = ()
     """The internet hosts to which the CLI connects by https for its model and its login."""
     model_variables: tuple[ModelVariables, ...] = ()
@@ -97,7 +97,7 @@ class Capabilities:
     session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return a text on the limited amounts (`usd`, `tokens`, `seconds`) if the CLI reports none of them."""
+        """Return what the CLI does not report if it reports none of the `limited` amounts; otherwise empty."""
         if not limited or "seconds" in limited or not {*self.tells}.isdisjoint(limited):
             return ""
         return "no dollars" if self.tells else "neither dollars nor tokens"

@@ -57,7 +57,7 @@ class LoginFile:
     """The tokens that work once; `None` if a run's copy is never written back."""
 
     def read(self, content: bytes | None) -> Login | None:
-        """Return the login in a file; `None` without a login."""
+        """Return the login in a file; `None` if the file has no login."""
         document = read_object(content) if content is not None else None
         if document is None:
             return None

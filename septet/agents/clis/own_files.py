@@ -73,13 +73,13 @@ class NamedLogin:
     """The folder of a further login; `None` for a file of variables."""
 
     def identity(self, adapter: Adapter, provider: str = "") -> tuple[str, ...]:
-        """Return texts that identify the login's keys, equal on hosts with the same keys; empty without keys."""
+        """Return texts that identify the login's keys, the same on all hosts with these keys; empty if none."""
         keys = adapter.keys_of(self.machine, provider)
         return tuple(f"{name}={keys[name]}" for name in sorted(keys))
 
 
 def read_login(adapter: Adapter, machine: Machine, name: str, path: Path) -> NamedLogin:
-    """Return a further login of a CLI, from a file of variables or a folder; its keys are masked from then on.
+    """Return a further login of a CLI, from a file of variables or a folder, and mask its keys from then on.
 
     Raises:
         InvalidInputError: The login cannot be used; the message says why.

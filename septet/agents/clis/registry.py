@@ -71,7 +71,7 @@ def check_usable(agent: str, machine: Machine, worktree: Path) -> None:
 
 
 def seen_login(adapter: Adapter, host: Machine) -> str | None:
-    """Return the variable or file that looks like a login of a CLI; `None` without one."""
+    """Return the variable or file that looks like a login of a CLI; `None` if nothing does."""
     facts = adapter.capabilities
     variable = next((name for name in facts.login_variables if host.env.get(name)), None)
     if variable is not None or not facts.login_files:

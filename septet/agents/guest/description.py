@@ -40,7 +40,7 @@ class Description:
 
     @property
     def system_calls(self) -> bytes:
-        """The filter of system calls; empty for a machine without a filter."""
+        """The filter of system calls; empty if Septet has no filter for this machine."""
         return b"".join(each.program for each in self.protections if isinstance(each, part.RefusedSystemCalls))
 
 
@@ -79,7 +79,7 @@ class GuestFiles:
     hosts: tuple[NamedHost, ...] = ()
     """The hosts of the model API of the guest's CLI."""
     own_hosts: tuple[NamedHost, ...] = ()
-    """The hosts of a model API that the worker's settings name, on any network."""
+    """The hosts of a model API that the worker's settings name; they may be on any network."""
     models: tuple[ModelKey, ...] = ()
     """The model APIs whose keys stay outside the sandbox."""
     source: Path | None = None

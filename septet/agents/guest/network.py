@@ -1,4 +1,4 @@
-"""A guest's network: its own network with a proxy as the only way out, or the machine's network."""
+"""A guest's network: a private network, whose proxy is the only way out, or the machine's network."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -108,7 +108,7 @@ class ModelKey:
 
     @property
     def address_inside(self) -> str:
-        """The address for the guest."""
+        """The model's address for the guest, at a port of the guest's loopback."""
         return f"http://127.0.0.1:{self.port}"
 
     def order(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from septet.agents.guest.paths import OwnFolder, PlacedInOwnFolder
 from septet.agents.guest.world import SYSTEM_FOLDERS, Binding, Link
 
 _VISIBLE: Final = (*map(Path, SYSTEM_FOLDERS), Path("/proc"), Path("/dev"))
-"""The folders that every guest sees or has as its own."""
+"""The folders that every guest sees, either the machine's folders or private ones."""
 _USERS_OWN: Final = ".local"
 """The folder in a home with the user's own programs and their data."""
 _MOST_LINKS: Final = 40
@@ -153,7 +153,7 @@ def _python_in(place: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=32)
 def _editable_packages(environment: Path) -> tuple[Path, ...]:
-    """Return the outside folders from which a virtual environment takes packages; the result is cached."""
+    """Return the folders outside a virtual environment from which it takes packages; the result is cached."""
     listings = sorted(environment.glob("lib/python3*/site-packages/*.pth"))
     lines = (line for path in listings for line in path.read_text("utf-8", errors="replace").splitlines())
     return tuple(Path(line) for line in lines if line.startswith(os.sep) and Path(line).is_dir())

@@ -1,4 +1,4 @@
-"""The toolchains in a user's home that the worker's PATH names, which guests see without logins.
+"""The toolchains in a user's home that the worker's PATH names; guests see the programs, but no logins.
 
 Each `Toolchain` names places of programs and libraries. Other files stay hidden, because they may hold logins:
 cargo in `credentials.toml`, npm in a version's `etc/npmrc`, pip in a version's `pip.conf`, uv in `credentials`. A
@@ -33,7 +33,7 @@ def _of_each(pattern: str, *others: str) -> tuple[str, ...]:
 
 
 def _with_shims(settings: str) -> tuple[str, ...]:
-    """Return the places of a manager with shims that choose a version, as pyenv has."""
+    """Return the places of a manager whose shims choose a version of a language, for example pyenv."""
     own = ("bin", "libexec", "shims", settings, "version")
     plugins = ("plugins/*/bin", "plugins/*/etc", "plugins/*/libexec", "plugins/*/shims")
     versions = (*_of_each("versions/*", "pyvenv.cfg"), *_of_each("versions/*/envs/*", "pyvenv.cfg"))

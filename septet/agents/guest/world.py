@@ -189,7 +189,7 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class SealedFolders:
-    """Read-only folders that only lead to mounts; this part comes last."""
+    """The folders that only lead to mounts, which become read-only; this part comes last."""
 
     folders: tuple[Path, ...] = (Path("/"),)
 

@@ -22,7 +22,7 @@ PAUSED: Final = "paused"
 RESET: Final = "reset"
 BUDGET: Final = "budget"
 AFTER_RESULT: Final = "after_result"
-"""The reasons of this module for a request to end an agent; callers may use other reasons, in one word."""
+"""The reasons for a request to end an agent that this module knows; callers may use any other word as reason."""
 
 SILENT: Final = "silent"
 OTHER_DIALECT: Final = "other_dialect"

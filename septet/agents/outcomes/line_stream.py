@@ -1,4 +1,4 @@
-"""A dialect, which is one CLI's form of JSON lines: the facts in its events and stderr, and the run's outcome."""
+"""A dialect, which is one CLI's form of JSON lines: read facts from events and stderr, and make an outcome."""
 
 import math
 import re

@@ -22,7 +22,7 @@ _NAMES: Final = {
     "todowrite": "TodoWrite",
 }
 _OF_CHANGE: Final = {"add": "Write", "delete": "Delete"}
-"""codex's words for a change without content; any other word is an edit."""
+"""The tool for each of codex's words for a change of a file; any other word is an edit."""
 _SHELL: Final = re.compile(r"\S*sh -l?c ")
 _PATCHED: Final = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 

@@ -121,10 +121,10 @@ def read_rule(text: str) -> tuple[str, re.Pattern[str]]:
 
 
 def texts_in(value: object) -> list[str]:
-    """Return a list of texts from an order's field; an empty list without the field."""
+    """Return a list of texts from an order's field; an empty list if the field is missing."""
     return [str(each) for each in value] if isinstance(value, list) else []
 
 
 def pairs_in(value: object) -> list[tuple[str, str]]:
-    """Return a list of pairs of texts from a field; an empty list without the field."""
+    """Return a list of pairs of texts from a field; an empty list if the field is missing."""
     return [(str(one), str(other)) for one, other in value] if isinstance(value, list) else []

@@ -50,7 +50,7 @@ class Attempt(msgspec.Struct, frozen=True):
     """The time at which the server handed the attempt out, in seconds by the server's clock."""
     worker: WorkerId = (0, 0)
     epoch: int = 0
-    """The number of attempts of the work order on this host, with this attempt."""
+    """The number of attempts of the work order on this host, including this attempt."""
 
 
 @dataclass(frozen=True, slots=True)

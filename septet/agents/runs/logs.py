@@ -89,7 +89,7 @@ def refused_requests(run: Run) -> list[str]:
 
 
 def tokens_seen(run: Run) -> tuple[int, int]:
-    """Return a run's input and output tokens, as models with keys outside the sandbox reported them."""
+    """Return the input and output tokens that models with keys outside the sandbox reported for a run."""
     lines = _lines_of(run.folder / NETWORK_LOG)
     return sum(line.input_tokens for line in lines), sum(line.output_tokens for line in lines)
 
@@ -208,7 +208,7 @@ def times_written(run: Run) -> list[Written]:
 
 
 def written_last(run: Run) -> str:
-    """Return the time of the stream's last change, as ISO 8601 in UTC; empty without a stream."""
+    """Return the time of the stream's last change, as ISO 8601 in UTC; empty if there is no stream."""
     try:
         return _utc(run.stdout.stat().st_mtime)
     except OSError:

@@ -30,7 +30,7 @@ class InSession(Wire):
 
 
 class ArchivedRuns(Wire):
-    """The ended runs of a lane whose work orders have left."""
+    """The ended runs of those work orders that have left a lane."""
 
     runs: frozenset[str] = frozenset()
     """The names of the runs' folders."""

@@ -35,7 +35,7 @@ class SessionFolder:
         return None if self.home is None else GuardedFolder(self.home, str(self.root.relative_to(self.home)))
 
     def find(self, pattern: str) -> list[str]:
-        """Return the names of the files that match a pattern, without links."""
+        """Return the names of the files that match a pattern; links are left out."""
         if self._guard is not None:
             return self._guard.find(pattern)
         paths = (path for path in self.root.glob(pattern) if path.is_file() and not path.is_symlink())
@@ -76,7 +76,7 @@ _WITHOUT_KEYS: Final = ("account", "account_state", "control_account", "credenti
 
 
 def reduced_database(path: Path, session_id: str) -> bytes | None:
-    """Return a copy of a user's database with one session alone; `None` without the session.
+    """Return a copy of a user's database that holds only one session; `None` if the session is missing.
 
     Also return `None` for a database with an unknown structure: the session then begins anew.
     """

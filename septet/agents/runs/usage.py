@@ -60,7 +60,7 @@ def count_unknown_errors(runs: Iterable[Run]) -> int:
 
 
 def read_usage(run: Run) -> Spent | None:
-    """Return the recorded usage of a run; `None` without a record."""
+    """Return the recorded usage of a run; `None` if none is recorded."""
     return read_model(run.folder / _FILE, Spent)
 
 

@@ -1,4 +1,4 @@
-"""Run a repository's own program, for example a check, confined and limited as agents are.
+"""Run a repository's own program, for example a check, in the same sandbox and limits as agents.
 
 The record lies below the agent run that the program belongs to: a folder with its output and its end.
 """
@@ -81,7 +81,7 @@ class GuestRunner:
     """The resource limits of one program, by the names of an order's limits."""
 
     def run(self, command: GuestCommand) -> GuestEnd:
-        """Run a program and all that it starts to the end.
+        """Run a program, with all that it starts, to the end; return how it ended, and its output.
 
         Raises:
             HaltedError: The attempt was cancelled; the program was ended.

@@ -35,7 +35,7 @@ def model_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple
 
 
 def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Invocation:
-    """Return the invocation with ports on the guest's loopback in place of addresses and keys of models."""
+    """Return the invocation with dummy keys and loopback ports for the models whose keys stay outside."""
     places = []
     for place, key in _kept_outside(adapter, host, invocation):
         keys = {

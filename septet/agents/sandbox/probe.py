@@ -42,10 +42,10 @@ class Probe:
     is_newer: bool
     """Whether the version is newer than the newest tested version."""
     login: str | None
-    """The variable or file that looks like a login; `None` without one. Only a call of the model shows
-    whether the login is valid."""
+    """The variable or file that looks like a login; `None` if nothing does. Only a call of the model shows whether
+    the login is valid."""
     obstacle: SeptetError | None
-    """The reason why the agent cannot work on this host; `None` without an obstacle."""
+    """The reason why the agent cannot work on this host; `None` if it can."""
     complaint: str = ""
     """The first line that the program prints instead of a version, for example if a part is not installed."""
 

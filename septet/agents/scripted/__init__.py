@@ -1,4 +1,4 @@
-"""The `scripted` agent: claude's command line and stream, without a model. For the demo and dry runs.
+"""The `scripted` agent, for the demo and dry runs: it has claude's command line and stream, but no model.
 
 `septet-scripted-agent` really edits files, keeps its sessions on disk and answers every step of a work order on
 any repository, by the issue's own words. The agent costs nothing, needs no network, and has to start fast: so the
@@ -20,7 +20,7 @@ with a script for each start of the step in a folder; the last script repeats. E
             "malformed": "truncated",    the fault of the answer: `truncated` or `prose`
             "finalizer": …,              a script, or a list of them, for turns that request the JSON alone
             "refuse": "…",               success: false or status: failed, with these words
-            "put_over": {"key": …},      put over its own answer: a false claim, a solution with faults
+            "put_over": {"key": …},      replaces fields of its answer: a false claim, a solution with faults
             "edits": {"path": "content"},instead of its own edits; `null` deletes
             "crash_after_edits": 1,      SIGKILL to itself after so many edits, or before the answer
             "delay_seconds": 3           the seconds of work, with events all the time

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from septet.agents.scripted.sessions import Memory
 
 _TERMINATED = 143
-"""The exit code after SIGTERM, 128 + 15, as claude's."""
+"""The exit code after SIGTERM, 128 + 15, which is the same as claude's."""
 
 
 _MARKS, _BETWEEN = ("<<<<<<< ", ">>>>>>> "), "======="
@@ -129,7 +129,7 @@ class ScriptedRun:
         return 0
 
     def obey_signals(self) -> None:
-        """End at SIGTERM, as claude ends."""
+        """Let SIGTERM end this process in the same way as claude."""
 
         def end(_signal: int, _frame: object) -> None:
             os._exit(_TERMINATED)

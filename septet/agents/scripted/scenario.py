@@ -1,4 +1,4 @@
-"""A scenario of failures from a file, checked, and the script of one start of a step."""
+"""A checked scenario of failures from a file, and the script for one start of a step."""
 
 from __future__ import annotations
 

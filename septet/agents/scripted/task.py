@@ -37,7 +37,7 @@ _TYPES = {"/bug": "bug", "/feature": "feat", "/chore": "chore"}
 
 
 class PromptTask:
-    """One step's task."""
+    """The task of one step, with the facts that the prompt names."""
 
     def __init__(self, prompt: str, folder: Path) -> None:
         """Read the facts of `prompt`; the folder's name replaces a missing work order; other facts stay empty."""

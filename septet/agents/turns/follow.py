@@ -160,7 +160,7 @@ class StreamReading:
         )
 
     def _with_text(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of a run without events, whose output counts if the output is an answer.
+        """Return the outcome of a run that printed no events: its output counts if it is an answer.
 
         An error in the output outweighs a plain answer, but not JSON; `is_answer=bool` proves nothing.
         """

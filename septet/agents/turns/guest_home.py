@@ -143,7 +143,7 @@ def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) ->
 
 
 def return_login(request: TurnRequest, *, holds_lock: bool = False) -> None:
-    """Write a refreshed login back, and leave no login in a home without a process.
+    """Write a refreshed login back, and leave no login in a home in which no process lives.
 
     If the disk or a lock refuses, the next start with this login, the next worker or the janitor writes the login
     back. From now on the CLI's keys are masked: another process may have started the agent.

@@ -9,7 +9,7 @@ from septet.agents.outcomes.outcome import Outcome
 from septet.agents.runs.records import StartReason
 
 Rung = Literal["adopt", "read", "resume", "rerun"]
-"""The rung of the ladder of a retry that gave the outcome."""
+"""How a retry got the outcome: from a living agent, from disk, from a resumed session, or from a new start."""
 
 SessionUse = Literal["new", "resumed", "asked"]
 """The session of a run: a new session, a resumed session, or a session that gets a prompt only about its own
@@ -121,7 +121,7 @@ def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
 
 
 def _after_api_error(starts: Sequence[StartReason], last: Outcome, session: SessionUse, *, seen_now: bool) -> Move:
-    """Give up on a final error, start anew after a session's error, or wait without a slot and then continue."""
+    """Return a start: with a new session if the old may be broken, or after the wait; otherwise give up."""
     if session != "asked" and _has_broken_session(last, session):
         because: StartReason = "context" if last.kind == "context_length" else "session"
         if because not in starts:

@@ -33,7 +33,7 @@ class AgentRuntime:
     sandbox: Sandbox = field(default_factory=Sandbox)
     warm: bool = True
     homes: Homes | None = None
-    """The homes of work orders; without them confined agents use the user's own folders of their CLI."""
+    """The homes of work orders; if `None`, agents in a sandbox use their CLI's folders in the user's home."""
     resources: Mapping[str, int] = field(default_factory=dict)
     """The limits of one agent, by the names of an order's limits; an amount that is not named is not limited."""
 

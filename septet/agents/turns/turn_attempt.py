@@ -110,7 +110,7 @@ class TurnAttempt:
         """Wait for the next step and return it: the turn's result, an agent to adopt, or an agent to start.
 
         Raises:
-            AgentApiUnavailableError: The model API is unavailable; retry after the error's time, without a slot.
+            AgentApiUnavailableError: The model API is unavailable; wait for the error's time, but without a slot.
             AgentApiError: The model API refused.
             AgentLimitError: A limit was reached, even after the session was resumed.
             AgentGaveUpError: The agent crashed on every rung.

@@ -39,7 +39,7 @@ class TurnResult:
     """The outcome: an answer, or a cancel; every other outcome is raised."""
     run: Run
     recovered_by: Rung | None
-    """The rung that gave the outcome; `None` without a recovery."""
+    """The rung that gave the outcome; `None` if nothing had to be recovered."""
     agent_starts: int
     """The number of agent starts for the turn, over all attempts."""
     usage: Usage = NO_USAGE
@@ -210,7 +210,7 @@ class TurnRuns:
         return self._seen.get(own_runs[-1].name) or self._read(own_runs[-1], own_runs)
 
     def _read(self, run: Run, own_runs: list[Run]) -> TurnResult:
-        """Read an ended run from its beginning, and record its usage."""
+        """Read an ended run from its beginning, record its usage, and return its result."""
         reading, _ = self.open(run)
         return _conclude(reading, run.exit() or ExitRecord(cause="lost"), "read", own_runs)
 

@@ -181,7 +181,7 @@ class TurnProcess:
 
     @property
     def began_in(self) -> str | None:
-        """The run that started the living process."""
+        """The run that started the living process; `None` if there is no living process."""
         return Path(self.living.folder).name if self.living is not None else None
 
     def send_order(

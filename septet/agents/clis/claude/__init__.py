@@ -1,1 +1,1 @@
-"""The `claude` CLI, and `scripted`, which speaks its language."""
+"""The `claude` CLI, and `scripted`, which has the same command line and stream."""

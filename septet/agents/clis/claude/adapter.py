@@ -1,4 +1,4 @@
-"""The `claude` CLI (Claude Code), tested with 2.1.332; and `scripted`, which speaks its language."""
+"""The `claude` CLI (Claude Code), tested with 2.1.332; and `scripted`, which has the same stream."""
 
 import json
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ _CAPABILITIES: Final = Capabilities(
 
 @dataclass(frozen=True, slots=True)
 class Claude(Adapter):
-    """A CLI with claude's command line and stream."""
+    """The adapter of a CLI with claude's command line and stream."""
 
     minds_root: bool = True
     """Whether the CLI refuses to skip permissions as root outside a sandbox."""

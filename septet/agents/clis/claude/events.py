@@ -1,4 +1,4 @@
-"""claude's events: the fields that matter, and its background tasks.
+"""claude's events: the fields that matter, and claude's background tasks.
 
 While a task is open, a result is interim, and the CLI continues after the result.
 """
@@ -16,7 +16,7 @@ _COMMAND: Final = "local_bash"
 
 
 class TaskFields(msgspec.Struct, gc=False):
-    """The fields of events that a task begins, changes or ends, or that list the open background tasks."""
+    """The fields of events that report the begin, change or end of a task, or the open background tasks."""
 
     task_id: Any = None
     task_type: Any = None

@@ -44,7 +44,7 @@ class ClaudeStream:
         self._reader = EventReader(Event, lambda event: isinstance(event.session_id, str))
 
     def feed(self, chunk: bytes) -> None:
-        """Read the next bytes, cut anywhere."""
+        """Read the next bytes, which may be cut anywhere."""
         take = self._totals.take
         for event in self._reader.feed(chunk):
             take(event)

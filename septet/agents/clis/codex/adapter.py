@@ -74,10 +74,10 @@ _CAPABILITIES: Final = Capabilities(
 
 
 class Codex(Adapter):
-    """The CLI's command line."""
+    """The adapter of the codex CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments, mostly as settings, which `resume` accepts too.
+        """Return the arguments, mostly in the form of settings, because `resume` accepts settings too.
 
         The schema is written to a file in the CLI's own home; a digest of the schema is the file's name.
 

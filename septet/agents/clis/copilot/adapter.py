@@ -99,7 +99,7 @@ _LACKED: Final = re.compile(r"Tool '([^']+)' does not exist")
 
 
 class Copilot(Adapter):
-    """The CLI's command line."""
+    """The adapter of the copilot CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
         """Return the arguments; the CLI's own five retries take less than half a minute.

@@ -55,7 +55,7 @@ _CAPABILITIES: Final = Capabilities(
 
 
 class Gemini(Adapter):
-    """The CLI's command line."""
+    """The adapter of the gemini CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
         """Return the arguments; the CLI's default mode offers only tools that read."""
@@ -84,7 +84,7 @@ class Gemini(Adapter):
         return _HOSTS_OF_LOGINS
 
     def _chosen_login(self, host: Machine) -> str:
-        """Return the login that the user's settings choose; empty without a choice."""
+        """Return the login that the user's settings choose; empty if they choose none."""
         settings = read_object(read_own_file(self, host, _SETTINGS_FILE)) or {}
         try:
             chosen = settings.get("security", {}).get("auth", {}).get("selectedType")

@@ -22,7 +22,7 @@ _CHOOSE_LOGIN: Final = (
     'Write security.auth.selectedType "gemini-api-key" into ~/.gemini/settings.json, then run `septet retry`.'
 )
 """The remedy. If GOOGLE_GEMINI_BASE_URL holds an address, the CLI chooses the login `gateway`, and then refuses
-it."""
+this login."""
 _EVENTS: Final = ("init", "message", "tool_use", "tool_result", "error", "result")
 _TURNS_REMEDY: Final = "Allow more turns (`model.maxSessionTurns` in its settings), then run `septet retry`."
 _OWN_ERRORS: Final[Mapping[str, Ending]] = {

@@ -93,10 +93,10 @@ _PERMISSION: Final[Mapping[Tools, Mapping[str, str]]] = {
 
 
 class OpenCode(Adapter):
-    """The CLI's command line."""
+    """The adapter of the opencode CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments."""
+        """Return the arguments of the program for `turn`."""
         del host
         arguments = ["run", "--format", "json", *(("--auto",) if turn.tools == "all" else ())]
         return [*arguments, *option("--session", turn.resume_id), *option("--model", turn.model)]
@@ -200,7 +200,7 @@ class OpenCode(Adapter):
 
 
 def _providers(configuration: bytes) -> dict[str, Any]:
-    """Return the providers of a configuration, as far as they are objects."""
+    """Return those providers of a configuration that are objects, by their names."""
     return _objects((read_object(configuration) or {}).get("provider"))
 
 
