@@ -53,7 +53,6 @@ def septet(tmp_path: Path) -> Septet:
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Origin:
-    """A repository with a little code."""
     repository = make_origin(tmp_path, "app.git")
     repository.push(FILES)
     return repository
@@ -69,7 +68,6 @@ def host(served: Septet, tmp_path: Path) -> Iterator[Host]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Run a browser for this module."""
     expect.set_options(timeout=WITHIN_MS)
     with chromium() as browser:
         yield browser

@@ -38,7 +38,6 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=CLIS)
 def cli(request: pytest.FixtureRequest, programs: dict[str, str]) -> str:
-    """Return the name of each CLI in turn."""
     name: str = request.param
     assert f"SEPTET_{name.upper()}_PATH" in programs, f"{name} is not installed: scripts/agents install {name}"
     return name
@@ -54,5 +53,4 @@ def day(cli: str, programs: dict[str, str], homes: Path, tmp_path: Path) -> Day:
 
 @pytest.fixture
 def begun() -> Callable[[Day], AbstractAsyncContextManager[WorkOrders]]:
-    """Return the function that serves a day during a block."""
     return serving_day

@@ -36,7 +36,6 @@ Behaviour = Callable[[StepCall], StepResult | Awaitable[StepResult]]
 
 
 def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
-    """Return the result of a step that is done."""
     return StepResult(
         step=call.step,
         verdict=Verdict.DONE,
@@ -88,8 +87,6 @@ class Doubles:
     """The work orders that have ended."""
 
     def activities(self) -> list[Callable[..., Any]]:
-        """Return the activities to register."""
-
         @activity.defn(name="open_workspace")
         async def open_workspace(asked: OpenWorkspace) -> Workspace:
             self.calls.append(("open_workspace", asked))
@@ -195,11 +192,9 @@ class Doubles:
         )
 
     def names(self) -> list[str]:
-        """Return the activities' names in the order of their calls."""
         return [name for name, _ in self.calls]
 
     def calls_of(self, step: Step) -> list[StepCall]:
-        """Return the inputs of one step."""
         return [call for name, call in self.calls if name == step.value]
 
     def _step(self, step: Step) -> Callable[..., Any]:

@@ -44,7 +44,6 @@ class Desk:
     turns: int = 0
 
     def run_turn(self, session_id: str | None, prompt: str = WORK, *, warm: bool = False) -> TurnResult:
-        """Run one more turn."""
         self.turns += 1
         model = MODELS.get(self.cli)
         request = TurnRequest(

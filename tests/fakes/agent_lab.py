@@ -37,7 +37,6 @@ class Lab:
     returned: list[str] = field(default_factory=list)
 
     def agent(self, body: str) -> None:
-        """Write the agent's program."""
         self._use(agent_program(self.root / "agent", body))
 
     def warm_agent(self, body: str) -> None:
@@ -49,7 +48,6 @@ class Lab:
         self.runtime = replace(self.runtime, host=replace(self.runtime.host, programs={"scripted": program}))
 
     def warm_turn(self, number: int, session_id: str | None = None, **more: Any) -> TurnRequest:
-        """Return the request for the turn of this number in a process that is kept."""
         turn = Turn(f"Turn {number}.\n", self.worktree, resume_id=session_id, warm=True, **more)
         return self.request(activity_id=str(number), turn=turn)
 
@@ -61,7 +59,6 @@ class Lab:
         turn: Turn | None = None,
         limits: Timeouts | None = None,
     ) -> TurnRequest:
-        """Return the request for one turn of the step `implement_plan`."""
         return TurnRequest(
             key=RunKey("wo-1", run_id, activity_id),
             order_id="wo-1",
@@ -74,7 +71,6 @@ class Lab:
         )
 
     async def run_turn(self, request: TurnRequest | None = None) -> TurnResult:
-        """Make one attempt."""
         request = request or self.request()
         lease = Lease.take(self.runtime.runs, request.key, lane=(request.order_id, ""))
 
@@ -85,7 +81,6 @@ class Lab:
 
     @property
     def worktree(self) -> Path:
-        """Return the agent's worktree."""
         return self.root / "worktree"
 
     @property
@@ -123,7 +118,6 @@ async def dropped(attempt: "asyncio.Future[TurnResult]") -> None:
 
 
 def end_of(run: Run) -> ExitRecord:
-    """Return the record of a run's end."""
     record = run.exit()
     assert record is not None
     return record
@@ -135,12 +129,10 @@ def is_signed(run: Run) -> bool:
 
 
 def supervisor_of(run: Run) -> int:
-    """Return the process id of a run's supervisor."""
     return int(_lock(run).split('"supervisor_pid": ')[1].split(",")[0])
 
 
 def agent_of(run: Run) -> int:
-    """Return the process id of a run's agent."""
     return int(_lock(run).split('"pid": ')[1].split(",")[0])
 
 
@@ -163,7 +155,6 @@ def naming(path: Path) -> list[int]:
 
 
 def mark_of(run: Run) -> str:
-    """Return the mark that a run's processes carry."""
     assert run.record is not None
     return run.record.mark
 

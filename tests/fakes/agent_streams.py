@@ -15,7 +15,6 @@ KILLED: Final = ExitRecord("exited", signal=9)
 
 
 def lines(events: Iterable[object]) -> bytes:
-    """Return events as the lines of a stream."""
     return b"".join(json.dumps(event).encode() + b"\n" for event in events)
 
 

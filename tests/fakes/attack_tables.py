@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 
 
 def counted(kinds: Mapping[str, Iterable[tuple[str, str]]]) -> str:
-    """Return the table of these kinds, each with its attacks and their protections."""
     lines = ["| kind of attack | attacks | stopped by |", "| --- | --- | --- |"]
     for kind, attacks in kinds.items():
         protections = [protection for _, protection in attacks]

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Gain:
-    """The gain of one attacker from one attempt."""
-
     who: str
     attempt: str
     gain: str
@@ -77,7 +75,6 @@ GAINS = (
 
 
 def attackers_table() -> str:
-    """Return the table of the page; it names each attacker once."""
     lines, before = (
         ["| who | tries to | and gains | as the test shows (below `tests/`) |", "| --- | --- | --- | --- |"],
         "",

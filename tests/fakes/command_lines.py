@@ -12,7 +12,6 @@ from clients.cli.parsing.command_line import arguments_of, parse
 
 
 def leaves(command: CommandRow = SEPTET, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the words of each command that runs."""
     if command.place:
         yield path
     for name, part in command.commands.items():
@@ -21,12 +20,10 @@ def leaves(command: CommandRow = SEPTET, path: tuple[str, ...] = ()) -> Iterator
 
 @cache
 def parameters(path: tuple[str, ...]) -> tuple[Argument, ...]:
-    """Return the arguments and options of a command."""
     return tuple(arguments_of(path))
 
 
 def options_of(path: tuple[str, ...]) -> list[str]:
-    """Return the long names of a command's options."""
     return [max(each.names, key=len) for each in parameters(path) if each.names[0].startswith("-")]
 
 

@@ -11,8 +11,6 @@ from fakes.attack_tables import counted
 
 @dataclass(frozen=True)
 class DoorRoute:
-    """One way in."""
-
     attack: str
     """The attempt, for people."""
     protection: str
@@ -41,7 +39,6 @@ DOOR_ROUTES = (
 
 
 def door_table() -> str:
-    """Return the table of the page."""
     pairs = [(each.attack, each.protection) for each in DOOR_ROUTES]
     first_of_user = next(i for i, each in enumerate(DOOR_ROUTES) if each.tests[0] != _BROWSER)
     return counted(

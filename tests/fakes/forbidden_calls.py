@@ -46,7 +46,6 @@ _BUILTINS = frozenset({"open", "input", "breakpoint"})
 
 
 def planted_calls() -> str:
-    """Return the text of functions that make the calls, one function for each call."""
     return "".join(
         f"{imports}\ndef forbidden_{number}():\n    return {call}\n"
         for number, (imports, call) in enumerate(CALLS.values())
@@ -66,7 +65,6 @@ def find_forbidden(code: str) -> Iterator[str]:
 
 
 def _imported_names(tree: ast.Module) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the names that imports bind, with their full paths."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for each in node.names:
@@ -104,7 +102,6 @@ class ForbiddenCalls:
 
     @workflow.run
     async def run(self) -> list[str]:
-        """Return the allowed calls."""
         allowed = []
         for what, call in _FUNCTIONS.items():
             try:

@@ -109,7 +109,6 @@ class World:
         return self.closed()
 
     def closed(self, seconds: float = 150.0) -> dict[str, Any]:
-        """Wait until the work order has ended, and return it."""
         return self.served.closed(self.order, seconds)
 
     def expect_one_pull_request(self, task: dict[str, Any]) -> None:
@@ -190,7 +189,6 @@ class World:
 
 @contextmanager
 def world(served: Septet, root: Path, kind: str, order: str) -> Iterator[World]:
-    """Yield a world during the block."""
     origin = make_origin(root / "o", "foo.js.git")
     origin.push({"README.md": "# foo\n"})
     with ExitStack() as stack:

@@ -46,8 +46,6 @@ Trial = Callable[[Lab, Runner], Awaitable[str]]
 
 @dataclass(frozen=True)
 class GuestKind:
-    """One way to start a guest."""
-
     name: str
     attack: str
     """The attempt, for people."""
@@ -188,7 +186,6 @@ async def _set_up(lab: Lab, *, runner: bool = False) -> str:
 
 
 def _script(lab: Lab) -> str:
-    """Return the probe as a shell script."""
     reads = "; ".join(f"cat {lab.root / name} 2>&1" for name in SECRETS)
     return f"grep -aho {CANARY} /proc/[0-9]*/environ; {reads}\nexit 0\n"
 
@@ -209,5 +206,4 @@ KINDS = (
 
 
 def kind_attacks() -> tuple[tuple[str, str], ...]:
-    """Return each attack with its protection."""
     return tuple((each.attack, "a guest's world is around each of them") for each in KINDS)

@@ -14,5 +14,4 @@ def guest_paths(*writable: Path, readable: Iterable[Path] = _CODE) -> tuple[str,
 
 
 def guest_paths_variable(*writable: Path) -> dict[str, str]:
-    """Return the variable for a worker in another process."""
     return {"SEPTET_GUEST_PATHS": ",".join(guest_paths(*writable))}

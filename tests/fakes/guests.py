@@ -66,7 +66,6 @@ class Machine:
 
     @property
     def files(self) -> GuestFiles:
-        """Return the files of the guest `wo-1`."""
         state = self.root / "state"
         return GuestFiles(
             state / "workspaces" / "wo-1",
@@ -78,12 +77,10 @@ class Machine:
 
     @property
     def description(self) -> Description:
-        """Return the product's own description of that guest."""
         return describe(self.sandbox.world, self.files)
 
     @property
     def records(self) -> Path:
-        """Return the folder of the last run."""
         return self.root / "records" / str(self._runs)
 
     def run(

@@ -24,5 +24,4 @@ class Machine:
         self._up.kill()
 
     def start(self) -> None:
-        """Start `up` again."""
         self._up = self._stack.enter_context(self._septet.up())

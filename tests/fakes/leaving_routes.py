@@ -47,12 +47,10 @@ class LeavingRoute:
 
     @property
     def protection(self) -> str:
-        """Return the protection, for people."""
         return "sizes are asked for before a push" if "large" in self.name else "a check as receiving gits make it"
 
     @property
     def script(self) -> str:
-        """Return the program that runs in the guest."""
         return _PREPARE + self.program
 
 

@@ -9,12 +9,9 @@ from pathlib import Path
 
 
 class QuietHandler(BaseHTTPRequestHandler):
-    """Answers requests without a log."""
-
     protocol_version = "HTTP/1.1"
 
     def handle_any(self) -> None:
-        """Handle a request, whatever its method."""
         raise NotImplementedError
 
     def do_GET(self) -> None:
@@ -24,7 +21,6 @@ class QuietHandler(BaseHTTPRequestHandler):
     do_POST = do_PATCH = do_PUT = do_DELETE = do_GET  # noqa: N815 -- http.server calls them
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> None:
-        """Send a whole answer."""
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)

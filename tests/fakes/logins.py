@@ -45,7 +45,6 @@ def login(agent: str, number: int, valid_seconds: float = 8 * HOUR, account: str
 
 
 def log_in(home: Path, agent: str, document: dict[str, Any]) -> Path:
-    """Put a login into a home, and return its file."""
     path = home / FILES[agent]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document), encoding="utf-8")

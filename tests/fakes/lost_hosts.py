@@ -13,13 +13,11 @@ QUEUE = "lost-hosts"
 
 
 def on_a_dead_host(asked: OpenWorkspace, *, kept: bool = True) -> Workspace:
-    """Return a workspace on a host that never answers."""
     nowhere = {"host": "dead", "task_queue": "nobody", "control_queue": "nobody-control", "opened_by": "run"}
     return Doubles(QUEUE).workspace(asked).model_copy(update={**nowhere, "probe_seconds": 0.5, "kept": kept})
 
 
 def to_a_living_host(asked: MoveWorkspace) -> Workspace:
-    """Return the workspace moved to the host of all doubles."""
     here = {"host": "host", "task_queue": QUEUE, "control_queue": ""}
     return asked.workspace.model_copy(update=here)
 

@@ -39,7 +39,6 @@ class Tools:
         return told
 
     def hints(self, name: str) -> ToolAnnotations:
-        """Return a tool's hints about its effects."""
         hints = self.tools[name].annotations
         assert hints is not None
         return hints

@@ -49,11 +49,9 @@ class Lines:
         return error
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool, and return the result of the call."""
         return self.ask("tools/call", name=tool, arguments=arguments)
 
     def task(self, order: str) -> dict[str, Any]:
-        """Read a task."""
         return self.ask("tasks/get", taskId=order)
 
     def task_in(self, order: str, *statuses: str) -> dict[str, Any]:

@@ -42,8 +42,6 @@ stream_max_retries = 1
 
 @dataclass
 class Day:
-    """One work order with one CLI."""
-
     cli: str
     root: Path
     home: Path
@@ -61,7 +59,6 @@ class Day:
     _seen: tuple[Sample, Runs] | None = None
 
     def goes_wrong(self, fault: Fault) -> None:
-        """Add a fault of the model."""
         self.model.faults.append(fault)
 
     def does(self, step: str, *commands: str) -> None:
@@ -73,18 +70,15 @@ class Day:
         self.model.limited_key, self.second_key = _KEY, second_key
 
     def opened(self, sample: Sample, runs: Runs) -> None:
-        """Record the repository and the runs of the day."""
         self._seen = sample, runs
 
     @property
     def sample(self) -> Sample:
-        """Return the repository."""
         assert self._seen is not None
         return self._seen[0]
 
     @property
     def runs(self) -> Runs:
-        """Return the agent runs."""
         assert self._seen is not None
         return self._seen[1]
 
@@ -94,7 +88,6 @@ class Day:
         return [run for run in runs if run.record is not None and run.record.step == step]
 
     async def start(self, orders: WorkOrders, **choices: Any) -> None:
-        """Start the work order with these choices."""
         timeouts = Timeouts(wall_seconds=300, idle_seconds=150.0, turns=50)
         order = WorkOrderInput(
             repository=str(self.sample.origin),
@@ -108,7 +101,6 @@ class Day:
         await orders.start(order, self.order_id)
 
     async def done(self, orders: WorkOrders, step: str) -> TaskStep:
-        """Wait until a step is done, cancel the work order, and return the step."""
         task = await self.until(
             orders, lambda task: any(told.step == step and told.success for told in task.steps)
         )
@@ -126,7 +118,6 @@ class Day:
         return task
 
     async def appears(self, path: Path) -> None:
-        """Wait until a file exists."""
         await wait_until(path.exists, seconds=_PATIENCE_SECONDS)
 
     def environment(self, address: str) -> dict[str, str]:
@@ -149,12 +140,10 @@ class Day:
 
 
 def day_of(cli: str, programs: Mapping[str, str], home: Path, root: Path) -> Day:
-    """Return a day without faults."""
     return Day(cli, root, home, programs, Model(_parts()))
 
 
 def _parts() -> dict[str, Part]:
-    """Return the model's part in each step."""
     plan = f"mkdir -p specs && printf '# Plan\\n\\nThe discount begins at ten items.\\n' > {PLAN}"
     edit = "sed -i 's/quantity > BULK_QUANTITY/quantity >= BULK_QUANTITY/' shop/pricing.py"
     summary = {"summary": "Ten items get the discount.", "key_changes_made": ["shop/pricing.py"]}

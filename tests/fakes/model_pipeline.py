@@ -21,7 +21,6 @@ class LineModel(Model):
     parts: dict[str, Part] = field(default_factory=dict)
 
     def part(self, asked: Asked) -> Part | None:
-        """Return the model's part in a step of an issue."""
         issue = issue_in(asked)
         return _parts(issue).get(asked.step) if issue else None
 
@@ -32,13 +31,11 @@ class LineModel(Model):
 
 
 def line_input(repository: str, **choices: Any) -> PipelineInput:
-    """Return a pipeline of two issues."""
     issues = tuple(PipelineIssue(id=issue, title=f"Add {issue}.txt", body=f"It says {issue}.") for issue in ISSUES)
     return PipelineInput(repository=repository, issues=issues, **choices)
 
 
 def branch_of(issue: str) -> str:
-    """Return the branch that follows from the model's name for it."""
     return f"septet/feat-{PIPELINE}-{issue}-file"
 
 

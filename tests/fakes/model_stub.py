@@ -38,8 +38,6 @@ class Part:
 
 @dataclass(frozen=True)
 class Asked:
-    """The content of a request."""
-
     step: str
     finalizing: bool
     results: int
@@ -64,7 +62,6 @@ class Fault:
     """The number of tool results at which it happens."""
 
     def meets(self, asked: Asked) -> bool:
-        """Return whether this request meets the fault."""
         return (self.step, self.results) == (asked.step, asked.results) and not asked.finalizing
 
 
@@ -120,7 +117,6 @@ class Model:
 
 @contextmanager
 def serving(model: Model) -> Iterator[str]:
-    """Serve the model on a free port, and yield its address."""
     server = _Server(model)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

@@ -328,7 +328,6 @@ class Gemini:
 
 
 def wire_of(path: str) -> Wire | None:
-    """Return the API of a path."""
     if path.endswith("/messages"):
         return Messages()
     if path.endswith("/responses"):
@@ -348,5 +347,4 @@ _COUNTER: Final = iter(range(1, 10**9))
 
 
 def fresh(kind: str) -> str:
-    """Return a new id."""
     return f"{kind}_{time.time_ns():x}{next(_COUNTER):06x}"

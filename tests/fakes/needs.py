@@ -37,7 +37,6 @@ def skips(root: Path) -> dict[str, dict[str, str | list[str]]]:
 
 
 def find_browser() -> str | None:
-    """Return this machine's browser."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return next((found for name in names if (found := shutil.which(name))), None)
 
@@ -65,18 +64,15 @@ _CHECKS: Final[dict[str, Callable[[], bool]]] = {
 
 @cache
 def is_there(need: str) -> bool:
-    """Return whether this machine has what a test needs."""
     check = _CHECKS.get(need)
     return shutil.which(need) is not None if check is None else check()
 
 
 def words_of(need: str, root: Path) -> str:
-    """Return the lack and its remedy, for people."""
     return "no {lacking} ({remedy})".format(**skips(root)[need])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
     parser.addoption("--nothing-missing", action="store_true", help="a test that would be skipped fails")
     parser.addoption("--has", action="append", default=[], help="a test that would be skipped for this need fails")
     parser.addoption("--but-for", action="append", default=[], help="leave out tests that need this and no more")

@@ -15,8 +15,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 @dataclass(frozen=True)
 class CollectedSpan:
-    """A span as received."""
-
     name: str
     trace_id: str
     span_id: str
@@ -46,14 +44,11 @@ class Collector:
                 self.spans += map(_span, scope.spans)
 
     def named(self, name: str) -> list[CollectedSpan]:
-        """Return the received spans of a name."""
         return [span for span in self.spans if span.name == name]
 
 
 @contextmanager
 def collector() -> Iterator[Collector]:
-    """Run a collector during the block."""
-
     class Handler(QuietHandler):
         protocol_version = "HTTP/1.0"  # an exporter keeps its connection for longer than the collector runs
 

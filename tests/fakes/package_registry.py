@@ -19,7 +19,6 @@ _JSON = "application/json"
 
 
 def write_packages(folder: Path) -> None:
-    """Write a package for pip and a package for npm."""
     about = "septet_sample-1.0.dist-info"
     with zipfile.ZipFile(folder / WHEEL, "w") as wheel:
         wheel.writestr("septet_sample.py", "WORDS = 'from pip'\n")
@@ -40,8 +39,6 @@ def write_packages(folder: Path) -> None:
 
 
 class _Registry(BaseHTTPRequestHandler):
-    """Answers the requests of pip and npm."""
-
     folder: Path
     protocol_version = "HTTP/1.1"
 
@@ -74,7 +71,6 @@ class _Registry(BaseHTTPRequestHandler):
 
 
 def serve(address: str, port: int, folder: Path) -> None:
-    """Serve until killed."""
     _Registry.folder = folder
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(folder / "cert.pem", folder / "key.pem")

@@ -11,5 +11,4 @@ class Parent:
 
     @workflow.run
     async def run(self, order: dict[str, Any]) -> None:
-        """Start a work order, and wait for its end."""
         await workflow.execute_child_workflow("WorkOrder", order, id=f"{workflow.info().workflow_id}-child")

@@ -71,7 +71,6 @@ class Line:
     """The host of the next entered lane; empty for this test's own worker."""
 
     async def step(self, call: StepCall) -> StepResult:
-        """Run a step of an issue."""
         issue = self.issue_of(call.workspace.work_order_id)
         self.events.append(f"{issue}:{call.step.value}")
         await _released(self.held.get((issue, call.step)))
@@ -91,7 +90,6 @@ class Line:
         return done(call, **facts).model_copy(update={"session_id": session})
 
     def issue_of(self, order_id: str) -> str:
-        """Return the issue of a work order."""
         return order_id.rpartition("-")[2]
 
     def activities(self) -> list[Callable[..., Any]]:
@@ -211,18 +209,15 @@ async def _released(held: asyncio.Event | None) -> None:
 
 
 async def until_issue(handle: WorkflowHandle[Any, PipelineView], issue_id: str, status: IssueStatus) -> None:
-    """Wait until an issue has this status."""
     ask = partial(handle.query, Pipeline.pipeline)
     await wait_until(ask, lambda view: state_of(view, issue_id).status is status)
 
 
 def state_of(view: PipelineView, issue_id: str) -> IssueState:
-    """Return the state of an issue."""
     return next(issue for issue in view.issues if issue.issue_id == issue_id)
 
 
 def statuses(view: PipelineView) -> list[str]:
-    """Return the statuses of the issues, in order."""
     return [issue.status.value for issue in view.issues]
 
 

@@ -41,7 +41,6 @@ class PlanRoute:
 
     @property
     def script(self) -> str:
-        """Return the program that runs in the planner."""
         return _WRITE + self.program
 
     def hits(self, worktree: Path) -> bool:

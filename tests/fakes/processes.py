@@ -4,7 +4,6 @@ import psutil
 
 
 def processes_with(mark: str) -> list[psutil.Process]:
-    """Return the processes with this argument."""
     found = []
     for process in psutil.process_iter():
         try:

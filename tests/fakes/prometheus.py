@@ -12,8 +12,6 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True)
 class Sample:
-    """One series with its present value."""
-
     name: str
     labels: Mapping[str, str]
     value: float
@@ -21,17 +19,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Scrape:
-    """All series at one moment."""
-
     samples: tuple[Sample, ...]
 
     def total(self, name: str, **labels: str) -> float:
-        """Return the sum of the series of a name with these labels."""
         found = (each for each in self.samples if each.name == name and labels.items() <= each.labels.items())
         return sum(each.value for each in found)
 
     def labels(self, name: str) -> set[str]:
-        """Return the label names of the series of a name."""
         return {label for each in self.samples if each.name == name for label in each.labels}
 
 

@@ -79,7 +79,6 @@ def pumped(pump: tuple[str, str, str], length: int) -> str:
 
 
 def readers() -> Mapping[str, Reader]:
-    """Return all readers of such texts, by name."""
     languages = {id(language): name for name, language in LANGUAGES.items()}.values()
     found: dict[str, Reader] = {f"diff of {name}": partial(_review, name) for name in languages}
     for cli, adapter in ADAPTERS.items():

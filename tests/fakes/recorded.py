@@ -34,12 +34,10 @@ class UnpatchedChangeError(AssertionError):
 
 
 def name_of(path: Path) -> str:
-    """Return `<version>/<name>`."""
     return f"{path.parent.name}/{path.stem}"
 
 
 def events_of(path: Path) -> list[dict[str, Any]]:
-    """Return the recorded events of a history."""
     found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["events"]
     return found
 

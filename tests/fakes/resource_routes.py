@@ -19,7 +19,6 @@ class _Arguments:
     parts: tuple[str, ...]
 
     def arguments(self) -> tuple[str, ...]:
-        """Return the arguments."""
         return self.parts
 
 
@@ -283,7 +282,6 @@ def explode(machine: Machine, bomb: Bomb, *, limited: bool) -> str:
 
 
 def resource_table() -> str:
-    """Return the table of the page."""
     return counted(
         {
             "leave something with more rights, or use up what a user may have": [

@@ -24,11 +24,9 @@ class Runner:
 
     @property
     def folder(self) -> Path:
-        """Return the folder of its lock and socket."""
         return self.state / "runner"
 
     def start(self) -> "subprocess.Popen[str]":
-        """Start a runner and wait until it is ready."""
         env = {"SEPTET_STATE_DIR": str(self.state), "HOME": str(self.state.parent), "PATH": os.environ["PATH"]}
         if self.packages is not None:
             env["PYTHONPATH"] = str(self.packages)
@@ -39,14 +37,12 @@ class Runner:
         return process
 
     def end(self) -> None:
-        """Stop all runners."""
         for process in self.processes:
             process.kill()
             process.communicate(timeout=ENDS_SECONDS)
 
 
 def copy_packages(folder: Path) -> Path:
-    """Copy today's code into a folder and return the folder."""
     for name in _PACKAGES:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     return folder

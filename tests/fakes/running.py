@@ -107,7 +107,6 @@ async def until(handle: Handle, holds: Callable[[Task], object]) -> Task:
 
 
 async def until_step(handle: Handle, step: Step = Step.CLASSIFY_ISSUE) -> None:
-    """Wait until a work order runs this step."""
     await wait_until(lambda: handle.query(WorkOrder.running_step), lambda running: running == step)
 
 
@@ -125,7 +124,6 @@ async def reset(client: Client, workflow_id: str, event_id: int) -> None:
 
 
 async def refusal(update: Awaitable[Any]) -> str:
-    """Return the message of a refused update."""
     with pytest.raises(WorkflowUpdateFailedError) as caught:
         await update
     assert isinstance(caught.value.cause, ApplicationError)

@@ -18,30 +18,24 @@ STREAM = ("-p", "--output-format", "stream-json", "--verbose", "--dangerously-sk
 
 @dataclass(frozen=True)
 class Ran:
-    """The outcome of one run of the agent."""
-
     code: int
     events: list[dict[str, Any]]
     stderr: str
 
     @property
     def result(self) -> dict[str, Any]:
-        """Return the last event."""
         return self.events[-1]
 
     @property
     def answer(self) -> dict[str, Any]:
-        """Return the final text, read as JSON."""
         answer: dict[str, Any] = json.loads(self.result["result"])
         return answer
 
     @property
     def session(self) -> str:
-        """Return the session's id."""
         return str(self.events[0]["session_id"])
 
     def tools(self) -> list[str]:
-        """Return the names of the called tools, in order."""
         said = [event["message"]["content"] for event in self.events if event["type"] == "assistant"]
         return [block["name"] for blocks in said for block in blocks if block["type"] == "tool_use"]
 
@@ -78,7 +72,6 @@ class ScriptedAgent:
         return process
 
     def env(self, scenario: Any = "") -> dict[str, str]:
-        """Return the program's environment."""
         if not isinstance(scenario, str):
             path = self.home / "scenario.json"
             path.write_text(json.dumps(scenario), encoding="utf-8")

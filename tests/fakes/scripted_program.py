@@ -83,8 +83,6 @@ class BudgetReachedError(Exception):
 
 
 class ScriptOfTests(Script):
-    """A script with the additional keys."""
-
     keys: ClassVar = {
         **Script.keys,
         "answer": (str, dict),
@@ -110,8 +108,6 @@ class ScriptOfTests(Script):
 
 
 class ScenarioOfTests(Scenario):
-    """A scenario with the additional keys."""
-
     keys: ClassVar = {**Scenario.keys, "cost_usd": NUMBER, "tokens": (dict,)}
     script_type = ScriptOfTests
 
@@ -149,8 +145,6 @@ class StreamOfTests(Stream):
 
 
 class RunOfTests(ScriptedRun):
-    """A run with the additional mistakes."""
-
     stream: StreamOfTests
     script: ScriptOfTests
 
@@ -202,15 +196,12 @@ class RunOfTests(ScriptedRun):
 
 
 class ProgramOfTests(Program):
-    """The program with the additional keys and mistakes."""
-
     scenario_type = ScenarioOfTests
     stream_type = StreamOfTests
     run_type = RunOfTests
 
 
 def write_scripted_program(path: Path) -> Path:
-    """Write a program that starts the tests' scripted agent, and return its path."""
     path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P "{__file__}" "$@"\n', encoding="utf-8")
     path.chmod(0o755)
     return path

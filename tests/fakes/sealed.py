@@ -26,7 +26,6 @@ def write_keys(path: Path, *ids: str) -> Path:
 
 
 def sealing(client: Client, keys: Path, *, serves: bool = False, required: bool = False) -> Client:
-    """Return a sealing client of the same server."""
     codec = SealingCodec(keys_in_file(keys), serves=serves, refuses_unsealed=required)
     return Client(client.service_client, namespace=client.namespace, plugins=[SeptetPlugin(codec=codec)])
 

@@ -37,7 +37,6 @@ class Day:
 
     @property
     def repository(self) -> str:
-        """Return the repository's address."""
         return f"{self.forge.url}/{self.forge.project}.git"
 
     def begin(self) -> None:
@@ -98,7 +97,6 @@ class Day:
         assert self.septet("intake", "remove", added.json["intake"]["id"], "--json").code == 0
 
     def start_pipeline(self) -> None:
-        """Start a pipeline of one issue."""
         file = self.folder / "issues.json"
         issue = {"id": "a", "title": f"Say {WORDS['pipeline']}", "body": "The app greets only."}
         file.write_text(json.dumps([issue]), encoding="utf-8")
@@ -106,7 +104,6 @@ class Day:
         assert begun.code == 0, begun
 
     def until_pipeline_ended(self) -> None:
-        """Wait until the pipeline is completed."""
         self.septet.wait_for_pipeline("pl-a", "completed", 2 * WITHIN_SECONDS)
 
     async def use_tools(self) -> str:
@@ -117,8 +114,6 @@ class Day:
         return (self.folder / "mcp.log").read_text(encoding="utf-8")
 
     def _until_plan(self, number: int) -> None:
-        """Wait until the plan of this number waits for a decision."""
-
         def is_waiting(task: dict[str, Any]) -> bool:
             plans = sum("build_plan" in run for run in self.septet.runs(ORDER))
             return plans == number and task["status"] == "waiting"
@@ -126,7 +121,6 @@ class Day:
         self.septet.wait_for_order(ORDER, is_waiting)
 
     def _wait_for_title(self, word: str) -> None:
-        """Wait until the list has a work order with this word in its title."""
         self.septet.wait_for("/agent-work-orders", lambda rows: [row for row in rows if word in row["title"]])
 
 
@@ -152,8 +146,6 @@ def serving_day(machine: Septet, folder: Path) -> Iterator[Day]:
 
 @contextmanager
 def _receiver() -> Iterator[str]:
-    """Serve a receiver of notifications during the block."""
-
     class Handler(QuietHandler):
         def handle_any(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))

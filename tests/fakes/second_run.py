@@ -21,7 +21,6 @@ _TIMES_OUT_SECONDS = 900.0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
     parser.addoption("--second-run", action="store_true", help="run failed tests once more, each alone")
 
 
@@ -48,7 +47,6 @@ class SecondRun:
     _collected: bool = True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Record a failure."""
         if report.failed:
             self.failures.setdefault(report.nodeid, []).append(report)
 

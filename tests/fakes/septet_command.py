@@ -55,15 +55,12 @@ exec "{sys.executable}" -P "{Path(__file__).with_name("scripted_program.py")}" "
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a command."""
-
     code: int
     out: str
     err: str
 
     @property
     def json(self) -> dict[str, Any]:
-        """Return the one JSON object on stdout."""
         assert self.out.count("\n") == 1, f"stdout is not one line: {self.out!r}; stderr: {self.err}"
         answer = json.loads(self.out)
         assert isinstance(answer, dict)
@@ -81,8 +78,6 @@ class Ended:
 
 @dataclass
 class Running:
-    """A command that serves until it is stopped."""
-
     process: "subprocess.Popen[str] | WarmProgram"
     ready: dict[str, Any]
     lines: list[str]
@@ -90,16 +85,13 @@ class Running:
 
     @property
     def address(self) -> str:
-        """Return the address of its Temporal server."""
         return str(self.ready["address"])
 
     @property
     def api(self) -> str:
-        """Return the address of its HTTP API."""
         return str(self.ready["api"])
 
     def end(self, number: signal.Signals = signal.SIGINT) -> int:
-        """Send a signal, wait for the end, and return the exit code."""
         self.process.send_signal(number)
         return self.process.wait(WITHIN_SECONDS)
 
@@ -122,12 +114,10 @@ class Septet:
 
     @property
     def state(self) -> Path:
-        """Return the state directory."""
         return self.root / "state"
 
     @property
     def api(self) -> httpx.Client:
-        """Return a client of the HTTP API of this machine or of the shared machine, with the token of its file."""
         token = (self._owner.state / "api-token").read_text(encoding="ascii").strip()
         headers = {"Authorization": f"Bearer {token}"}
         return httpx.Client(
@@ -146,7 +136,6 @@ class Septet:
 
     @property
     def address(self) -> str:
-        """Return the address of the Temporal server of this machine or of the shared machine."""
         return str(self.addresses["address"])
 
     @property
@@ -155,7 +144,6 @@ class Septet:
 
     @property
     def env(self) -> dict[str, str]:
-        """Return the whole environment of the commands."""
         home = self.root / "home"
         home.mkdir(parents=True, exist_ok=True)
         return {
@@ -172,7 +160,6 @@ class Septet:
         }
 
     def scenario(self, order_id: str, content: Mapping[str, Any]) -> str:
-        """Write the scenario of a work order, and return its id."""
         folder = self.root / "scenarios"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{order_id}.json").write_text(json.dumps(content), encoding="utf-8")
@@ -185,7 +172,6 @@ class Septet:
         return lambda: [path.read_text(encoding="utf-8") for path in sorted(seen.glob("[0-9]*"))]
 
     def __call__(self, *args: str | Path, cwd: Path | None = None) -> Ended:
-        """Run `septet` to its end."""
         argv = [str(part) for part in (PROGRAMS / "septet", *args)]
         with TemporaryDirectory(prefix="septet-") as output:
             return Ended(*run_septet(argv, self.env, cwd or Path.cwd(), Path(output), WITHIN_SECONDS))
@@ -254,7 +240,6 @@ class Septet:
                 process.kill()
 
     def processes(self) -> list[psutil.Process]:
-        """Return the processes that work for this state directory."""
         return [process for process in psutil.process_iter() if self._is_own(process)]
 
     def end_all(self) -> None:
@@ -300,14 +285,12 @@ class Septet:
     def wait_for_pipeline(
         self, name: str, holds: str | Callable[[dict[str, Any]], object], seconds: float = WITHIN_SECONDS
     ) -> dict[str, Any]:
-        """Wait until a pipeline has this status, or fulfils `holds`, and return it."""
         is_there = _is_at(holds)
         reply = self.wait_for(f"/pipelines/{name}", lambda reply: is_there(reply["pipeline"]), seconds)
         pipeline: dict[str, Any] = reply["pipeline"]
         return pipeline
 
     def closed(self, order_id: str, seconds: float = WITHIN_SECONDS) -> dict[str, Any]:
-        """Wait for the end of a work order and return it."""
         return self.wait_for_order(order_id, lambda order: order["status"] in _CLOSED, seconds)
 
     def cancelled(self, order_id: str) -> dict[str, Any]:
@@ -353,7 +336,6 @@ class Septet:
         )
 
     def run_program(self, program: str, *args: str | Path, cwd: Path | None = None) -> Ended:
-        """Run a program in this environment to its end."""
         completed = subprocess.run(
             [PROGRAMS / program, *args],
             env=self.env,
@@ -380,7 +362,6 @@ class Septet:
 
 
 def at_work(septet: Septet, worktree: Path) -> list[psutil.Process]:
-    """Return the processes that work in a worktree."""
     return [process for process in septet.processes() if _folder(process) == str(worktree)]
 
 
@@ -388,7 +369,6 @@ _returned: Final[set[int]] = set()
 
 
 def free_port() -> int:
-    """Return a free port of loopback, as `free_ports` does."""
     return free_ports(1)[0]
 
 

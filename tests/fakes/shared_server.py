@@ -41,7 +41,6 @@ class Host:
 
     @contextmanager
     def worker(self, **extra: str) -> Iterator[Running]:
-        """Run a worker during the block, which runs one step at a time."""
         with self.septet.serving("worker", **extra) as running:
             yield running
 
@@ -78,16 +77,13 @@ class Host:
         return folder
 
     def attempts(self, order: str) -> list[Mapping[str, Any]]:
-        """Return the attempts at a work order that began on this host."""
         lines = _read(self.septet.state / "runs" / order / "attempts.jsonl").split()
         return [json.loads(line) for line in lines]
 
     def worktree(self, order: str) -> Path:
-        """Return the worktree of a work order."""
         return self.septet.state / "workspaces" / order
 
     def at_work(self, order: str) -> list[psutil.Process]:
-        """Return the processes in the worktree of a work order."""
         return at_work(self.septet, self.worktree(order))
 
     def connections(self, run: Path) -> int:
@@ -96,7 +92,6 @@ class Host:
         return sum(str(each.laddr) == "control.sock" for each in sockets)
 
     def rescues(self, order: str) -> list[dict[str, Any]]:
-        """Return the rescues of a work order."""
         rescues: list[dict[str, Any]] = self.septet("rescue", "list", order, "--json").json["rescues"]
         return rescues
 

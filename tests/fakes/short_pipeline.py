@@ -21,7 +21,6 @@ class ShortPipeline(Pipeline):
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> PipelineView:
-        """Run the issues."""
         return await super().run(order, *rest)
 
 
@@ -34,7 +33,6 @@ class NarrowPipeline(Pipeline):
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> PipelineView:
-        """Run the issues."""
         return await super().run(order, *rest)
 
 
@@ -47,5 +45,4 @@ class ImpatientPipeline(Pipeline):
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> PipelineView:
-        """Run the issues."""
         return await super().run(order, *rest)

@@ -28,8 +28,6 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class SmallDisk:
-    """A disk mounted at `path`."""
-
     path: Path
 
     def fill(self) -> None:
@@ -48,23 +46,19 @@ class SmallDisk:
         shutil.rmtree(self.path / "many", ignore_errors=True)
 
     def use_up_inodes(self) -> None:
-        """Use up all inodes, and leave bytes free."""
         (self.path / "many").mkdir()
         for number in range(os.statvfs(self.path).f_favail):
             (self.path / "many" / str(number)).touch()
 
     def make_read_only(self) -> None:
-        """Make the disk read-only."""
         _mount(self.path, _MS_REMOUNT | _MS_RDONLY, "")
 
     def make_writable(self) -> None:
-        """Make the disk writable."""
         _mount(self.path, _MS_REMOUNT, "")
 
 
 @contextmanager
 def small_disk(path: Path, *, mib: int = 16, inodes: int = 4000) -> Iterator[SmallDisk]:
-    """Mount an empty disk at `path` during the block."""
     path.mkdir(parents=True, exist_ok=True)
     _mount(path, 0, f"size={mib}m,nr_inodes={inodes}")
     try:
@@ -75,7 +69,6 @@ def small_disk(path: Path, *, mib: int = 16, inodes: int = 4000) -> Iterator[Sma
 
 @cache
 def can_mount() -> bool:
-    """Return whether this process may mount."""
     if sys.platform != "linux":
         return False
     with tempfile.TemporaryDirectory() as folder:

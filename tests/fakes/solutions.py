@@ -8,7 +8,6 @@ PLAN = "specs/issue-7-p1-7-planner-totals.md"
 
 
 def task(task_id: str = "T1", file: str = "src/app.py", **changes: Any) -> dict[str, Any]:
-    """Return one task that changes one file."""
     return {
         "id": task_id,
         "title": f"Add up in {file} ({task_id})",
@@ -38,7 +37,6 @@ def solution_answer(*tasks: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def solution(*tasks: dict[str, Any], **changes: Any) -> SolutionAnswer:
-    """Return a solution of issue 7."""
     return SolutionAnswer.model_validate(solution_answer(*tasks, **changes), strict=False)
 
 
@@ -55,5 +53,4 @@ def execution_answer(**changes: Any) -> dict[str, Any]:
 
 
 def execution(**changes: Any) -> ExecutionAnswer:
-    """Return an executor's answer."""
     return ExecutionAnswer.model_validate(execution_answer(**changes), strict=False)

@@ -61,8 +61,6 @@ Host *
 
 @dataclass(frozen=True)
 class SshServer:
-    """The address of the server, and the command of its clients."""
-
     port: int
     user: str
     command: str

@@ -141,26 +141,22 @@ class StepLab:
         return StepCall(step=step, workspace=self.workspace, **given)
 
     async def run(self, step: Step, **facts: Any) -> StepResult:
-        """Run a step."""
         return await self.running(self.call(step, **facts))
 
     def running(
         self, call: StepCall, within: ActivityEnvironment | None = None, *, attempt: int = 0
     ) -> Coroutine[Any, Any, StepResult]:
-        """Return the coroutine of a step's attempt; `within` can cancel it."""
         kind = call.name if call.reads else call.step.value
         work, name = self.parts.own[kind], kind if call.attempt == 1 else f"{kind}-{call.attempt}"
         name = f"{name}-again" if call.settles else name
         return self._activity(name, work, call, within, attempt)
 
     async def failing(self, call: StepCall, match: str | None = None) -> ApplicationError:
-        """Run a step that fails, and return its error, whose message must match."""
         with pytest.raises(ApplicationError, match=match) as failed:
             await self.running(call)
         return failed.value
 
     async def prepare_rework(self, call: StepCall) -> PreparedRework:
-        """Prepare a round on a pull request."""
         prepared: PreparedRework = await self._activity("prepare", self.parts.own["prepare_rework"], call)
         return prepared
 
@@ -173,7 +169,6 @@ class StepLab:
         return ended
 
     def end_call(self, step: Step, known: StepResult | None, activity_id: str | None) -> EndCall:
-        """Return the input of `end_work`."""
         return EndCall.of(self.call(step), known, activity_id)
 
     async def finalize(
@@ -195,7 +190,6 @@ class StepLab:
         return summarised
 
     def write(self, path: str, content: str) -> Path:
-        """Write a file of the worktree, and return its path."""
         file = self.worktree / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")
@@ -208,17 +202,14 @@ class StepLab:
 
     @property
     def worktree(self) -> Path:
-        """Return the agent's worktree."""
         return self.parts.host.state.workspaces / "wo-1"
 
     @property
     def runs(self) -> list[Run]:
-        """Return the agent runs so far."""
         return Runs(self.parts.host.state.runs).of("wo-1")
 
     @property
     def attempts(self) -> int:
-        """Return the number of attempts so far."""
         file = self.parts.host.state.runs / "wo-1" / "attempts.jsonl"
         *_, last = file.read_bytes().splitlines()
         return int(json.loads(last)["epoch"])
@@ -230,7 +221,6 @@ class StepLab:
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
     def snapshots(self, *kinds: str) -> list[str]:
-        """Return the names of the snapshots of these kinds, oldest first."""
         taken = list_snapshots(vault_at(self.place), "wo-1")
         return [snapshot.name for snapshot in taken if not kinds or snapshot.kind in kinds]
 

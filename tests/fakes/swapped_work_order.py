@@ -17,7 +17,6 @@ class SwappedWorkOrder(WorkOrder):
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> Task:
-        """Plan, classify."""
         self._accept(order, rest)
         await self._open_workspace()
         await self._take(Step.BUILD_PLAN)

@@ -19,8 +19,6 @@ _CODES = re.compile(r"\x1b\][^\x1b\x07]*(\x1b\\|\x07)|\x1b\[[0-9;?]*[A-Za-z]|\r"
 
 @dataclass
 class Terminal:
-    """One command on its own terminal."""
-
     process: "subprocess.Popen[bytes]"
     descriptor: int
     painted: str = ""
@@ -35,11 +33,9 @@ class Terminal:
         return before + text
 
     def type(self, text: str) -> None:
-        """Type a line."""
         os.write(self.descriptor, f"{text}\n".encode())
 
     def interrupt(self) -> None:
-        """Press Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
 
     def end(self) -> tuple[int, str]:

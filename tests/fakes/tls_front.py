@@ -33,15 +33,11 @@ _REFUSED: Final = (
 
 
 class Pair(NamedTuple):
-    """A certificate and its key, each in a file."""
-
     certificate: Path
     key: Path
 
 
 class Authority:
-    """A signer of certificates."""
-
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self._folder = folder
@@ -52,7 +48,6 @@ class Authority:
         """The authority's own certificate, for those that trust it."""
 
     def sign(self, name: str) -> Pair:
-        """Return a new certificate of a program on this machine."""
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         place = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address(_LOOPBACK))])
         return self._write(name, subject, ec.generate_private_key(ec.SECP256R1()), place)
@@ -77,8 +72,6 @@ class Authority:
 
 @dataclass
 class Front:
-    """A listening front, and the calls that it received."""
-
     address: str
     """The address as host:port."""
     calls: list[dict[str, str]] = field(default_factory=list)
@@ -86,13 +79,10 @@ class Front:
 
     @property
     def methods(self) -> set[str]:
-        """Return the names of the called methods."""
         return {call[":path"].rpartition("/")[2] for call in self.calls}
 
 
 class _Call(NamedTuple):
-    """One call of a client."""
-
     stream: int
     headers: dict[str, str]
 

@@ -21,7 +21,6 @@ class TwoNetworks:
     """A process in the second network."""
 
     def python(self, folder: Path, python: str) -> str:
-        """Return a Python that runs in the first network, as its children do."""
         program = folder / "python-inside"
         names = f"--net=/proc/{self.inside}/ns/net --mount=/proc/{self.inside}/ns/mnt"
         program.write_text(f'#!/bin/sh\nexec {_NSENTER} {names} -- {python} "$@"\n', encoding="utf-8")
@@ -29,7 +28,6 @@ class TwoNetworks:
         return str(program)
 
     def outside_command(self, *argv: str) -> tuple[str, ...]:
-        """Return the arguments that run a program in the second network."""
         return (_NSENTER, f"--net=/proc/{self.outside}/ns/net", "--", *argv)
 
 

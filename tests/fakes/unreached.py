@@ -20,26 +20,19 @@ def away() -> RPCError:
 
 
 def full_disk() -> OSError:
-    """Return the system's error of a full disk."""
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/state/server.json")
 
 
 class NoBoard(LazyPart[BoardRows]):
-    """A board that fails at its first use."""
-
     def __init__(self, error: Exception) -> None:
-        """Take the error."""
         self._error = error
 
     def of(self, operations: Operations) -> BoardRows:
-        """Raise the error."""
         del operations
         raise self._error
 
 
 class FullDisk(Operations):
-    """Operations on a disk without room for a board."""
-
     board = NoBoard(full_disk())
 
 

@@ -23,7 +23,6 @@ SECRET = "a secret of the webhooks"  # noqa: S105 -- of a forge on loopback
 
 @cache
 def github_examples() -> list[dict[str, Any]]:
-    """Return GitHub's published examples of deliveries."""
     examples: list[dict[str, Any]] = json.loads((DATA / "github.json").read_text())["examples"]
     return examples
 
@@ -39,14 +38,11 @@ def github_example(event: str, action: str | None = None) -> dict[str, Any]:
 
 @dataclass
 class Sent:
-    """A delivery that can be sent repeatedly."""
-
     forge: str
     headers: dict[str, str]
     body: bytes
 
     def send(self, api: str, **headers: str) -> httpx.Response:
-        """Send the delivery, with these headers replaced."""
         return httpx.post(
             f"{api}/webhooks/{self.forge}",
             content=self.body,
@@ -65,24 +61,19 @@ class Webhook:
 
     @property
     def page(self) -> str:
-        """Return the address of the repository's page."""
         return f"{self.forge.url}/{self.forge.project}"
 
     def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
-        """Return the delivery about a new label of an issue."""
         raise NotImplementedError
 
     def commented(self, number: int, body: str, author: str = "ada") -> Sent:
-        """Write a comment on an issue, and return its delivery."""
         self.forge.add_comment(number, body, author)
         return self.comment(number, self.forge.issues[number].notes[-1])
 
     def commented_on_pull(self, number: int, body: str, author: str = "ada") -> Sent:
-        """Write a comment on a pull request, and return its delivery."""
         return self.comment(number, self.forge.add_pull_note(number, author, body), is_on_pull=True)
 
     def comment(self, number: int, note: Note, *, is_on_pull: bool = False) -> Sent:
-        """Return the delivery of a comment."""
         raise NotImplementedError
 
     def merged(self, number: int) -> Sent:
@@ -126,7 +117,6 @@ class GitHubWebhook(Webhook):
         return self.delivery("pull_request", payload)
 
     def delivery(self, event: str, payload: dict[str, Any]) -> Sent:
-        """Return a signed delivery of an event of this repository."""
         payload["repository"] |= {"html_url": self.page, "full_name": self.forge.project}
         body = json.dumps(payload).encode()
         signature = hmac.new(self.secret.encode(), body, hashlib.sha256).hexdigest()
@@ -186,7 +176,6 @@ class GiteaWebhook(Webhook):
         }
 
     def delivery(self, event: str, payload: dict[str, Any], sender: str = "ada") -> Sent:
-        """Return a signed delivery of an event of this repository."""
         repository = {"id": 1, "full_name": self.forge.project, "html_url": self.page}
         body = json.dumps({**payload, "repository": repository, "sender": {"login": sender}}).encode()
         headers = {
@@ -247,7 +236,6 @@ class GitLabWebhook(Webhook):
         return self.delivery("Merge Request Hook", {"object_kind": "merge_request", "object_attributes": facts})
 
     def delivery(self, event: str, payload: dict[str, Any]) -> Sent:
-        """Return a delivery of an event of this repository."""
         project = {"id": 1, "web_url": self.page, "path_with_namespace": self.forge.project}
         body = json.dumps({"user": {"username": "ada"}, **payload, "project": project}).encode()
         headers = {
@@ -274,5 +262,4 @@ WEBHOOKS: dict[str, type[Webhook]] = {
 
 
 def now() -> str:
-    """Return the time in the format of forges."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -16,7 +16,6 @@ from septet.agents.runs.records import RunKey
 
 @contextmanager
 def writing(runs: Runs, worktree: Path) -> Iterator[tuple["subprocess.Popen[str]", psutil.Process]]:
-    """Yield the worker and its check during the block."""
     argv = [sys.executable, __file__, str(runs.root), str(worktree)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdout is not None

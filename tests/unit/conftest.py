@@ -16,7 +16,6 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def state(tmp_path: Path) -> StateDir:
-    """Return a prepared state directory."""
     state = StateDir(tmp_path / "state")
     state.prepare()
     return state

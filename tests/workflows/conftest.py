@@ -52,7 +52,6 @@ async def client(server: WorkflowEnvironment) -> Client:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def sealed_client(server: WorkflowEnvironment) -> Client:
-    """A client of the namespace for sealed work orders."""
     return Client(server.client.service_client, namespace=SEALED, plugins=[SeptetPlugin()])
 
 

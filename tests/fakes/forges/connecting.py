@@ -17,7 +17,6 @@ FAKES: Final[tuple[type[ForgeFake], ...]] = (GitHubFake, GitLabFake, GiteaFake)
 
 
 def settings_for(fake: ForgeFake, state_dir: Path, token: str = "") -> dict[str, object]:
-    """Return the JSON settings of a worker that knows the forge."""
     return {
         "state_dir": str(state_dir),
         f"{fake.name}_hosts": [fake.url.removeprefix("http://")],
@@ -27,6 +26,5 @@ def settings_for(fake: ForgeFake, state_dir: Path, token: str = "") -> dict[str,
 
 
 def connected(fake: ForgeFake, state_dir: Path, token: str = "") -> Forge:
-    """Return the forge as a worker connects to it."""
     settings = Settings.model_validate(settings_for(fake, state_dir, token))
     return forge_for(parse_address(f"{fake.url}/{fake.project}.git"), settings)

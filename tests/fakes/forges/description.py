@@ -86,7 +86,6 @@ class ForgeDescription:
         return None
 
     def resolved(self, value: Any) -> Any:
-        """Return the target of a reference."""
         while "$ref" in value:
             value = self._known[value["$ref"]]
         return value
@@ -158,10 +157,8 @@ def _causes(error: Any) -> Iterator[Any]:
 
 @cache
 def description_of(name: str) -> ForgeDescription:
-    """Return the description of a forge, which is read once."""
     return ForgeDescription(name)
 
 
 def is_described(name: str) -> bool:
-    """Return whether a forge has a description."""
     return (DATA / f"{name}.json").exists()

@@ -43,7 +43,6 @@ def bomb() -> bytes:
 
 @contextmanager
 def flooding_forge(flood: Flood) -> Iterator[FloodingForge]:
-    """Answer every request on 127.0.0.1 during the block."""
     forge = FloodingForge(flood)
 
     class Handler(QuietHandler):

@@ -35,7 +35,6 @@ class GiteaFake(ForgeFake):
         return 404, {"message": "not found", "url": f"{self.url}/api/swagger"}
 
     def redirect(self, asked: Asked) -> Answer | None:
-        """Return Gitea's redirect of a request by an old name."""
         rest = self.asked_by_old_name(asked, "/api/v1/repos/")
         return None if rest is None else (307, f"/api/v1/repos/{self.project}{rest}")
 

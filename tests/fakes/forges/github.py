@@ -406,7 +406,6 @@ def _too_long(resource: str, **fields: tuple[str, int]) -> Answer | None:
 
 
 def _error(why: str, label: str) -> Json:
-    """Return a refusal in GitHub's words."""
     if why.startswith("exists"):
         text = f"A pull request already exists for {label}."
         return {"resource": "PullRequest", "code": "custom", "message": text}

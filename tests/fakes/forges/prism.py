@@ -20,8 +20,6 @@ _STARTS_WITHIN_SECONDS: Final = 120
 
 @dataclass
 class Prism:
-    """A running Prism."""
-
     url: str = ""
     lines: list[str] = field(default_factory=list)
     """The lines of its output."""

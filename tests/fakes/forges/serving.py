@@ -171,7 +171,6 @@ def protect(forge: ForgeFake) -> None:
 
 
 def protect_repository(bare: Path, protected: Iterable[str]) -> None:
-    """Let the repository `bare` refuse pushes to the branches `protected`."""
     hook = bare / "hooks" / "update"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(_HOOK % " ".join(sorted(protected)))

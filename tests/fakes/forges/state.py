@@ -19,8 +19,6 @@ SEPTET = "septet"
 
 @dataclass
 class Asked:
-    """A request as received."""
-
     method: str
     path: str
     headers: dict[str, str]
@@ -28,11 +26,9 @@ class Asked:
     body: Json
 
     def one(self, name: str, default: str = "") -> str:
-        """Return one parameter of the query."""
         return self.query.get(name, [default])[0]
 
     def page_of(self, everything: list[Json], size_name: str, size: int) -> list[Json]:
-        """Return the requested page of a list."""
         size = min(int(self.one(size_name, str(size))), 100)
         page = int(self.one("page", "1"))
         return everything[size * (page - 1) : size * page]
@@ -40,8 +36,6 @@ class Asked:
 
 @dataclass
 class Note:
-    """A comment."""
-
     id: int
     author: str | None
     body: str
@@ -61,8 +55,6 @@ class ThreadState:
 
 @dataclass
 class IssueEvent:
-    """An act of a person on an issue."""
-
     kind: Literal["labeled", "unlabeled", "renamed", "edited"]
     actor: str
     at: str = WHEN
@@ -71,8 +63,6 @@ class IssueEvent:
 
 @dataclass
 class IssueState:
-    """An issue."""
-
     number: int
     title: str
     body: str
@@ -86,8 +76,6 @@ class IssueState:
 
 @dataclass
 class PullState:
-    """A pull request."""
-
     number: int
     head_project: str
     head: str
@@ -110,7 +98,6 @@ class PullState:
 
     @property
     def updated_at(self) -> str:
-        """Return the time of the last change."""
         return f"2026-01-01T{self.changed // 3600:02}:{self.changed // 60 % 60:02}:{self.changed % 60:02}Z"
 
 
@@ -146,7 +133,6 @@ class Fault:
 
     @property
     def content(self) -> bytes:
-        """Return the body of the answer."""
         if isinstance(self.body, bytes):
             return self.body
         return json.dumps({"message": self.text} if self.body is None else self.body).encode()
@@ -206,7 +192,6 @@ class ForgeFake:
 
     @property
     def host(self) -> str:
-        """Return the host with its port."""
         return self.url.removeprefix("http://")
 
     @property
@@ -244,7 +229,6 @@ class ForgeFake:
             issue.updated_at = max(issue.updated_at, at)
 
     def edit_issue(self, number: int, actor: str, *, title: str = "", body: str = "", at: str = "") -> None:
-        """Change the title or body of an issue, as a person does."""
         with self.lock:
             issue, at = self.issues[number], at or now()
             if title:
@@ -271,7 +255,6 @@ class ForgeFake:
         return sorted((each for each in things if each[2].created_at >= since), key=lambda each: each[2].id)
 
     def add_review(self, number: int, author: str, state: str, body: str = "") -> None:
-        """Review a pull request, as a person does."""
         with self.lock:
             self.pulls[number].reviews.append((author, state, body))
             self.touch(self.pulls[number])
@@ -286,14 +269,12 @@ class ForgeFake:
             return thread
 
     def add_reply(self, thread: ThreadState, author: str, body: str) -> Note:
-        """Reply in a thread."""
         with self.lock:
             self.next_note += 1
             thread.notes.append(Note(self.next_note, author, body))
             return thread.notes[-1]
 
     def add_pull_note(self, number: int, author: str, body: str) -> Note:
-        """Comment on the whole pull request."""
         with self.lock:
             self.next_note += 1
             self.pulls[number].notes.append(Note(self.next_note, author, body))
@@ -304,7 +285,6 @@ class ForgeFake:
         return list(dict.fromkeys(name for checks in self.statuses.values() for name, _ in checks))
 
     def conflicts(self, pull: PullState) -> bool:
-        """Return whether a pull request conflicts with its base."""
         if self.repositories is None or not self.sha(pull):
             return False
         heads = self.heads_of(self.project)
@@ -317,11 +297,9 @@ class ForgeFake:
         return merge.returncode == 1
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account may write to the repository."""
         return account == SEPTET or self.standings.get(account) in {"owner", "member", "maintainer", "developer"}
 
     def end_pull(self, number: int, state: Literal["closed", "merged"]) -> None:
-        """Close or merge a pull request, as a person does."""
         with self.lock:
             self.pulls[number].state = state
             self.touch(self.pulls[number])
@@ -332,12 +310,10 @@ class ForgeFake:
         pull.changed = self.changes
 
     def comments(self) -> list[Note]:
-        """Return the comments on issues, and the comments on whole pull requests."""
         commented: list[IssueState | PullState] = [*self.issues.values(), *self.pulls.values()]
         return [note for each in commented for note in each.notes]
 
     def heads_of(self, project: str) -> dict[str, str]:
-        """Return the branches of a repository."""
         if self.repositories is None:
             return self.heads.get(project, {})
         with self.lock:
@@ -368,13 +344,11 @@ class ForgeFake:
         return dict(line.rsplit(" ", 1) for line in listing.splitlines())
 
     def has_repository(self, project: str) -> bool:
-        """Return whether a repository of this name exists."""
         if self.repositories is None:
             return project == self.project or project in self.heads
         return (self.repositories / f"{project}.git").exists()
 
     def is_fork(self, project: str) -> bool:
-        """Return whether a repository is a fork of this fake's repository."""
         return project != self.project and project not in self.strangers
 
     def sha(self, pull: PullState) -> str:
@@ -441,10 +415,8 @@ Route = tuple[str, str, Callable[..., Answer]]
 
 
 def now() -> str:
-    """Return the time in the format of forges."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def query_of(text: str) -> dict[str, list[str]]:
-    """Return the parameters of a query string."""
     return parse_qs(text, keep_blank_values=True)

@@ -26,11 +26,9 @@ class WholeAnswers:
     """Fills missing fields of answers with the simplest values that a description allows."""
 
     def __init__(self, description: ForgeDescription) -> None:
-        """Take the description."""
         self._description = description
 
     def whole(self, asked: Asked, answer: Answer) -> Answer:
-        """Return the answer to a request with all required fields."""
         status, value = answer
         schema = self._description.answer_schema(asked.method, unquote(asked.path), status)
         return (status, value) if schema is None else (status, self.completed(schema, value))

@@ -60,13 +60,10 @@ class Fault:
 
 @dataclass
 class Sent:
-    """A delivery that can be sent repeatedly."""
-
     headers: dict[str, str]
     body: bytes
 
     def send(self, api: str, **headers: str) -> httpx.Response:
-        """Send the delivery, with these headers replaced."""
         return httpx.post(
             f"{api}/webhooks/linear",
             content=self.body,
@@ -110,7 +107,6 @@ class LinearFake:
         self._states = {each["id"]: each for each in states}
 
     def add_issue(self, title: str, description: str = "", **more: Any) -> dict[str, Any]:
-        """Add an issue of the team, and return it."""
         number = len(self.issues) + 1
         comments: list[dict[str, Any]] = more.pop("comments", [])
         labels = [_node(name=name) for name in more.pop("labels", ())]
@@ -139,11 +135,9 @@ class LinearFake:
         issue["change"](addedLabels=[known], addedLabelIds=[known["id"]], **by)
 
     def states_of(self, kind: str) -> list[dict[str, Any]]:
-        """Return the team's states of a type."""
         return [each for each in self._states.values() if each["type"] == kind]
 
     def attached(self, issue: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the attachments of an issue."""
         return [each for each in self.attachments if each["issue"] is issue]
 
     def said(self, session: str) -> list[tuple[str, str]]:
@@ -165,7 +159,6 @@ class LinearFake:
         return self._event("created", session)
 
     def prompt(self, session: str, body: str, *, signal: str | None = None, user: Any = None) -> Sent:
-        """Let a person write to a session, and return the delivery."""
         activity = _node(
             agentSession=self.sessions[session], content={"type": "prompt", "body": body}, signal=signal,
             user=user or ADA,
@@ -175,7 +168,6 @@ class LinearFake:
         return self._event("prompted", self.sessions[session], activity)
 
     def sign(self, payload: dict[str, Any]) -> Sent:
-        """Return a signed delivery."""
         body = json.dumps(payload).encode()
         signature = hmac.new(self.secret.encode(), body, hashlib.sha256).hexdigest()
         headers = {
@@ -320,7 +312,6 @@ class LinearFake:
 
 
 def now() -> str:
-    """Return the time in Linear's format."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -55,7 +55,6 @@ def python(tmp_path: Path) -> str:
 
 @pytest.fixture
 def supervisors(python: str) -> Iterator[Supervisors]:
-    """The supervisors of a worker."""
     made = Supervisors(python=python)
     yield made
     made.close()
@@ -63,7 +62,6 @@ def supervisors(python: str) -> Iterator[Supervisors]:
 
 @pytest.fixture
 def runner(tmp_path: Path) -> Iterator[Runner]:
-    """A runner that a test starts."""
     made = Runner(tmp_path / "state")
     yield made
     made.end()

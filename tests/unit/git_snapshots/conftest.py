@@ -53,7 +53,6 @@ def open_place(state: StateDir, env: dict[str, str], origin: Origin) -> Open:
 
 @pytest.fixture
 def place(open_place: Open) -> Place:
-    """Return an open workspace with its first snapshot."""
     return open_place()
 
 

@@ -16,7 +16,6 @@ Open = Callable[..., Place]
 
 @pytest.fixture
 def origin(tmp_path: Path, first_origin: Origin) -> Origin:
-    """Return an origin with a few files on `main`."""
     return copy_origin(first_origin, tmp_path / "origins")
 
 
@@ -30,8 +29,6 @@ def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
 
 @pytest.fixture
 def open_place(state: StateDir, env: dict[str, str], origin: Origin) -> Open:
-    """Return a function that opens a workspace of `origin` or of another origin."""
-
     def open_it(order_id: str = "wo-1", *, of: Origin | None = None, base: str | None = None) -> Place:
         address = parse_address(str((of or origin).bare))
         return open_workspace(state, address, OrderStart(order_id, f"run of {order_id}", base), env=env)
@@ -41,5 +38,4 @@ def open_place(state: StateDir, env: dict[str, str], origin: Origin) -> Open:
 
 @pytest.fixture
 def place(open_place: Open) -> Place:
-    """Return an open workspace."""
     return open_place()
