@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from fakes.repositories import git, make_origin
 from fakes.septet_command import Septet
-from fakes.trackers.linear import ADA, APP, EVE, SECRET, TOKEN, LinearFake, Sent, serving_linear
+from fakes.trackers.linear import ADA, APP, EVE, SECRET, TOKEN, LinearFake, serving_linear
 from fakes.waiting import until, until_temporal
+from fakes.webhooks import Sent
 
 pytestmark = pytest.mark.faces
 FIRST_WORD_SECONDS = 10.0
@@ -167,8 +168,10 @@ def test_what_is_not_linear_s_word_of_this_minute_is_refused(site: Site) -> None
     old = json.loads(good.body) | {"webhookTimestamp": int((time.time() - 120) * 1000)}
     refused = [
         good.send(site.api, **{"Linear-Signature": "0" * 64}),
-        Sent({k: v for k, v in good.headers.items() if k != "Linear-Signature"}, good.body).send(site.api),
-        Sent(good.headers, good.body.replace(b"Nobody", b"Anybody")).send(site.api),
+        Sent("linear", {k: v for k, v in good.headers.items() if k != "Linear-Signature"}, good.body).send(
+            site.api
+        ),
+        Sent("linear", good.headers, good.body.replace(b"Nobody", b"Anybody")).send(site.api),
         LinearFake(secret="another").sign(json.loads(good.body)).send(site.api),
         site.linear.sign(old).send(site.api),
         site.linear.sign({"type": "AgentSessionEvent"}).send(site.api),

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.trackers.linear import ADA, APP, Fault, LinearFake, Sent, serving_linear
+from fakes.trackers.linear import ADA, APP, Fault, LinearFake, serving_linear
+from fakes.webhooks import Sent
 
 from septet.contracts.tracker import MessageKind, SessionMessage, TrackedIssue
 from septet.forges.http.pauses import PAUSES
@@ -127,7 +128,7 @@ def test_the_sdk_accepts_the_fake_s_webhooks(linear: LinearFake) -> None:
     session = next(iter(linear.sessions))
     created = linear.delegate(linear.issues[0])
     prompted = linear.prompt(session, "approve")
-    forged = Sent(prompted.headers, prompted.body.replace(b"approve", b"approvE"))
+    forged = Sent("linear", prompted.headers, prompted.body.replace(b"approve", b"approvE"))
     old = linear.sign(json.loads(created.body) | {"webhookTimestamp": int((time.time() - 120) * 1000)})
     sent = [
         {"body": each.body.decode(), "signature": each.headers["Linear-Signature"]}

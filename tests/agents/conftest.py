@@ -1,8 +1,4 @@
-"""Real agent CLIs, with a model that answers on loopback, on their own machine.
-
-`make test-agents` installs the CLIs and names their folder in `SEPTET_AGENTS_CACHE`. Without the variable, as in
-`make test`, pytest does not collect the tests of this folder.
-"""
+"""Real agent CLIs in `SEPTET_AGENTS_CACHE` with a model on loopback; without the variable no test is collected here."""
 
 import os
 import subprocess

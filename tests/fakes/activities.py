@@ -94,9 +94,7 @@ class Doubles:
 
         @activity.defn(name="finalize_json")
         async def finalize_json(asked: FinalizeCall) -> StepResult:
-            self.calls.append(("finalize_json", asked))
-            count = sum(name == "finalize_json" for name, _ in self.calls)
-            return self.finalizer[min(count, len(self.finalizer)) - 1](asked)
+            return await self._result("finalize_json", asked, self.finalizer)
 
         @activity.defn(name="move_workspace")
         async def move_workspace(asked: MoveWorkspace) -> Workspace:
@@ -106,12 +104,8 @@ class Doubles:
         @activity.defn(name="end_work")
         async def end_work(call: EndCall) -> StepResult:
             self.calls.append(("end_work", call))
-            return ended(
-                call,
-                Verdict.CANCELLED,
-                "cancelled",
-                rescues=(Rescue(snapshot="wo/0009-rescue", reason="cancelled"),),
-            )
+            rescue = Rescue(snapshot="wo/0009-rescue", reason="cancelled")
+            return ended(call, Verdict.CANCELLED, "cancelled", rescues=(rescue,))
 
         @activity.defn(name="look_at_pull_request")
         async def look_at_pull_request(asked: PullRequestLook) -> PullRequestEnd:
@@ -131,18 +125,9 @@ class Doubles:
         async def send_notification(notification: Notification) -> None:
             self.sent.append(notification)
 
-        steps = (self._step(step) for step in Step)
+        orders = (open_workspace, move_workspace, finalize_json, end_work, CancelWorkOrder().run)
         looks = (look_at_pull_request, look_at_others, send_notification)
-        return [
-            open_workspace,
-            move_workspace,
-            finalize_json,
-            *steps,
-            end_work,
-            CancelWorkOrder().run,
-            *looks,
-            *self._rounds(),
-        ]
+        return [*orders, *looks, *self._rounds(), *map(self._step, Step)]
 
     def _rounds(self) -> list[Callable[..., Any]]:
         @activity.defn(name="prepare_rework")
@@ -157,21 +142,22 @@ class Doubles:
 
         @activity.defn(name="rework")
         async def rework(call: StepCall) -> StepResult:
-            self.calls.append(("rework", call))
-            behaviours = self.rework or [lambda call: done(call, "Mended.", commit_sha="badc0de")]
-            count = sum(name == "rework" for name, _ in self.calls)
-            result = behaviours[min(count, len(behaviours)) - 1](call)
-            return await result if inspect.isawaitable(result) else result
+            mended = [lambda call: done(call, "Mended.", commit_sha="badc0de")]
+            return await self._result("rework", call, self.rework or mended)
 
         @activity.defn(name="read_outgoing")
         async def read_outgoing(call: StepCall) -> StepResult:
-            self.calls.append(("read_outgoing", call))
-            behaviours = self.readings or [lambda call: done(call, "findings: 0")]
-            count = sum(name == "read_outgoing" for name, _ in self.calls)
-            result = behaviours[min(count, len(behaviours)) - 1](call)
-            return await result if inspect.isawaitable(result) else result
+            return await self._result(
+                "read_outgoing", call, self.readings or [lambda call: done(call, "findings: 0")]
+            )
 
         return [prepare_rework, rework, read_outgoing]
+
+    async def _result(self, name: str, call: Any, tries: Sequence[Callable[[Any], Any]]) -> StepResult:
+        self.calls.append((name, call))
+        count = sum(each == name for each, _ in self.calls)
+        result: Any = tries[min(count, len(tries)) - 1](call)
+        return await result if inspect.isawaitable(result) else result
 
     def workspace(self, asked: OpenWorkspace) -> Workspace:
         """Return a workspace on this test's own queue."""
@@ -200,10 +186,6 @@ class Doubles:
     def _step(self, step: Step) -> Callable[..., Any]:
         @activity.defn(name=step.value)
         async def run(call: StepCall) -> StepResult:
-            self.calls.append((step.value, call))
-            behaviours = self.steps.get(step, [done])
-            count = sum(name == step.value for name, _ in self.calls)
-            result = behaviours[min(count, len(behaviours)) - 1](call)
-            return await result if inspect.isawaitable(result) else result
+            return await self._result(step.value, call, self.steps.get(step, [done]))
 
         return run

@@ -58,11 +58,7 @@ note("start " + ("resume" if resumed else "new"))
 
 
 def agent_program(path: Path, body: str) -> str:
-    """Write a program and return its path.
-
-    `body` may use `init`, `turn`, `result`, `api_error`, `say`, `detached` and `wait_for`, and the start's `argv`,
-    `resumed`, `session` and `prompt`; each start adds a line to the file `journal` beside the program.
-    """
+    """Write a program whose `body` may use all names of the prelude, and return its path."""
     journal = str(path.with_name("journal"))
     path.write_text(
         PRELUDE.format(python=sys.executable, journal=journal) + _PROMPT + textwrap.dedent(body), encoding="utf-8"

@@ -13,10 +13,7 @@ CLOSED = os.environ.get("SEPTET_CLOSED_ORDERS", "").split()
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """Replace two of three ids by existing ids, for a stream by ids of ended work orders, and make valid issues of a pipeline.
-
-    Ids of issues are unique, an issue without a number has a title, and dependencies are issues of the pipeline.
-    """
+    """Replace two of three ids by existing ids, and make valid issues of a pipeline."""
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
     for name, known in (

@@ -1,7 +1,4 @@
-"""The attackers, their gains today, and the tests that show the gains: the table of `docs/attacks.md`.
-
-A gain holds with all protections in place; `nothing` holds for the attempts of the test, and for no others.
-"""
+"""The attackers, their gains with all protections, and the tests of the gains: the table of `docs/attacks.md`."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,4 @@
-"""A worker's process that makes one attempt: `python attempting.py ROOT PROGRAM RUN_ID ACTIVITY_ID`.
-
-The process prints `living <folder>` once it follows an agent, and `ended <how> <recovered by>` at the end.
-"""
+"""A worker's process that makes one attempt: `python attempting.py ROOT PROGRAM RUN_ID ACTIVITY_ID`."""
 
 import asyncio
 import os

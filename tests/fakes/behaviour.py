@@ -1,8 +1,4 @@
-"""Tables of the faces of Septet for people, programs and agents; a test compares a moved face with them.
-
-`PYTHONPATH=tests .venv/bin/python -c 'from fakes.behaviour import write; write()'` writes the tables anew; the
-difference shows the changes for users.
-"""
+"""Tables of Septet's faces; `PYTHONPATH=tests .venv/bin/python -c 'from fakes.behaviour import write; write()'`."""
 
 import asyncio
 import json

@@ -1,8 +1,4 @@
-"""Attempts of strangers to get in: a page in the user's browser, a name that leads here, and another user.
-
-`tests/acceptance/test_doors.py` tries them against a running `septet up`, and each against a server without the
-one protection.
-"""
+"""Attempts of strangers to get in, which `tests/acceptance/test_doors.py` tries with and without each protection."""
 
 from dataclasses import dataclass
 

@@ -91,14 +91,7 @@ class Machine:
         remains_root: bool = False,
         resources: Mapping[str, int] | None = None,
     ) -> str:
-        """Run a Python program as the guest; return its output, and its end if it failed.
-
-        Args:
-            program: The program's text.
-            change: The change that removes protections.
-            remains_root: Whether a root supervisor keeps its user for the guest.
-            resources: Limits of an order by name; an absent limit does not apply.
-        """
+        """Run a program as the guest without the protections that `change` removes; return its output and bad end."""
         sandbox = replace(self.sandbox, gives_up_root=False) if remains_root else self.sandbox
         self._runs += 1
         folder = self.records

@@ -18,7 +18,7 @@ class QuietHandler(BaseHTTPRequestHandler):
         """Handle a request: `http.server` calls this."""
         self.handle_any()
 
-    do_POST = do_PATCH = do_PUT = do_DELETE = do_GET  # noqa: N815 -- http.server calls them
+    do_POST = do_PATCH = do_PUT = do_DELETE = do_HEAD = do_GET  # noqa: N815 -- http.server calls them
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes = b"") -> None:
         self.send_response(status)
@@ -32,16 +32,17 @@ class QuietHandler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = False
-
     def handle_error(self, *_args: object) -> None:
         """Report no errors of clients that hung up."""
 
 
 @contextmanager
-def listening(handler: type[BaseHTTPRequestHandler], pair: tuple[Path, Path] | None = None) -> Iterator[str]:
-    """Serve requests on a free port, with TLS if a certificate and its key are given, and yield the address."""
+def listening(
+    handler: type[BaseHTTPRequestHandler], pair: tuple[Path, Path] | None = None, *, waits: bool = True
+) -> Iterator[str]:
+    """Serve on a free port, with TLS if a certificate and its key are given; the end may wait for open connections."""
     server = _Server(("127.0.0.1", 0), handler)
+    server.daemon_threads = not waits
     if pair is not None:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(*pair)

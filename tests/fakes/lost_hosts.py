@@ -23,10 +23,7 @@ def to_a_living_host(asked: MoveWorkspace) -> Workspace:
 
 
 async def given_up(client: Client, host: str) -> list[str] | None:
-    """Report that a host is lost, and return the work orders on it, or `None` before the server knows of any.
-
-    A work order of another test without a worker may be among them; it does not answer.
-    """
+    """Report that a host is lost, and return the work orders on it, or `None` before the server knows of any."""
     try:
         return (await give_up(client, host, timedelta(seconds=5))).work_orders
     except (NotFoundError, ServerNotReachedError):

@@ -1,6 +1,5 @@
 """A model that answers on loopback; its answers follow from the conversation alone, so a resume fits in."""
 
-import gzip
 import json
 import re
 import threading
@@ -8,10 +7,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
+from fakes.git_http import body_of
+from fakes.listening import QuietHandler, listening
 from fakes.model_wires import RESULT, SCRIPT, Call, Event, Said, Wire, model_in, wire_of
 
 _HEADING: Final = re.compile(r"^# (build_plan|[a-z_]+?)(?:_bug|_feature|_chore)?$", re.MULTILINE)
@@ -20,7 +20,6 @@ _SHELLS: Final = ("Bash", "bash", "exec_command", "shell_command", "run_shell_co
 _STRUCTURED: Final = "StructuredOutput"
 _KEYS: Final = ("authorization", "x-api-key", "x-goog-api-key")
 """The headers that hold a key."""
-NO_HEADERS: Final[Mapping[str, str]] = {}
 _HANG_SECONDS: Final = 300.0
 _LIMITED_SECONDS: Final = 5 * 3600.0
 _MESSAGES: Final = {401: "invalid x-api-key", 500: "Internal server error", 503: "overloaded", 529: "Overloaded"}
@@ -115,20 +114,6 @@ class Model:
         return Said(json.dumps(part.answer))
 
 
-@contextmanager
-def serving(model: Model) -> Iterator[str]:
-    server = _Server(model)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        model.gone.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 def asked_in(wire: Wire, body: dict[str, Any]) -> Asked:
     """Return the content of a request, read from its conversation."""
     step, finalizing, results, prompt = "", False, 0, ""
@@ -155,37 +140,39 @@ def _arguments(shell: str, command: str) -> dict[str, Any]:
     return {"command": command} if shell == "shell_command" else {"command": command, "description": "work"}
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
+@contextmanager
+def serving(model: Model) -> Iterator[str]:
+    """Serve the model during the block, and yield its address."""
 
-    def __init__(self, model: Model) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.model = model
+    class Handler(_Handler):
+        stub = model
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report no errors: a killed CLI leaves its connections open."""
+    with listening(Handler, waits=False) as address:
+        try:
+            yield address
+        finally:
+            model.gone.set()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-    protocol_version = "HTTP/1.1"
+class _Handler(QuietHandler):
+    stub: Model
 
-    def do_HEAD(self) -> None:
-        self._send(200, {})
-
-    def do_GET(self) -> None:
-        found = self.path.partition("?")[0].endswith("/models")
-        self._send(200 if found else 404, {"object": "list", "data": [{"id": "stub", "object": "model"}]})
-
-    def do_POST(self) -> None:
-        body, path = self._body(), urlsplit(self.path).path
-        wire = wire_of(path)
-        if wire is None:
+    def handle_any(self) -> None:
+        content, path = body_of(self), urlsplit(self.path).path
+        body, wire = json.loads(content or b"{}"), wire_of(path)
+        if self.command == "HEAD":
+            self.answer(200, {"Content-Type": "application/json"})
+        elif self.command == "GET":
+            found = path.endswith("/models")
+            self._send(200 if found else 404, {"object": "list", "data": [{"id": "stub", "object": "model"}]})
+        elif wire is None:
             self._send(200, {"input_tokens": 10, "totalTokens": 10})
-            return
+        else:
+            self._answer(wire, path, body)
+
+    def _answer(self, wire: Wire, path: str, body: dict[str, Any]) -> None:
         keys = {self.headers[name].removeprefix("Bearer ") for name in _KEYS if self.headers[name]}
-        model, name = self.server.model, model_in(path, body)
+        model, name = self.stub, model_in(path, body)
         asked = replace(asked_in(wire, body), model=name)
         model.keys |= keys
         if model.limited_key in keys:
@@ -202,26 +189,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(200, wire.whole(said, name))
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the base class's own name
-        """Log nothing."""
-
-    def _body(self) -> dict[str, Any]:
-        content = self.rfile.read(int(self.headers.get("content-length") or 0))
-        if self.headers.get("content-encoding") == "gzip":
-            content = gzip.decompress(content)
-        found: dict[str, Any] = json.loads(content or b"{}")
-        return found
-
-    def _send(self, status: int, answer: dict[str, Any], headers: Mapping[str, str] = NO_HEADERS) -> None:
-        content = json.dumps(answer).encode()
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
+    def _send(self, status: int, answer: dict[str, Any], headers: Mapping[str, str] | None = None) -> None:
+        self.answer(status, {**(headers or {}), "Content-Type": "application/json"}, json.dumps(answer).encode())
 
     def _stream(self, events: list[Event], *, hang: bool) -> None:
         self.send_response(200)
@@ -236,4 +205,4 @@ class _Handler(BaseHTTPRequestHandler):
                 self.wfile.write(f"{named}data: {text}\n\n".encode())
             self.wfile.flush()
             if hang:
-                self.server.model.gone.wait(_HANG_SECONDS)
+                self.stub.gone.wait(_HANG_SECONDS)

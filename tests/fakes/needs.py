@@ -1,12 +1,4 @@
-"""`@pytest.mark.needs("promtool")`: a test that is skipped if the machine lacks a need; other skips are errors.
-
-`tests/skips.toml` lists the needs with words, remedy, and the files whose tests may have them. A skip without an
-entry there is an error; with `--nothing-missing`, on a machine with everything, each skip is an error. One line
-before pytest's closing line counts the skips.
-
-`--has=bubblewrap` makes skips for that need errors, and `--but-for=bubblewrap` leaves out tests without another
-need: with one option in one world and the other in another, each test runs exactly once.
-"""
+"""`@pytest.mark.needs("promtool")`: a skip for a need that `tests/skips.toml` lists; any other skip is an error."""
 
 import os
 import platform

@@ -1,8 +1,4 @@
-"""A Python in its own network, whose names resolve to private addresses.
-
-Only root can make the network. Its addresses are routed to loopback without belonging to an interface, so no
-program takes them for the machine's own.
-"""
+"""A Python in its own network, which only root can make, and whose names lead to private addresses."""
 
 import stat
 import subprocess

@@ -1,7 +1,4 @@
-"""A program that is a package index and an npm registry over https, with one package each.
-
-Its arguments: address, port, the folder with `cert.pem`, `key.pem`, the wheel and the tarball. It prints `ready`.
-"""
+"""A program that is a package index and an npm registry over https: `ADDRESS PORT FOLDER`; it prints `ready`."""
 
 import base64
 import hashlib

@@ -11,13 +11,7 @@ WITHIN_MS = WITHIN_SECONDS * 1000
 
 @contextmanager
 def tab_of(browser: Browser, served: Septet, *, allowed: tuple[str, ...] = ()) -> Iterator[Page]:
-    """Yield a tab that has opened the link, and check that its page connects only to its server and logs no error.
-
-    Args:
-        browser: The browser.
-        served: The machine that serves the page.
-        allowed: Parts of the words of expected errors.
-    """
+    """Yield a tab with the opened link, which connects only to its server, and logs no error but the `allowed`."""
     home = served.page.partition("/?")[0]
     context = browser.new_context(base_url=home, viewport={"width": 1280, "height": 800})
     context.set_default_timeout(WITHIN_MS)

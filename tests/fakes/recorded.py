@@ -43,11 +43,7 @@ def events_of(path: Path) -> list[dict[str, Any]]:
 
 
 async def replay(path: Path, *workflows: type) -> None:
-    """Replay a history under its workflow's id, by these workflows or by this version's.
-
-    Raises:
-        UnpatchedChangeError: The workflow gives other commands now; the message has the remedy.
-    """
+    """Replay a history under its workflow's id, by these workflows or by this version's."""
     started = events_of(path)[0]["workflowExecutionStartedEventAttributes"]
     name = started.get("workflowId", f"wo-{path.stem}")
     history = WorkflowHistory.from_json(name, path.read_text(encoding="utf-8"))
@@ -60,10 +56,7 @@ async def replay(path: Path, *workflows: type) -> None:
 
 
 def keep(way: str, history: WorkflowHistory) -> None:
-    """Require a recorded history of a way, `<folder>/<name>`; with RECORD_HISTORIES record a missing history.
-
-    A recorded history stays, whatever its version: it stands for the work orders that its version began.
-    """
+    """Require a recorded history of a way, `<folder>/<name>`; with RECORD_HISTORIES record a missing history."""
     folder, name = way.split("/")
     if list((REPLAY / folder).glob(f"*/{name}.json")):
         return

@@ -1,25 +1,4 @@
-"""The scripted agent of tests: the product's, with faults that only tests need.
-
-A test writes a program that starts it with `write_scripted_program`. Its scenarios have more keys than the
-product's:
-
-    {
-      "cost_usd": 0.01,                  what each turn costs
-      "tokens": {"input_tokens": 9},     what each turn's usage says; counted from the text when absent
-      "steps": {
-        "implement_plan": {
-            "answer": "…" or {…},        instead of its own answer
-            "malformed": "fenced",       one of `MALFORMED` too
-            "wait_for": "/a/file",       works until there is such a file, with events all the time
-            "idle_seconds": 3,           says nothing for so long
-            "hang": true,                never ends
-            "extra_turns": 20,           more turns before it continues, against --max-turns
-            "api_error": 529,            the model API answers with this status
-            "background_seconds": 30     a process that outlives the run and then writes `late.txt`
-        }
-      }
-    }
-"""
+"""The scripted agent of tests: the product's, with faults that only tests need (`ScriptOfTests.keys`)."""
 
 from __future__ import annotations
 
@@ -86,12 +65,12 @@ class ScriptOfTests(Script):
     keys: ClassVar = {
         **Script.keys,
         "answer": (str, dict),
-        "wait_for": (str,),
-        "idle_seconds": NUMBER,
+        "wait_for": (str,),  # a file until which it works, with events all the time
+        "idle_seconds": NUMBER,  # of silence
         "hang": (bool,),
-        "extra_turns": (int,),
-        "api_error": (int,),
-        "background_seconds": NUMBER,
+        "extra_turns": (int,),  # before it continues, against --max-turns
+        "api_error": (int,),  # the status of the model API's answer
+        "background_seconds": NUMBER,  # of a process that outlives the run and then writes `late.txt`
     }
     malformed_kinds = (*Script.malformed_kinds, *MALFORMED)
 

@@ -1,9 +1,4 @@
-"""`--second-run`: failed tests run once more, each alone; if all of them pass then, the run is green.
-
-A race passes if nothing else runs, and a fault fails again. A test that passes is reported as flaky with its seed,
-so that it is mended. More than three failures get no second run, for they are a fault, nor do tests that hold a
-law (marker `law`), for they may not fail even once.
-"""
+"""`--second-run`: up to three failed tests, but no `law`, run again alone, and are flaky if they pass."""
 
 import subprocess
 import sys

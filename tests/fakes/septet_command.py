@@ -256,10 +256,7 @@ class Septet:
     def wait_for(
         self, path: str, holds: Callable[[Any], object] = bool, seconds: float = WITHIN_SECONDS, **query: str
     ) -> Any:
-        """Poll the HTTP API until `holds` is true of the answer, and return the answer.
-
-        A poll costs a tenth of a command's start. A missing answer and an error are polled again.
-        """
+        """Poll the HTTP API until `holds` is true of the answer, and return the answer."""
         with self.api as api:
 
             def ask() -> Any:
@@ -373,11 +370,7 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return free ports of loopback outside the range of ports for outgoing connections.
-
-    The ports differ from all ports that were returned before, which may have no listener yet, and from those of
-    processes that run other tests at the same time.
-    """
+    """Return ports outside the range for outgoing connections, which no tester of this machine had before."""
     tester = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _TESTERS
     found: list[int] = []
     for _ in range(100 * count):

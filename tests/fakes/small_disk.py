@@ -1,7 +1,4 @@
-"""A test's small disk, which can be full, without inodes, or read-only: a tmpfs at a path of the test.
-
-Mounting needs rights: if this process lacks them, the test runs again as root of its own namespaces.
-"""
+"""A small disk at a path of a test; without the right to mount the test runs in namespaces of a new process."""
 
 import ctypes
 import os
@@ -80,11 +77,7 @@ def can_mount() -> bool:
 
 
 def runs_elsewhere(test: str, root: Path) -> bool:
-    """Run a test as root of its own namespaces, and return whether that was possible.
-
-    Raises:
-        AssertionError: The test failed there.
-    """
+    """Run a test as root of its own namespaces, and return whether that was possible."""
     if _WITHIN in os.environ or not _can_unshare():
         return False
     command = ["unshare", "-Urm", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]

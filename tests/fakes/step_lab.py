@@ -108,13 +108,7 @@ class StepLab:
         return opened
 
     async def open_to(self, step: Step, scenario: Any = None, **options: Any) -> None:
-        """Open the workspace, and leave it as the steps before this step do.
-
-        Args:
-            step: The step to run next.
-            scenario: The mistake in that step; `{}` lets each turn cost a cent.
-            options: Fields of the opening.
-        """
+        """Open the workspace as the steps before this step leave it; `scenario` is the mistake in the step."""
         await self.open(**options)
         if scenario is not None:
             self.scenario(**({step.value: scenario} if scenario else {}))

@@ -122,15 +122,7 @@ def serving_tls(
     key: str | None = None,
     silent: bool = False,
 ) -> Iterator[Front]:
-    """Serve during the block.
-
-    Args:
-        server: The front's own certificate.
-        upstream: The Temporal server behind it, as host:port; empty if no call may pass.
-        clients_of: The authority that must have signed a client's certificate; `None` admits all.
-        key: The key that a client must send; `None` admits all.
-        silent: Close each connection after the client's first bytes, without an answer.
-    """
+    """Serve clients that have the key and a certificate by the authority; a silent front answers nothing."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(*server)
     tls.set_alpn_protocols(["h2"])

@@ -19,11 +19,7 @@ def until(
     holds: Callable[[Seen], object] = bool,
     every_seconds: float = _LOOK_EVERY_SECONDS,
 ) -> Seen:
-    """Poll until `holds` is true of the seen value, or the value itself is true, and return the value.
-
-    Raises:
-        AssertionError: The time is over.
-    """
+    """Poll until `holds` is true of the seen value, or the value itself is true, and return the value."""
     deadline = time.monotonic() + seconds
     while (seen := look()) is None or not holds(seen):
         assert time.monotonic() < deadline, _missed(look if holds is bool else holds, seen, seconds)
@@ -59,11 +55,7 @@ async def wait_until(
 async def wait_until(
     look: Callable[[], Any], holds: Callable[[Any], object] = bool, seconds: float = WITHIN_SECONDS
 ) -> Any:
-    """Poll until `holds` is true of the seen value, and return it; an awaitable of `look` is awaited.
-
-    Raises:
-        AssertionError: The time is over, or a call of `look` did not end.
-    """
+    """Poll until `holds` is true of the seen value, and return it; an awaitable of `look` is awaited."""
     seen = None
     try:
         async with asyncio.timeout(seconds):

@@ -1,7 +1,4 @@
-"""Runs `septet` in a process forked from a process with its imports, which saves a second at each start.
-
-The fork runs the program's own `main`, with its own environment, folder, output and exit code.
-"""
+"""Runs `septet` in a process forked from a process with its imports, which saves a second at each start."""
 
 import contextlib
 import multiprocessing

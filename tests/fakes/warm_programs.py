@@ -24,11 +24,7 @@ for line in iter(sys.stdin.readline, ""):
 
 
 def warm_program(path: Path, body: str) -> str:
-    """Write a program and return its path.
-
-    `body` runs for each turn. It may use the names of `agent_program`'s body, `number`, the turn's number in this
-    process, and `heard`, all prompts of the session. Each start and turn adds a line to `journal`.
-    """
+    """Write a program whose `body` runs for each turn, with its `number`, and `heard`, all prompts."""
     prelude = PRELUDE.format(python=sys.executable, journal=str(path.with_name("journal")))
     text = f"{prelude}body = {textwrap.dedent(body)!r}\n{_TURNS.format(root=str(path.parent))}"
     path.write_text(text, encoding="utf-8")

@@ -7,14 +7,13 @@ import hmac
 import json
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import httpx
-from fakes.forges.state import ForgeFake, Note
+from fakes.forges.state import ForgeFake, Note, now
 from fakes.septet_command import WITHIN_SECONDS
 
 DATA = Path(__file__).parents[1] / "data" / "webhooks"
@@ -63,7 +62,7 @@ class Webhook:
     def page(self) -> str:
         return f"{self.forge.url}/{self.forge.project}"
 
-    def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
+    def labelled(self, number: int) -> Sent:
         raise NotImplementedError
 
     def commented(self, number: int, body: str, author: str = "ada") -> Sent:
@@ -85,7 +84,7 @@ class Webhook:
 class GitHubWebhook(Webhook):
     """GitHub, with its own examples and the necessary changes."""
 
-    def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
+    def labelled(self, number: int) -> Sent:
         issue = self.forge.issues[number]
         payload = github_example("issues", "labeled")
         payload["issue"] |= {
@@ -95,15 +94,12 @@ class GitHubWebhook(Webhook):
             "state": issue.state,
             "labels": [{"id": 1, "name": name} for name in issue.labels],
         }
-        payload["label"]["name"] = label
-        payload["sender"]["login"] = actor
         return self.delivery("issues", payload)
 
     def comment(self, number: int, note: Note, *, is_on_pull: bool = False) -> Sent:
         payload = github_example("issue_comment", "created")
         payload["issue"]["number"] = number
-        if number in self.forge.issues:
-            issue = self.forge.issues[number]
+        if issue := self.forge.issues.get(number):
             payload["issue"] |= {"title": issue.title, "body": issue.body}
         if is_on_pull:
             payload["issue"] |= {"html_url": f"{self.page}/pull/{number}", "pull_request": {"url": "u"}}
@@ -134,34 +130,20 @@ class GitHubWebhook(Webhook):
 class GiteaWebhook(Webhook):
     """Gitea and Forgejo, by their documentation."""
 
-    def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
-        return self.delivery(
-            "issues",
-            {"action": "label_updated", "number": number, "issue": self._issue(number), "label": label},
-            sender=actor,
-        )
+    def labelled(self, number: int) -> Sent:
+        payload = {"action": "label_updated", "issue": self._issue(number)}
+        return self.delivery("issues", payload)
 
     def comment(self, number: int, note: Note, *, is_on_pull: bool = False) -> Sent:
-        comment = {
-            "id": note.id,
-            "body": note.body,
-            "user": {"id": 1, "login": note.author},
-            "created_at": now(),
-        }
+        comment = {"id": note.id, "body": note.body, "user": {"login": note.author}, "created_at": now()}
         page = {"number": number, "html_url": f"{self.page}/pulls/{number}", "state": "open", "labels": []}
         issue = page if is_on_pull else self._issue(number)
         payload = {"action": "created", "issue": issue, "comment": comment, "is_pull": is_on_pull}
         return self.delivery("issue_comment", payload)
 
     def merged(self, number: int) -> Sent:
-        pull = {
-            "number": number,
-            "html_url": f"{self.page}/pulls/{number}",
-            "merged": True,
-            "state": "closed",
-            "head": {"ref": "feat", "sha": "b" * 40},
-        }
-        return self.delivery("pull_request", {"action": "closed", "number": number, "pull_request": pull})
+        pull = {"number": number, "html_url": f"{self.page}/pulls/{number}", "merged": True, "state": "closed"}
+        return self.delivery("pull_request", {"action": "closed", "pull_request": pull})
 
     def _issue(self, number: int) -> dict[str, Any]:
         issue = self.forge.issues[number]
@@ -171,13 +153,12 @@ class GiteaWebhook(Webhook):
             "title": issue.title,
             "body": issue.body,
             "state": issue.state,
-            "labels": [{"id": 1, "name": name} for name in issue.labels],
-            "pull_request": None,
+            "labels": [{"name": name} for name in issue.labels],
         }
 
-    def delivery(self, event: str, payload: dict[str, Any], sender: str = "ada") -> Sent:
-        repository = {"id": 1, "full_name": self.forge.project, "html_url": self.page}
-        body = json.dumps({**payload, "repository": repository, "sender": {"login": sender}}).encode()
+    def delivery(self, event: str, payload: dict[str, Any]) -> Sent:
+        repository = {"full_name": self.forge.project, "html_url": self.page}
+        body = json.dumps({**payload, "repository": repository, "sender": {"login": "ada"}}).encode()
         headers = {
             "Content-Type": "application/json",
             "X-Gitea-Event": event,
@@ -192,51 +173,46 @@ class GiteaWebhook(Webhook):
 class GitLabWebhook(Webhook):
     """GitLab, by its documentation, with a secret token, or with a signature for a secret that begins with `whsec_`."""
 
-    def labelled(self, number: int, label: str = "septet", actor: str = "ada") -> Sent:
+    def labelled(self, number: int) -> Sent:
         issue = self.forge.issues[number]
-        labels = [{"id": 1, "title": name} for name in issue.labels]
-        facts = {"id": 1000 + number, "iid": number, "action": "update", "state": "opened", "label": label}
-        facts |= {"title": issue.title, "description": issue.body}
+        labels = [{"title": name} for name in issue.labels]
+        facts = {
+            "iid": number,
+            "action": "update",
+            "state": "opened",
+            "title": issue.title,
+            "description": issue.body,
+        }
         changes = {"labels": {"previous": [], "current": labels}}
-        return self.delivery(
-            "Issue Hook",
-            {
-                "object_kind": "issue",
-                "user": {"username": actor},
-                "object_attributes": facts,
-                "labels": labels,
-                "changes": changes,
-            },
-        )
+        payload = {"object_kind": "issue", "object_attributes": facts, "labels": labels, "changes": changes}
+        return self.delivery("Issue Hook", payload)
 
     def comment(self, number: int, note: Note, *, is_on_pull: bool = False) -> Sent:
-        facts = {"id": note.id, "note": note.body, "noteable_type": "Issue", "created_at": "", "action": "create"}
+        kind, of = ("merge_request", "MergeRequest") if is_on_pull else ("issue", "Issue")
+        facts = {"id": note.id, "note": note.body, "noteable_type": of, "action": "create"}
         facts["created_at"] = now().replace("T", " ").replace("Z", " UTC")
-        kind, path = ("merge_request", "merge_requests") if is_on_pull else ("issue", "issues")
-        facts["noteable_type"] = "MergeRequest" if is_on_pull else "Issue"
-        thing = {"id": 1000 + number, "iid": number, "url": f"{self.page}/-/{path}/{number}"}
-        if number in self.forge.issues and not is_on_pull:
-            issue = self.forge.issues[number]
+        thing: dict[str, Any] = {"iid": number, "url": f"{self.page}/-/{kind}s/{number}"}
+        if not is_on_pull and (issue := self.forge.issues.get(number)):
             thing |= {"title": issue.title, "description": issue.body}
-        user = {"id": 1, "username": note.author}
-        return self.delivery(
-            "Note Hook", {"object_kind": "note", "user": user, "object_attributes": facts, kind: thing}
-        )
+        payload = {
+            "object_kind": "note",
+            "user": {"username": note.author},
+            "object_attributes": facts,
+            kind: thing,
+        }
+        return self.delivery("Note Hook", payload)
 
     def merged(self, number: int) -> Sent:
         facts = {
-            "id": 2000 + number,
             "iid": number,
             "action": "merge",
             "state": "merged",
             "url": f"{self.page}/-/merge_requests/{number}",
-            "source_branch": "feat",
-            "last_commit": {"id": "b" * 40},
         }
         return self.delivery("Merge Request Hook", {"object_kind": "merge_request", "object_attributes": facts})
 
     def delivery(self, event: str, payload: dict[str, Any]) -> Sent:
-        project = {"id": 1, "web_url": self.page, "path_with_namespace": self.forge.project}
+        project = {"web_url": self.page, "path_with_namespace": self.forge.project}
         body = json.dumps({"user": {"username": "ada"}, **payload, "project": project}).encode()
         headers = {
             "Content-Type": "application/json",
@@ -254,12 +230,4 @@ class GitLabWebhook(Webhook):
         return {"webhook-id": name, "webhook-timestamp": stamp, "webhook-signature": f"v1,{signature}"}
 
 
-WEBHOOKS: dict[str, type[Webhook]] = {
-    "github": GitHubWebhook,
-    "gitlab": GitLabWebhook,
-    "gitea": GiteaWebhook,
-}
-
-
-def now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+WEBHOOKS: dict[str, type[Webhook]] = {"github": GitHubWebhook, "gitlab": GitLabWebhook, "gitea": GiteaWebhook}

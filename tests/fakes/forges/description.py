@@ -35,10 +35,7 @@ class ForgeDescription:
     def deviations(
         self, method: str, path: str, query: dict[str, list[str]], body: object, status: int, answer: object
     ) -> Iterator[str]:
-        """Yield all deviations of the request, and those of the present fields of a good answer.
-
-        A fake may leave out fields that clients do not read. Its fields have the described names and types.
-        """
+        """Yield all deviations of the request, and those of the present fields of a good answer."""
         operation = self._operation(method, path)
         where = f"{method} {path}"
         if operation is None:
@@ -50,13 +47,13 @@ class ForgeDescription:
             known = self.resolved(schema).get("properties", {})
             unknown = sorted(set(body) - set(known)) if known and isinstance(body, dict) else []
             yield from (f"{where}, body: there is no field {name}" for name in unknown)
-            yield from self._errors(f"{where}, body", self._strict(schema), body)
+            yield from self._errors(f"{where}, body", self._translated(schema, strict=True), body)
         if status in _GOOD:
             response = operation["responses"].get(str(status))
             if response is None:
                 yield f"{where}: {status} is not described"
             elif (schema := self._schema(self.resolved(response))) is not None:
-                yield from self._errors(f"{where}, answer", self._loose(schema), answer)
+                yield from self._errors(f"{where}, answer", self._translated(schema, strict=False), answer)
 
     def _wrong_parameters(self, parameters: list[Any], query: dict[str, list[str]]) -> Iterator[str]:
         known = {each["name"]: each.get("schema", each) for each in parameters if each["in"] == "query"}
@@ -98,14 +95,6 @@ class ForgeDescription:
     @staticmethod
     def _schema(thing: Any) -> Any:
         return thing.get("schema") or thing.get("content", {}).get("application/json", {}).get("schema")
-
-    def _strict(self, schema: Any) -> Any:
-        """Return a schema in the form of JSON Schema."""
-        return self._translated(schema, strict=True)
-
-    def _loose(self, schema: Any) -> Any:
-        """Return a schema without required fields, which allows described fields only."""
-        return self._translated(schema, strict=False)
 
     def _translated(self, schema: Any, *, strict: bool, combines: bool = False) -> Any:
         if isinstance(schema, list):
@@ -158,7 +147,3 @@ def _causes(error: Any) -> Iterator[Any]:
 @cache
 def description_of(name: str) -> ForgeDescription:
     return ForgeDescription(name)
-
-
-def is_described(name: str) -> bool:
-    return (DATA / f"{name}.json").exists()

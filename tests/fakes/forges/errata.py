@@ -15,11 +15,7 @@ class Erratum:
     why: str
 
     def correct(self, described: dict[str, Any]) -> None:
-        """Replace the described value by the forge's behaviour.
-
-        Raises:
-            ValueError: The description has another value by now.
-        """
+        """Replace the described value by the forge's behaviour, unless the description has another value by now."""
         *way, last = self.place
         holder = described
         for key in way:

@@ -3,9 +3,19 @@
 import re
 from dataclasses import dataclass, field
 
-from fakes.forges.state import SEPTET, WHEN, Answer, Asked, ForgeFake, IssueState, Json, Note, PullState, Route
+from fakes.forges.state import (
+    SEPTET,
+    AbsentError,
+    Answer,
+    Asked,
+    ForgeFake,
+    IssueState,
+    Json,
+    Note,
+    PullState,
+    Route,
+)
 
-_PAGE = 30
 _FIRST_OF_NOTES = 1000
 """The first number of the reviews that hold comments."""
 
@@ -17,22 +27,15 @@ class GiteaFake(ForgeFake):
     name = "gitea"
     api_path = "/api/v1"
     has_etags = False
-    standing_words: dict[str, str] = field(
-        default_factory=lambda: {
-            "owner": "collaborator",
-            "none": "none",
-        }  # `ada` has no namesake that owns the repository
-    )
-
+    page_size = ("limit", 30)
+    absence = "The target couldn't be found."
+    owner_standing = "collaborator"  # `ada` has no namesake that owns the repository
     known_labels: list[str] = field(default_factory=list)
     """All labels that the repository ever had, in the order of their ids."""
 
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
-        for method, pattern, act in self._routes():
-            if method == asked.method and (match := re.fullmatch(pattern, asked.path)):
-                return act(asked, *match.groups())
-        return 404, {"message": "not found", "url": f"{self.url}/api/swagger"}
+        return self.routed(asked, asked.path, self._routes())
 
     def redirect(self, asked: Asked) -> Answer | None:
         rest = self.asked_by_old_name(asked, "/api/v1/repos/")
@@ -45,8 +48,8 @@ class GiteaFake(ForgeFake):
             ("GET", rf"{here}/issues/(\d+)", self._issue),
             ("GET", rf"{here}/issues", self._issues),
             ("GET", rf"{here}/issues/(\d+)/comments", self._comments),
-            ("POST", rf"{here}/issues/(\d+)/comments", self._comment),
-            ("PATCH", rf"{here}/issues/comments/(\d+)", self._edit),
+            ("POST", rf"{here}/issues/(\d+)/comments", self._note),
+            ("PATCH", rf"{here}/issues/comments/(\d+)", self.edit_note),
             ("GET", rf"{here}/issues/(\d+)/timeline", self._timeline),
             ("GET", rf"{here}/issues/comments", self._all_comments),
             ("GET", "/api/v1/user", lambda _asked: (200, {"id": 1, "login": SEPTET})),
@@ -71,16 +74,14 @@ class GiteaFake(ForgeFake):
 
     def _repository(self, _asked: Asked, project: str) -> Answer:
         if not self.has_repository(project):
-            return 404, {"message": "The target couldn't be found."}
+            return 404, {"message": self.absence}
         parent = {"full_name": self.project} if self.is_fork(project) else None
         return 200, {"full_name": project, "fork": self.is_fork(project), "parent": parent}
 
     def _issue(self, _asked: Asked, number: str) -> Answer:
         if issue := self.issues.get(int(number)):
             return 200, self._issue_json(issue)
-        if pull := self.pulls.get(int(number)):
-            return 200, {**self._pull_json(pull), "comments": 0, "pull_request": {"merged": False}}
-        return 404, {"message": "issue does not exist"}
+        return 200, {**self._pull_json(self.pulls[int(number)]), "pull_request": {"merged": False}}
 
     def _issues(self, asked: Asked) -> Answer:
         wanted = {label for label in asked.one("labels").split(",") if label in self._label_names()}
@@ -89,53 +90,36 @@ class GiteaFake(ForgeFake):
             for issue in self.issues.values()
             if issue.state == asked.one("state", "open") and (not wanted or wanted & set(issue.labels))
         ]
-        return 200, asked.page_of(issues, "limit", _PAGE)
+        return self.page(asked, issues)
 
     def _comments(self, _asked: Asked, number: str) -> Answer:
         thing = self.pulls.get(int(number)) or self.issues[int(number)]
-        return 200, [self._note_json(note) for note in thing.notes]
+        return 200, [self.note_json(note) for note in thing.notes]
 
     def _timeline(self, asked: Asked, number: str) -> Answer:
         """Return comments, labels and titles; Gitea does not report edits of a body."""
-        if int(number) not in self.issues:
-            return 404, {"message": "issue does not exist"}
         issue = self.issues[int(number)]
-        told = [{**self._note_json(note), "type": "comment"} for note in issue.notes]
+        told = [{**self.note_json(note), "type": "comment"} for note in issue.notes]
         for count, each in enumerate(issue.events, start=9000):
             if each.kind == "edited":
                 continue
             event = {"id": count, "user": {"id": 1, "login": each.actor}, "created_at": each.at, "body": ""}
             if each.label:
-                label = {"id": self._label_names().index(each.label) + 1, "name": each.label, "color": "ededed"}
+                label = {"id": self._label_names().index(each.label) + 1, "name": each.label}
                 told.append({**event, "type": "label", "label": label, "body": "1" * (each.kind == "labeled")})
             else:
                 told.append({**event, "type": "change_title", "old_title": "a", "new_title": issue.title})
-        return 200, asked.page_of(sorted(told, key=lambda one: str(one["created_at"])), "limit", _PAGE)
+        return self.page(asked, sorted(told, key=lambda one: str(one["created_at"])))
 
     def _all_comments(self, asked: Asked) -> Answer:
         notes = []
         for number, is_pull, note in self.notes_since(asked.one("since")):
             kind, page = ("pull_request_url", "pulls") if is_pull else ("issue_url", "issues")
-            notes.append({**self._note_json(note), kind: f"{self.url}/{self.project}/{page}/{number}"})
-        return 200, asked.page_of(notes, "limit", _PAGE)
+            notes.append({**self.note_json(note), kind: f"{self.url}/{self.project}/{page}/{number}"})
+        return self.page(asked, notes)
 
-    def _comment(self, asked: Asked, number: str) -> Answer:
-        if int(number) in self.pulls:
-            return 201, self._note_json(self.add_pull_note(int(number), SEPTET, asked.body["body"]))
-        if int(number) not in self.issues:
-            return 404, {"message": "issue does not exist"}
-        self.add_comment(int(number), asked.body["body"], SEPTET)
-        return 201, self._note_json(self.issues[int(number)].notes[-1])
-
-    def _edit(self, asked: Asked, note_id: str) -> Answer:
-        of_lines = [note for pull in self.pulls.values() for thread in pull.threads for note in thread.notes]
-        for note in (*self.comments(), *of_lines):
-            if note.id == int(note_id):
-                if note.author != SEPTET:
-                    return 403, {"message": "user should have permission to edit comment"}
-                note.body = asked.body["body"]
-                return 200, self._note_json(note)
-        return 404, {"message": "comment does not exist"}
+    def _note(self, asked: Asked, number: str) -> Answer:
+        return 201, self.note_json(self.add_comment(int(number), asked.body["body"], SEPTET))
 
     def _label_names(self) -> list[str]:
         used = [label for issue in self.issues.values() for label in issue.labels]
@@ -144,12 +128,11 @@ class GiteaFake(ForgeFake):
         return self.known_labels
 
     def _all_labels(self, asked: Asked) -> Answer:
-        labels = [{"id": n, "name": name, "color": "ededed"} for n, name in enumerate(self._label_names(), 1)]
-        return 200, asked.page_of(labels, "limit", _PAGE)
+        return self.page(asked, [{"id": n, "name": name} for n, name in enumerate(self._label_names(), 1)])
 
     def _new_label(self, asked: Asked) -> Answer:
         self.repository_labels.append(asked.body["name"])
-        return 201, {"id": len(self._label_names()), "name": asked.body["name"], "color": "ededed"}
+        return 201, {"id": len(self._label_names()), "name": asked.body["name"]}
 
     def _labels(self, asked: Asked, number: str) -> Answer:
         names = self._label_names()
@@ -168,7 +151,7 @@ class GiteaFake(ForgeFake):
             for pull in self.listed_pulls(asked.one("sort"))
             if state == "all" or (pull.state == "open") == (state == "open")
         ]
-        return 200, [self._pull_json(pull) for pull in asked.page_of(pulls, "limit", _PAGE)]
+        return self.page(asked, [self._pull_json(pull) for pull in pulls])
 
     def _open(self, asked: Asked) -> Answer:
         body = asked.body
@@ -182,17 +165,14 @@ class GiteaFake(ForgeFake):
         if isinstance(pull, PullState):
             return 201, self._pull_json(pull)
         if pull.startswith("exists"):
-            text = f"pull request already exists for these targets [id: 1, issue_id: {pull.split()[1]}]"
-            return 409, {"message": text}
+            return 409, {"message": f"pull request already exists for these targets [issue_id: {pull.split()[1]}]"}
         if pull == "no commits":
             return 422, {"message": "There are no changes between the head and the base"}
-        return 404, {"message": "The target couldn't be found."}
+        return 404, {"message": self.absence}
 
     def _pull(self, _asked: Asked, number: str) -> Answer:
-        pull = self.pulls.get(int(number))
-        if pull is None:
-            return 404, {"message": "pull request does not exist"}
-        return 200, {**self._pull_json(pull), "mergeable": not self.conflicts(pull) and not pull.draft}
+        pull = self.pulls[int(number)]
+        return 200, {**self._pull_json(pull), "mergeable": not pull.draft and not self.conflicts(pull)}
 
     def _change(self, asked: Asked, number: str) -> Answer:
         pull = self.pulls[int(number)]
@@ -207,35 +187,29 @@ class GiteaFake(ForgeFake):
         return 201, []
 
     def _reviews(self, asked: Asked, number: str) -> Answer:
-        if int(number) not in self.pulls:
-            return 404, {"message": "pull request does not exist"}
+        pull = self.pulls[int(number)]
         words = {"changes_requested": "REQUEST_CHANGES", "approved": "APPROVED"}
-        reviews = [
-            {
-                "id": count,
-                "comments_count": 0,
-                "user": {"id": 1, "login": author},
-                "state": words.get(state, "COMMENT"),
-                "body": body,
-                "commit_id": self.sha(self.pulls[int(number)]),
-                "dismissed": False,
-            }
-            for count, (author, state, body) in enumerate(self.pulls[int(number)].reviews, start=1)
+        told = [
+            (count, 0, author, words.get(state, "COMMENT"), body)
+            for count, (author, state, body) in enumerate(pull.reviews, start=1)
         ]
-        reviews += [
-            {
-                "id": _FIRST_OF_NOTES + note.id,
-                "comments_count": 1,
-                "user": {"id": 1, "login": note.author},
-                "state": "COMMENT",
-                "body": "",
-                "commit_id": self.sha(self.pulls[int(number)]),
-                "dismissed": False,
-            }
-            for thread in self.pulls[int(number)].threads
+        told += [
+            (_FIRST_OF_NOTES + note.id, 1, str(note.author), "COMMENT", "")
+            for thread in pull.threads
             for note in thread.notes
         ]
-        return 200, asked.page_of(reviews, "limit", _PAGE)
+        reviews = [
+            {
+                "id": number,
+                "comments_count": count,
+                "user": {"login": author},
+                "state": state,
+                "body": body,
+                "commit_id": self.sha(pull),
+            }
+            for number, count, author, state, body in told
+        ]
+        return self.page(asked, reviews)
 
     def _review(self, asked: Asked, number: str) -> Answer:
         """Take a review with one comment; on a line that has comments the comment is a reply."""
@@ -243,16 +217,15 @@ class GiteaFake(ForgeFake):
         for thread in self.pulls[int(number)].threads:
             if (thread.path, thread.line) == (comment["path"], comment["new_position"]):
                 note = self.add_reply(thread, SEPTET, comment["body"])
-                return 200, {"id": _FIRST_OF_NOTES + note.id, "state": "COMMENT", "body": "", "comments_count": 1}
+                return 200, {"id": _FIRST_OF_NOTES + note.id, "state": "COMMENT"}
         return 422, {"message": "no such line"}
 
     def _review_comments(self, _asked: Asked, number: str, review: str) -> Answer:
         return 200, [
             {
-                **self._note_json(note),
+                **self.note_json(note),
                 "path": thread.path,
                 "position": thread.line,
-                "resolver": {"id": 1, "login": "ada"} if thread.is_resolved else None,
             }
             for thread in self.pulls[int(number)].threads
             for note in thread.notes
@@ -261,64 +234,49 @@ class GiteaFake(ForgeFake):
 
     def _branches(self, asked: Asked) -> Answer:
         branches = [{"name": name, "commit": {"id": sha}} for name, sha in self.heads_of(self.project).items()]
-        return 200, asked.page_of(branches, "limit", _PAGE)
+        return self.page(asked, branches)
 
     def _statuses(self, asked: Asked, sha: str) -> Answer:
         statuses = [
-            {
-                "id": 1,
-                "context": name,
-                "status": state,
-                "target_url": "",
-                "description": self.logs.get(name, ""),
-            }
+            {"context": name, "status": state, "description": self.logs.get(name, "")}
             for name, state in self.statuses.get(sha, [])
         ]
-        return 200, asked.page_of(statuses, "limit", _PAGE)
+        return self.page(asked, statuses)
 
     def _assignees(self, _asked: Asked) -> Answer:
         return 200, [{"id": 1, "login": name} for name in (*self.standings, SEPTET) if self.may_write(name)]
 
     def _permission(self, _asked: Asked, name: str) -> Answer:
         if self.is_own_right_lacking and name != SEPTET:
-            return 403, {
-                "message": "Only admins can query all permissions, repo admins can query all repo permissions"
-            }
+            return 403, {"message": "Only admins can query all permissions"}
         if name not in {*self.standings, SEPTET}:
-            return 404, {"message": "not found"}
-        words = {"owner": "owner", "member": "write", "collaborator": "write"}
-        standing = "member" if name == SEPTET else self.standings[name]
-        return 200, {"permission": words.get(standing, "read"), "role_name": ""}
+            raise AbsentError(name)
+        return 200, {"permission": "write" if self.may_write(name) else "read"}
 
     def _collaborator(self, _asked: Asked, name: str) -> Answer:
-        if self.standings.get(name, "none") == "none":
-            return 404, {"message": "not found"}
-        return 204, None
+        return (404 if self.standings.get(name, "none") == "none" else 204), None
 
-    def _note_json(self, note: Note) -> Json:
-        user = {"id": 1, "login": note.author} if note.author else None
-        return {"id": note.id, "body": note.body, "user": user, "created_at": note.created_at, "updated_at": WHEN}
+    def note_json(self, note: Note) -> Json:
+        user = {"login": note.author} if note.author else None
+        return {"id": note.id, "body": note.body, "user": user, "created_at": note.created_at}
 
     def _issue_json(self, issue: IssueState) -> Json:
         names = self._label_names()
         return {
-            "id": 1000 + issue.number,
             "number": issue.number,
             "title": issue.title,
             "body": issue.body,
             "state": issue.state,
             "html_url": f"{self.url}/{self.project}/issues/{issue.number}",
-            "labels": [{"id": names.index(name) + 1, "name": name, "color": "ededed"} for name in issue.labels],
-            "user": {"id": 1, "login": issue.author},
+            "labels": [{"id": names.index(name) + 1, "name": name} for name in issue.labels],
+            "user": {"login": issue.author},
             "updated_at": issue.updated_at,
             "comments": len(issue.notes),
-            "pull_request": None,
         }
 
     def _pull_json(self, pull: PullState) -> Json:
         return {
-            "user": {"id": 1, "login": pull.author},
-            "id": 2000 + pull.number,
+            "user": {"login": pull.author},
             "number": pull.number,
             "html_url": f"{self.url}/{self.project}/pulls/{pull.number}",
             "title": f"WIP: {pull.title}" if pull.draft else pull.title,
@@ -326,7 +284,6 @@ class GiteaFake(ForgeFake):
             "updated_at": pull.updated_at,
             "state": "open" if pull.state == "open" else "closed",
             "merged": pull.state == "merged",
-            "labels": [{"id": 1, "name": label} for label in pull.labels],
-            "head": {"ref": pull.head, "sha": self.sha(pull), "repo": {"id": 1, "full_name": pull.head_project}},
-            "base": {"ref": pull.base, "sha": "", "repo": {"id": 1, "full_name": self.project}},
+            "head": {"ref": pull.head, "sha": self.sha(pull), "repo": {"full_name": pull.head_project}},
+            "base": {"ref": pull.base},
         }

@@ -1,18 +1,26 @@
 """The used part of GitHub's REST API, version 2022-11-28."""
 
-import json
 import re
 import time
-from base64 import urlsafe_b64decode
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+import jwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.hashes import SHA256
 from fakes.forges.github_graphql import answer_graphql
-from fakes.forges.state import SEPTET, WHEN, Answer, Asked, ForgeFake, IssueState, Json, Note, PullState, Route
+from fakes.forges.state import (
+    SEPTET,
+    WHEN,
+    AbsentError,
+    Answer,
+    Asked,
+    ForgeFake,
+    IssueState,
+    Json,
+    Note,
+    PullState,
+    Route,
+)
 
 
 @dataclass
@@ -20,11 +28,6 @@ class GitHubFake(ForgeFake):
     """Issues and pull requests share their numbers; a second pull request of a branch is refused with 422."""
 
     name = "github"
-    api_path = ""
-    standing_words: dict[str, str] = field(
-        default_factory=lambda: {"owner": "owner", "none": "none", "member": "member"}
-    )
-
     app_key: RSAPublicKey | None = None
     """The public key of an App that is installed on the repository."""
     app_tokens: list[str] = field(default_factory=list)
@@ -32,27 +35,23 @@ class GitHubFake(ForgeFake):
 
     def is_authorized(self, asked: Asked) -> bool:
         """Return whether the request has a token, or the App's proof for the App's own paths."""
-        given = asked.headers.get("authorization", "").removeprefix("Bearer ").removeprefix("token ")
         if asked.path.startswith("/app/") or asked.path.endswith("/installation"):
-            return self.app_key is not None and is_signed_by(self.app_key, given)
-        return super().is_authorized(asked) or given in self.app_tokens
+            return self.app_key is not None and _is_signed_by(self.app_key, asked.key)
+        return super().is_authorized(asked) or asked.key in self.app_tokens
 
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
         if asked.path.startswith("/_logs/"):  # a store of files at addresses that only the API's redirects name
             return 200, self.logs[unquote(asked.path.removeprefix("/_logs/"))].encode()
         if (asked.method, asked.path) == ("POST", "/graphql"):
-            return answer_graphql(self, asked, viewer="septet[bot]" if self._is_app(asked) else SEPTET)
+            return answer_graphql(self, asked, viewer="septet[bot]" if asked.key in self.app_tokens else SEPTET)
         asked.path = re.sub(r"^/repositories/1(?=/|$)", f"/repos/{self.project}", asked.path)
         if other := re.fullmatch(r"/repositories/2/issues/(\d+)", asked.path):
             return 200, self._moved_json(int(other[1]))
         gone = re.fullmatch(rf"/repos/{self.project}/issues/(\d+)(/.*)?", asked.path)
         if gone is not None and (there := self.moved_issues.get(int(gone[1]))):
             return 301, f"{self.url}/repositories/2/issues/{there[1]}{gone[2] or ''}"
-        for method, pattern, act in self._routes():
-            if method == asked.method and (match := re.fullmatch(pattern, asked.path)):
-                return act(asked, *match.groups())
-        return 404, {"message": "Not Found"}
+        return self.routed(asked, asked.path, self._routes())
 
     def redirect(self, asked: Asked) -> Answer | None:
         """Return GitHub's redirect of a request by an old name: 301 for a GET, and 307 for other methods."""
@@ -73,10 +72,10 @@ class GitHubFake(ForgeFake):
             ("POST", "/app/installations/7/access_tokens", self._token),
             ("GET", rf"{here}/issues/(\d+)", self._issue),
             ("GET", rf"{here}/issues", self._issues),
-            ("GET", rf"{here}/issues/(\d+)/comments", self._comments),
-            ("POST", rf"{here}/issues/(\d+)/comments", self._comment),
-            ("PATCH", rf"{here}/issues/comments/(\d+)", self._edit),
-            ("GET", rf"{here}/issues/comments", self._all_comments),
+            ("GET", rf"{here}/issues/(\d+)/comments", self._notes),
+            ("POST", rf"{here}/issues/(\d+)/comments", self._note),
+            ("PATCH", rf"{here}/(?:issues|pulls)/comments/(\d+)", self.edit_note),
+            ("GET", rf"{here}/issues/comments", self._all_notes),
             ("GET", "/user", self._account),
             ("POST", rf"{here}/issues/(\d+)/labels", self._labels),
             ("DELETE", rf"{here}/issues/(\d+)/labels/(.+)", self._unlabel),
@@ -84,18 +83,17 @@ class GitHubFake(ForgeFake):
             ("GET", rf"{here}/pulls", self._pulls),
             ("POST", rf"{here}/pulls", self._open),
             ("GET", rf"{here}/pulls/(\d+)", self._pull),
-            ("PATCH", rf"{here}/pulls/(\d+)", self._change),
+            ("PATCH", rf"{here}/pulls/(\d+)", self._pull),
             ("GET", rf"{here}/pulls/(\d+)/reviews", self._reviews),
             ("POST", rf"{here}/pulls/(\d+)/requested_reviewers", self._request),
             ("GET", rf"{here}/pulls/(\d+)/comments", self._threads),
             ("POST", rf"{here}/pulls/(\d+)/comments/(\d+)/replies", self._reply),
-            ("PATCH", rf"{here}/pulls/comments/(\d+)", self._edit_reply),
             ("GET", rf"{here}/actions/jobs/(\d+)/logs", self._log),
             ("GET", rf"{here}/check-runs/(\d+)", self._run),
             ("GET", rf"{here}/git/matching-refs/heads/(.*)", self._refs),
             ("GET", rf"{here}/collaborators/([^/]+)/permission", self._permission),
             ("GET", rf"{here}/commits/(\w+)/check-runs", self._runs),
-            ("GET", rf"{here}/commits/(\w+)/status", self._status),
+            ("GET", rf"{here}/commits/(\w+)/status", lambda *_: (200, {"state": "pending", "statuses": []})),
         )
 
     def _repository(self, _asked: Asked, project: str) -> Answer:
@@ -109,9 +107,7 @@ class GitHubFake(ForgeFake):
     def _issue(self, _asked: Asked, number: str) -> Answer:
         if issue := self.issues.get(int(number)):
             return 200, self._issue_json(issue)
-        if pull := self.pulls.get(int(number)):
-            return 200, self._pull_as_issue(pull)
-        return 404, {"message": "Not Found"}
+        return 200, self._pull_as_issue(self.pulls[int(number)])
 
     def _issues(self, asked: Asked) -> Answer:
         wanted = set(asked.one("labels").split(",")) - {""}
@@ -122,7 +118,7 @@ class GitHubFake(ForgeFake):
             if issue["state"] == asked.one("state", "open")
             and wanted <= {each["name"] for each in issue["labels"]}
         ]
-        return 200, asked.page_of(found, "per_page", 30)
+        return self.page(asked, found)
 
     def _pull_as_issue(self, pull: PullState) -> Json:
         """Return a pull request as GitHub lists it among issues: without its branches."""
@@ -130,51 +126,34 @@ class GitHubFake(ForgeFake):
         issue = {key: whole[key] for key in whole if key not in {"base", "head", "merged_at"}}
         return {**issue, "comments": 0, "pull_request": {"url": "u"}}
 
-    def _comments(self, asked: Asked, number: str) -> Answer:
-        notes = [self._note_json(note) for note in self._notes_of(int(number))]
-        return 200, asked.page_of(notes, "per_page", 30)
+    def _notes(self, asked: Asked, number: str) -> Answer:
+        thing = self.pulls.get(int(number)) or self.issues[int(number)]
+        return self.page(asked, [self.note_json(note) for note in thing.notes])
 
-    def _all_comments(self, asked: Asked) -> Answer:
+    def _all_notes(self, asked: Asked) -> Answer:
         notes = [
             {
-                **self._note_json(note),
+                **self.note_json(note),
                 "html_url": f"{self.url}/{self.project}/{'pull' if is_pull else 'issues'}/{number}#issuecomment-1",
                 "issue_url": f"{self.url}/repos/{self.project}/issues/{number}",
             }
             for number, is_pull, note in self.notes_since(asked.one("since"))
         ]
-        return 200, asked.page_of(notes, "per_page", 30)
+        return self.page(asked, notes)
+
+    def _note(self, asked: Asked, number: str) -> Answer:
+        refused = _too_long("IssueComment", body=(asked.body["body"], 65536))
+        return refused or (201, self.note_json(self.add_comment(int(number), asked.body["body"], SEPTET)))
 
     def _account(self, asked: Asked) -> Answer:
-        if self._is_app(asked):
+        if asked.key in self.app_tokens:
             return 403, {"message": "Resource not accessible by integration"}
         return 200, {"login": SEPTET}
-
-    def _is_app(self, asked: Asked) -> bool:
-        given = asked.headers.get("authorization", "").removeprefix("Bearer ").removeprefix("token ")
-        return given in self.app_tokens
 
     def _token(self, asked: Asked) -> Answer:
         assert asked.body in ({"repositories": [self.project.partition("/")[2]]}, {"repository_ids": [1]})
         self.app_tokens.append(f"ghs_installation_{len(self.app_tokens)}")
         return 201, {"token": self.app_tokens[-1], "expires_at": "2026-01-01T01:00:00Z"}
-
-    def _comment(self, asked: Asked, number: str) -> Answer:
-        if refused := _too_long("IssueComment", body=(asked.body["body"], 65536)):
-            return refused
-        if int(number) in self.pulls:
-            return 201, self._note_json(self.add_pull_note(int(number), SEPTET, asked.body["body"]))
-        if int(number) not in self.issues:
-            return 404, {"message": "Not Found"}
-        self.add_comment(int(number), asked.body["body"], SEPTET)
-        return 201, self._note_json(self.issues[int(number)].notes[-1])
-
-    def _edit(self, asked: Asked, note_id: str) -> Answer:
-        for note in self.comments():
-            if note.id == int(note_id):
-                note.body = asked.body["body"]
-                return 200, self._note_json(note)
-        return 404, {"message": "Not Found"}
 
     def _labels(self, asked: Asked, number: str) -> Answer:
         wanted = asked.body if isinstance(asked.body, list) else asked.body["labels"]
@@ -190,13 +169,11 @@ class GitHubFake(ForgeFake):
         return 200, [{"name": each} for each in issue.labels]
 
     def _assign(self, asked: Asked, number: str) -> Answer:
-        pull = self.pulls[int(number)]
-        pull.assignees += asked.body["assignees"]
-        return 201, self._issue_json(IssueState(pull.number, pull.title, pull.body, pull.labels))
+        self.pulls[int(number)].assignees += asked.body["assignees"]
+        return 201, self._pull_as_issue(self.pulls[int(number)])
 
     def _request(self, asked: Asked, number: str) -> Answer:
-        unknown = [name for name in asked.body["reviewers"] if name not in self.standings]
-        if unknown:
+        if any(name not in self.standings for name in asked.body["reviewers"]):
             return 422, {"message": "Reviews may only be requested from collaborators."}
         self.pulls[int(number)].reviewers += asked.body["reviewers"]
         return 201, self._pull_json(self.pulls[int(number)])
@@ -209,8 +186,8 @@ class GitHubFake(ForgeFake):
             if state == "all" or (pull.state == "open") == (state == "open")
         ]
         if ":" in head:  # GitHub ignores a head without an owner
-            pulls = [pull for pull in pulls if self._label(pull) == head]
-        return 200, [self._pull_json(pull) for pull in asked.page_of(pulls, "per_page", 30)]
+            pulls = [pull for pull in pulls if f"{pull.head_project.partition('/')[0]}:{pull.head}" == head]
+        return self.page(asked, [self._pull_json(pull) for pull in pulls])
 
     def _open(self, asked: Asked) -> Answer:
         body = asked.body
@@ -229,27 +206,18 @@ class GitHubFake(ForgeFake):
             "errors": [_error(pull, f"{project.partition('/')[0]}:{head}")],
         }
 
-    def _pull(self, _asked: Asked, number: str) -> Answer:
-        pull = self.pulls.get(int(number))
-        if pull is None:
-            return 404, {"message": "Not Found"}
+    def _pull(self, asked: Asked, number: str) -> Answer:
+        pull = self.pulls[int(number)]
+        pull.body = (asked.body or {}).get("body", pull.body)
         return 200, {**self._pull_json(pull), "mergeable": not self.conflicts(pull)}
 
-    def _change(self, asked: Asked, number: str) -> Answer:
-        pull = self.pulls[int(number)]
-        pull.body = asked.body.get("body", pull.body)
-        return 200, self._pull_json(pull)
-
     def _reviews(self, _asked: Asked, number: str) -> Answer:
-        if int(number) not in self.pulls:
-            return 404, {"message": "Not Found"}
+        words = {"approved": "APPROVED", "changes_requested": "CHANGES_REQUESTED"}
         return 200, [
             {
                 "id": count,
                 "user": self._user(author),
-                "state": {"approved": "APPROVED", "changes_requested": "CHANGES_REQUESTED"}.get(
-                    state, "COMMENTED"
-                ),
+                "state": words.get(state, "COMMENTED"),
                 "body": body,
                 "commit_id": self.sha(self.pulls[int(number)]),
                 "author_association": self.standings.get(author, "none").upper(),
@@ -257,13 +225,10 @@ class GitHubFake(ForgeFake):
             for count, (author, state, body) in enumerate(self.pulls[int(number)].reviews, start=1)
         ]
 
-    def _notes_of(self, number: int) -> list[Note]:
-        return self.pulls[number].notes if number in self.pulls else self.issues[number].notes
-
     def _threads(self, asked: Asked, number: str) -> Answer:
         comments = [
             {
-                **self._note_json(note),
+                **self.note_json(note),
                 "path": thread.path,
                 "line": thread.line,
                 **({"in_reply_to_id": thread.id} if note.id != thread.id else {}),
@@ -271,22 +236,14 @@ class GitHubFake(ForgeFake):
             for thread in self.pulls[int(number)].threads
             for note in thread.notes
         ]
-        return 200, asked.page_of(comments, "per_page", 30)
+        return self.page(asked, comments)
 
     def _reply(self, asked: Asked, number: str, comment: str) -> Answer:
         for thread in self.pulls[int(number)].threads:
             if thread.id == int(comment):
                 note = self.add_reply(thread, SEPTET, asked.body["body"])
-                return 201, {**self._note_json(note), "path": thread.path, "in_reply_to_id": thread.id}
-        return 404, {"message": "Not Found"}
-
-    def _edit_reply(self, asked: Asked, note_id: str) -> Answer:
-        for pull in self.pulls.values():
-            for note in (note for thread in pull.threads for note in thread.notes):
-                if note.id == int(note_id) and note.author == SEPTET:
-                    note.body = asked.body["body"]
-                    return 200, self._note_json(note)
-        return 404, {"message": "Not Found"}
+                return 201, {**self.note_json(note), "path": thread.path, "in_reply_to_id": thread.id}
+        raise AbsentError(comment)
 
     def _log(self, _asked: Asked, number: str) -> Answer:
         name = self.check_names()[int(number) - 1]
@@ -325,18 +282,11 @@ class GitHubFake(ForgeFake):
         ]
         return 200, {"total_count": len(runs), "check_runs": runs}
 
-    def _status(self, _asked: Asked, _sha: str) -> Answer:
-        return 200, {"state": "pending", "statuses": []}
-
-    @staticmethod
-    def _label(pull: PullState) -> str:
-        return f"{pull.head_project.partition('/')[0]}:{pull.head}"
-
     @staticmethod
     def _user(login: str | None) -> Json:
         return {"login": login, "id": 1} if login else None
 
-    def _note_json(self, note: Note) -> Json:
+    def note_json(self, note: Note) -> Json:
         return {
             "id": note.id,
             "body": note.body,
@@ -370,29 +320,18 @@ class GitHubFake(ForgeFake):
             "state": "open" if pull.state == "open" else "closed",
             "merged_at": WHEN if pull.state == "merged" else None,
             "labels": [{"name": label} for label in pull.labels],
-            "head": {
-                "label": self._label(pull),
-                "ref": pull.head,
-                "sha": self.sha(pull),
-                "repo": {"full_name": pull.head_project},
-            },
-            "base": {"label": "o:main", "ref": pull.base, "sha": self.heads_of(self.project).get(pull.base, "")},
+            "head": {"ref": pull.head, "sha": self.sha(pull), "repo": {"full_name": pull.head_project}},
+            "base": {"ref": pull.base, "sha": self.heads_of(self.project).get(pull.base, "")},
         }
 
 
-def is_signed_by(key: RSAPublicKey, jwt: str) -> bool:
-    """Return whether a JWT is signed by the key, and names an App and times that GitHub accepts now."""
+def _is_signed_by(key: RSAPublicKey, token: str) -> bool:
+    """Return whether a token is signed by the key, and names the App and times that GitHub accepts now."""
     try:
-        text, _, signature = jwt.rpartition(".")
-        key.verify(_bytes_of(signature), text.encode(), PKCS1v15(), SHA256())
-        claims = json.loads(_bytes_of(text.partition(".")[2]))
-    except (InvalidSignature, ValueError):
+        claims = jwt.decode(token, key, algorithms=["RS256"], issuer="1", options={"require": ["iat", "exp"]})
+    except jwt.PyJWTError:
         return False
-    return bool(claims["iss"] == "1" and claims["iat"] <= time.time() < claims["exp"] <= time.time() + 600)
-
-
-def _bytes_of(text: str) -> bytes:
-    return urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    return bool(claims["exp"] <= time.time() + 600)
 
 
 def _too_long(resource: str, **fields: tuple[str, int]) -> Answer | None:
@@ -406,9 +345,8 @@ def _too_long(resource: str, **fields: tuple[str, int]) -> Answer | None:
 
 
 def _error(why: str, label: str) -> Json:
-    if why.startswith("exists"):
-        text = f"A pull request already exists for {label}."
-        return {"resource": "PullRequest", "code": "custom", "message": text}
-    if why == "no commits":
-        return {"resource": "PullRequest", "code": "custom", "message": "No commits between main and it"}
-    return {"resource": "PullRequest", "field": why.removeprefix("no "), "code": "invalid"}
+    if why in {"no head", "no base"}:
+        return {"resource": "PullRequest", "field": why.removeprefix("no "), "code": "invalid"}
+    exists, nothing = f"A pull request already exists for {label}.", "No commits between main and it"
+    text = nothing if why == "no commits" else exists
+    return {"resource": "PullRequest", "code": "custom", "message": text}

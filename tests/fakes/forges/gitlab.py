@@ -2,10 +2,22 @@
 
 import re
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import unquote
 
-from fakes.forges.state import SEPTET, WHEN, Answer, Asked, ForgeFake, IssueState, Json, Note, PullState, Route
+from fakes.forges.state import (
+    SEPTET,
+    WHEN,
+    AbsentError,
+    Answer,
+    Asked,
+    ForgeFake,
+    IssueState,
+    Json,
+    Note,
+    PullState,
+    Route,
+)
 
 _LEVELS = {"owner": 50, "maintainer": 40, "developer": 30}
 
@@ -17,7 +29,8 @@ class GitLabFake(ForgeFake):
     name = "gitlab"
     api_path = "/api/v4"
     is_numbered_together = False
-    standing_words: dict[str, str] = field(default_factory=lambda: {"owner": "owner", "none": "none"})
+    page_size = ("per_page", 20)
+    absence = "404 Not found"
 
     def answer(self, asked: Asked) -> Answer:
         """Return status and body of a request to the API."""
@@ -26,18 +39,10 @@ class GitLabFake(ForgeFake):
             name = asked.one("username")
             known = [self._user(name)] if name in {*self.standings, SEPTET} else []
             return 200, known if asked.path.endswith("s") else self._user(SEPTET)
-        if match is None:
-            return 404, {"error": "404 Not Found"}
-        project, path = self.project if match[1] == "1" else unquote(match[1]), match[2] or ""
-        if not self.has_repository(project):
-            return 404, {"message": "404 Project Not Found"}
-        if not path:
-            told = {"id": self._project_id(project), "path_with_namespace": project}
-            return 200, told | ({"forked_from_project": self._source()} if self.is_fork(project) else {})
-        for method, pattern, act in self._routes():
-            if method == asked.method and (found := re.fullmatch(pattern, path)):
-                return act(asked, project, *found.groups()) if act == self._open else act(asked, *found.groups())
-        return 404, {"error": "404 Not Found"}
+        project = unquote(match[1]) if match is not None and match[1] != "1" else self.project
+        if match is None or not self.has_repository(project):
+            return 404, {"message": self.absence}
+        return self.routed(asked, match[2] or "", self._routes(project))
 
     def redirect(self, asked: Asked) -> Answer | None:
         """Return GitLab's redirect of a GET by an old name; other methods are refused."""
@@ -48,19 +53,20 @@ class GitLabFake(ForgeFake):
             return 405, {"message": "405 Method Not Allowed - Non GET methods are not allowed for moved projects"}
         return 301, f"{self.url}/api/v4/projects/1{rest}"
 
-    def _routes(self) -> tuple[Route, ...]:
+    def _routes(self, project: str) -> tuple[Route, ...]:
         return (
+            ("GET", "", lambda _asked: self._repository(project)),
             ("GET", r"/issues/(\d+)", self._issue),
             ("PUT", r"/issues/(\d+)", self._relabel),
             ("GET", r"/issues", self._issues),
             ("GET", r"/issues/(\d+)/notes", self._notes),
             ("POST", r"/issues/(\d+)/notes", self._note),
-            ("PUT", r"/issues/(\d+)/notes/(\d+)", self._edit),
+            ("PUT", r"/issues/(\d+)/notes/(\d+)", self.edit_note),
             ("GET", r"/issues/(\d+)/resource_label_events", self._label_events),
             ("GET", r"/events", self._events),
             ("GET", r"/members/all", self._members),
             ("GET", r"/merge_requests", self._requests),
-            ("POST", r"/merge_requests", self._open),
+            ("POST", r"/merge_requests", lambda asked: self._open(asked, project)),
             ("GET", r"/merge_requests/(\d+)", self._request),
             ("PUT", r"/merge_requests/(\d+)", self._change),
             ("GET", r"/merge_requests/(\d+)/reviewers", self._reviewers),
@@ -69,15 +75,19 @@ class GitLabFake(ForgeFake):
             ("POST", r"/merge_requests/(\d+)/discussions/(\w+)/notes", self._reply),
             ("GET", r"/merge_requests/(\d+)/notes", self._pull_notes),
             ("POST", r"/merge_requests/(\d+)/notes", self._pull_note),
-            ("PUT", r"/merge_requests/(\d+)/notes/(\d+)", self._edit_pull_note),
+            ("PUT", r"/merge_requests/(\d+)/notes/(\d+)", self.edit_note),
             ("GET", r"/jobs/(\d+)/trace", self._trace),
             ("GET", r"/repository/branches", self._branches),
             ("GET", r"/repository/commits/(\w+)/statuses", self._statuses),
         )
 
+    def _repository(self, project: str) -> Answer:
+        told = {"id": self._project_id(project), "path_with_namespace": project}
+        source = {"forked_from_project": {"id": 1, "path_with_namespace": self.project}}
+        return 200, told | (source if self.is_fork(project) else {})
+
     def _issue(self, _asked: Asked, number: str) -> Answer:
-        issue = self.issues.get(int(number))
-        return (200, self._issue_json(issue)) if issue else (404, {"message": "404 Not found"})
+        return 200, self._issue_json(self.issues[int(number)])
 
     def _relabel(self, asked: Asked, number: str) -> Answer:
         issue = self.issues[int(number)]
@@ -94,72 +104,53 @@ class GitLabFake(ForgeFake):
             for issue in self.issues.values()
             if (issue.state == "open") == (asked.one("state") == "opened") and wanted <= set(issue.labels)
         ]
-        return 200, asked.page_of(issues, "per_page", 20)
+        return self.page(asked, issues)
 
     def _label_events(self, asked: Asked, number: str) -> Answer:
-        if int(number) not in self.issues:
-            return 404, {"message": "404 Issue Not Found"}
         events = [
             {
-                "id": count,
                 "user": self._user(each.actor),
                 "created_at": each.at,
-                "resource_type": "Issue",
-                "resource_id": 1000 + int(number),
-                "label": {"id": 1, "name": each.label},
+                "label": {"name": each.label},
                 "action": "add" if each.kind == "labeled" else "remove",
             }
-            for count, each in enumerate(self.issues[int(number)].events, start=1)
+            for each in self.issues[int(number)].events
             if each.label
         ]
-        return 200, asked.page_of(events, "per_page", 20)
+        return self.page(asked, events)
 
     def _own_notes(self, issue: IssueState) -> list[Json]:
         """Return GitLab's own notes about changed titles and descriptions."""
         words = {"renamed": "changed title from **{-a-}** to **{+b+}**", "edited": "changed the description"}
         return [
-            {**self._note_json(Note(5000 + count, each.actor, words[each.kind], each.at)), "system": True}
+            {**self.note_json(Note(5000 + count, each.actor, words[each.kind], each.at)), "system": True}
             for count, each in enumerate(issue.events)
             if each.kind in words
         ]
 
     def _notes(self, asked: Asked, number: str) -> Answer:
-        if int(number) not in self.issues:
-            return 404, {"message": "404 Issue Not Found"}
-        notes = [self._note_json(note) for note in self.issues[int(number)].notes]
+        notes = [self.note_json(note) for note in self.issues[int(number)].notes]
         notes += self._own_notes(self.issues[int(number)])
         if there := self.moved_issues.get(int(number)):
             project = there[0].removeprefix(f"{self.project.rpartition('/')[0]}/")  # short within one group
-            told = self._note_json(Note(9999, SEPTET, f"moved to {project}#{there[1]}", WHEN))
+            told = self.note_json(Note(9999, SEPTET, f"moved to {project}#{there[1]}", WHEN))
             notes.append({**told, "system": True})
-        notes = notes[::-1] if asked.one("sort", "desc") == "desc" else notes
-        return 200, asked.page_of(notes, "per_page", 20)
+        return self.page(asked, notes[::-1] if asked.one("sort", "desc") == "desc" else notes)
 
     def _note(self, asked: Asked, number: str) -> Answer:
-        if int(number) not in self.issues:
-            return 404, {"message": "404 Issue Not Found"}
-        self.add_comment(int(number), asked.body["body"], SEPTET)
-        return 201, self._note_json(self.issues[int(number)].notes[-1])
+        return 201, self.note_json(self.add_comment(int(number), asked.body["body"], SEPTET))
 
-    def _edit(self, asked: Asked, number: str, note_id: str) -> Answer:
-        for note in self.issues[int(number)].notes:
-            if note.id == int(note_id):
-                if note.author != SEPTET:
-                    return 403, {"message": "403 Forbidden"}
-                note.body = asked.body["body"]
-                return 200, self._note_json(note)
-        return 404, {"message": "404 Note Not Found"}
+    def _pull_note(self, asked: Asked, number: str) -> Answer:
+        return 201, self.note_json(self.add_pull_note(int(number), SEPTET, asked.body["body"]))
 
     def _events(self, asked: Asked) -> Answer:
         assert (asked.one("action"), asked.one("sort")) == ("commented", "asc")
         events = [
             {
-                "id": note.id,
-                "action_name": "commented on",
                 "created_at": note.created_at,
                 "author_username": note.author,
                 "note": {
-                    **self._note_json(note),
+                    **self.note_json(note),
                     "noteable_type": "MergeRequest" if is_pull else "Issue",
                     "noteable_iid": number,
                 },
@@ -167,7 +158,7 @@ class GitLabFake(ForgeFake):
             for number, is_pull, note in self.notes_since(asked.one("after"))
             if note.created_at[:10] > asked.one("after")
         ]
-        return 200, asked.page_of(events, "per_page", 20)
+        return self.page(asked, events)
 
     def _members(self, asked: Asked) -> Answer:
         wanted = {int(each) for each in asked.query.get("user_ids[]", [])}
@@ -184,7 +175,7 @@ class GitLabFake(ForgeFake):
             for pull in self.listed_pulls(asked.one("order_by"))
             if state in {"all", "opened" if pull.state == "open" else pull.state} and head in {"", pull.head}
         ]
-        return 200, [self._pull_json(pull) for pull in asked.page_of(pulls, "per_page", 20)]
+        return self.page(asked, [self._pull_json(pull) for pull in pulls])
 
     def _open(self, asked: Asked, project: str) -> Answer:
         body = asked.body
@@ -206,15 +197,14 @@ class GitLabFake(ForgeFake):
             return 201, self._pull_json(pull)
         if pull.startswith("exists"):
             number = pull.split()[1]
-            text = f"Another open merge request already exists for this source branch: !{number}"
-            return 409, {"message": [text]}
+            return 409, {
+                "message": [f"Another open merge request already exists for this source branch: !{number}"]
+            }
         wrong = {"source_branch": ["does not exist"]} if pull == "no head" else {"base": ["can't be blank"]}
         return 400, {"message": wrong}
 
     def _request(self, _asked: Asked, number: str) -> Answer:
-        pull = self.pulls.get(int(number))
-        if pull is None:
-            return 404, {"message": "404 Not found"}
+        pull = self.pulls[int(number)]
         return 200, {**self._pull_json(pull), "has_conflicts": self.conflicts(pull)}
 
     def _discussions(self, asked: Asked, number: str) -> Answer:
@@ -224,9 +214,8 @@ class GitLabFake(ForgeFake):
                 "id": f"d{thread.id}",
                 "notes": [
                     {
-                        **self._note_json(note),
+                        **self.note_json(note),
                         "resolvable": True,
-                        "resolved": thread.is_resolved,
                         "position": {"new_path": thread.path, "new_line": thread.line},
                     }
                     for note in thread.notes
@@ -234,31 +223,20 @@ class GitLabFake(ForgeFake):
             }
             for thread in pull.threads
         ]
-        alone = [{"id": f"n{note.id}", "notes": [self._note_json(note)]} for note in pull.notes]
-        return 200, asked.page_of([*threads, *alone], "per_page", 20)
+        alone = [{"id": f"n{note.id}", "notes": [self.note_json(note)]} for note in pull.notes]
+        return self.page(asked, [*threads, *alone])
 
     def _reply(self, asked: Asked, number: str, discussion: str) -> Answer:
         for thread in self.pulls[int(number)].threads:
             if f"d{thread.id}" == discussion:
-                return 201, self._note_json(self.add_reply(thread, SEPTET, asked.body["body"]))
-        return 404, {"message": "404 Discussion Not Found"}
+                return 201, self.note_json(self.add_reply(thread, SEPTET, asked.body["body"]))
+        raise AbsentError(discussion)
 
     def _pull_notes(self, asked: Asked, number: str) -> Answer:
         pull = self.pulls[int(number)]
-        notes = [self._note_json(note) for note in pull.notes]
-        notes += [{**self._note_json(note), "type": "DiffNote"} for each in pull.threads for note in each.notes]
-        return 200, asked.page_of(sorted(notes, key=lambda note: int(note["id"])), "per_page", 20)
-
-    def _pull_note(self, asked: Asked, number: str) -> Answer:
-        return 201, self._note_json(self.add_pull_note(int(number), SEPTET, asked.body["body"]))
-
-    def _edit_pull_note(self, asked: Asked, number: str, note_id: str) -> Answer:
-        pull = self.pulls[int(number)]
-        for note in [*pull.notes, *(note for each in pull.threads for note in each.notes)]:
-            if note.id == int(note_id) and note.author == SEPTET:
-                note.body = asked.body["body"]
-                return 200, self._note_json(note)
-        return 403, {"message": "403 Forbidden"}
+        notes = [self.note_json(note) for note in pull.notes]
+        notes += [{**self.note_json(note), "type": "DiffNote"} for each in pull.threads for note in each.notes]
+        return self.page(asked, sorted(notes, key=lambda note: int(note["id"])))
 
     def _trace(self, _asked: Asked, number: str) -> Answer:
         name = self.check_names()[int(number) - 1]
@@ -273,11 +251,9 @@ class GitLabFake(ForgeFake):
         return 200, self._pull_json(pull)
 
     def _reviewers(self, _asked: Asked, number: str) -> Answer:
-        if int(number) not in self.pulls:
-            return 404, {"message": "404 Not found"}
         words = {"changes_requested": "requested_changes", "approved": "approved"}
         return 200, [
-            {"user": self._user(author), "state": words.get(state, "reviewed"), "created_at": WHEN}
+            {"user": self._user(author), "state": words.get(state, "reviewed")}
             for author, state, _ in self.pulls[int(number)].reviews
         ]
 
@@ -289,48 +265,37 @@ class GitLabFake(ForgeFake):
     def _branches(self, asked: Asked) -> Answer:
         prefix = asked.one("search").removeprefix("^")
         branches = [
-            {"name": name, "commit": {"id": sha}, "protected": name in self.protected}
+            {"name": name, "commit": {"id": sha}}
             for name, sha in self.heads_of(self.project).items()
             if name.startswith(prefix)
         ]
-        return 200, asked.page_of(branches, "per_page", 20)
+        return self.page(asked, branches)
 
     def _statuses(self, asked: Asked, sha: str) -> Answer:
         words = {"failure": "failed", "pending": "running"}
         statuses = [
-            {
-                "id": self.check_names().index(name) + 1,
-                "name": name,
-                "status": words.get(state, state),
-                "target_url": None,
-                "allow_failure": False,
-            }
+            {"id": self.check_names().index(name) + 1, "name": name, "status": words.get(state, state)}
             for name, state in self.statuses.get(sha, [])
         ]
-        return 200, asked.page_of(statuses, "per_page", 20)
+        return self.page(asked, statuses)
 
     def _project_id(self, project: str) -> int:
         return 1 if project == self.project else 2 + zlib.crc32(project.encode())
-
-    def _source(self) -> Json:
-        return {"id": 1, "path_with_namespace": self.project}
 
     def _id(self, name: str) -> int:
         known = sorted({*self.standings, SEPTET})
         return 100 + known.index(name) if name in known else 1000 + zlib.crc32(name.encode()) % 1_000_000
 
     def _user(self, name: str) -> Json:
-        return {"id": self._id(name), "username": name, "name": name}
+        return {"id": self._id(name), "username": name}
 
-    def _note_json(self, note: Note) -> Json:
+    def note_json(self, note: Note) -> Json:
         author = self._user(note.author) if note.author else None
-        return {"id": note.id, "body": note.body, "author": author, "system": False, "created_at": note.created_at}
+        return {"id": note.id, "body": note.body, "author": author, "created_at": note.created_at}
 
     def _issue_json(self, issue: IssueState) -> Json:
         return {
-            "id": 1000 + issue.number,
             "iid": issue.number,
-            "project_id": 1,
             "title": issue.title,
             "description": issue.body,
             "state": "opened" if issue.state == "open" else "closed",
@@ -344,7 +309,6 @@ class GitLabFake(ForgeFake):
     def _pull_json(self, pull: PullState) -> Json:
         return {
             "author": self._user(pull.author),
-            "id": 2000 + pull.number,
             "iid": pull.number,
             "web_url": f"{self.url}/{self.project}/-/merge_requests/{pull.number}",
             "title": f"Draft: {pull.title}" if pull.draft else pull.title,

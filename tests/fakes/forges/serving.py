@@ -7,15 +7,14 @@ import os
 import subprocess
 import threading
 from base64 import b64decode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
-from fakes.forges.description import description_of, is_described
-from fakes.forges.state import Answer, Asked, Fault, ForgeFake, query_of
+from fakes.forges.description import description_of
+from fakes.forges.state import Answer, Asked, Fault, ForgeFake
 from fakes.git_http import body_of, run_backend
 from fakes.listening import QuietHandler, listening
 
@@ -44,7 +43,7 @@ def serving_forge(served: Fake) -> Iterator[Fake]:  # noqa: C901 -- the handler 
                 return
             headers = {name.lower(): value for name, value in self.headers.items()}
             body = json.loads(content) if content else None
-            asked = Asked(self.command, parts.path, headers, query_of(parts.query), body)
+            asked = Asked(self.command, parts.path, headers, parse_qs(parts.query, keep_blank_values=True), body)
             with forge.lock:
                 forge.asked.append(asked)
                 fault = _fault_for(forge, asked)
@@ -118,11 +117,10 @@ def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> 
     headers = {"Content-Type": "application/json"}
     if status in REDIRECTS:
         return status, {"Location": json.loads(whole)}, b"{}"
-    if asked.method != "GET" or status != HTTPStatus.OK or not forge.has_etags:
-        return status, headers, whole
-    headers["ETag"] = f'W/"{hashlib.sha256(whole).hexdigest()}"'
-    if asked.headers.get("if-none-match") == headers["ETag"]:
-        return HTTPStatus.NOT_MODIFIED, {"ETag": headers["ETag"]}, b""
+    if asked.method == "GET" and status == HTTPStatus.OK and forge.has_etags:
+        headers["ETag"] = f'W/"{hashlib.sha256(whole).hexdigest()}"'
+        if asked.headers.get("if-none-match") == headers["ETag"]:
+            return HTTPStatus.NOT_MODIFIED, headers, b""
     return status, headers, whole
 
 
@@ -133,13 +131,8 @@ def _true_answer(forge: ForgeFake, asked: Asked) -> Answer:
         return led
     with forge.one_answer():
         status, answer = forge.answer(asked)
-    if (
-        status not in REDIRECTS
-        and is_described(forge.name)
-        and not asked.path.startswith(
-            ("/_", "/repositories/", "/graphql")
-        )  # the addresses that only GitHub's answers name
-    ):
+    beside = ("/_", "/repositories/", "/graphql")  # the addresses that only GitHub's answers name
+    if status not in REDIRECTS and not asked.path.startswith(beside):
         path = asked.path.removeprefix(forge.api_path)
         told = description_of(forge.name).deviations(asked.method, path, asked.query, asked.body, status, answer)
         forge.deviations += told
@@ -167,14 +160,9 @@ def protect(forge: ForgeFake) -> None:
     if forge.repositories is None:
         return
     for bare in forge.repositories.glob("*/*.git"):
-        protect_repository(bare, forge.protected)
-
-
-def protect_repository(bare: Path, protected: Iterable[str]) -> None:
-    hook = bare / "hooks" / "update"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(_HOOK % " ".join(sorted(protected)))
-    hook.chmod(0o755)
-    subprocess.run(
-        ["git", "config", "http.receivepack", "true"], cwd=bare, check=True, env={"PATH": os.environ["PATH"]}
-    )
+        hook = bare / "hooks" / "update"
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(_HOOK % " ".join(sorted(forge.protected)))
+        hook.chmod(0o755)
+        allow = ["git", "config", "http.receivepack", "true"]
+        subprocess.run(allow, cwd=bare, check=True, env={"PATH": os.environ["PATH"]})

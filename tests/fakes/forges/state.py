@@ -1,18 +1,21 @@
 """The state of a forge, which the three fakes present in their own ways."""
 
 import json
+import re
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import parse_qs, quote, urlencode
+from typing import Any, Literal, TypeVar
+from urllib.parse import quote, urlencode
 
 Json = Any
 Answer = tuple[int, Json]
+Route = tuple[str, str, Callable[..., Answer]]
+Thing = TypeVar("Thing")
 WHEN = "2026-01-01T00:00:00Z"
 SEPTET = "septet"
 
@@ -25,13 +28,24 @@ class Asked:
     query: dict[str, list[str]]
     body: Json
 
+    @property
+    def key(self) -> str:
+        return self.headers.get("authorization", "").removeprefix("Bearer ").removeprefix("token ")
+
     def one(self, name: str, default: str = "") -> str:
         return self.query.get(name, [default])[0]
 
-    def page_of(self, everything: list[Json], size_name: str, size: int) -> list[Json]:
-        size = min(int(self.one(size_name, str(size))), 100)
-        page = int(self.one("page", "1"))
-        return everything[size * (page - 1) : size * page]
+
+class AbsentError(KeyError):
+    """There is no thing with the number of a request."""
+
+
+class Numbered(dict[int, Thing]):
+    """Things by their numbers."""
+
+    def __missing__(self, number: int) -> Thing:
+        """Let the forge answer 404."""
+        raise AbsentError(number)
 
 
 @dataclass
@@ -50,7 +64,6 @@ class ThreadState:
     path: str
     line: int
     notes: list[Note] = field(default_factory=list)
-    is_resolved: bool = False
 
 
 @dataclass
@@ -155,8 +168,8 @@ class ForgeFake:
     protected: frozenset[str] = frozenset()
     """The branches that refuse all pushes."""
     standings: dict[str, str] = field(default_factory=lambda: {"ada": "owner", "eve": "none"})
-    issues: dict[int, IssueState] = field(default_factory=dict)
-    pulls: dict[int, PullState] = field(default_factory=dict)
+    issues: Numbered[IssueState] = field(default_factory=Numbered)
+    pulls: Numbered[PullState] = field(default_factory=Numbered)
     statuses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """The names and states of the checks by commit."""
     logs: dict[str, str] = field(default_factory=dict)
@@ -188,7 +201,11 @@ class ForgeFake:
     api_path = ""
     is_numbered_together = True
     has_etags = True
-    standing_words: dict[str, str] = field(default_factory=dict)
+    page_size = ("per_page", 30)
+    """The parameter for the length of a page, and the length without it."""
+    absence = "Not Found"
+    owner_standing = "owner"
+    """The word of the forge's client for the standing of `ada`."""
 
     @property
     def host(self) -> str:
@@ -204,9 +221,8 @@ class ForgeFake:
             f"{variable}_TOKEN": self.token,
         }
 
-    def at(self, path: str) -> "ForgeFake":
+    def at(self, _path: str) -> "ForgeFake":
         """Return the fake that answers requests for a path: one address may have several repositories."""
-        del path
         return self
 
     def add_issue(self, title: str, body: str = "", labels: tuple[str, ...] = (), author: str = "ada") -> int:
@@ -239,14 +255,13 @@ class ForgeFake:
                 issue.events.append(IssueEvent("edited", actor, at))
             issue.updated_at = max(issue.updated_at, at)
 
-    def add_comment(self, number: int, body: str, author: str | None = "ada", created_at: str = WHEN) -> None:
+    def add_comment(self, number: int, body: str, author: str | None = "ada", created_at: str = WHEN) -> Note:
         """Add a comment to an issue or a pull request; a deleted account gives no author."""
         with self.lock:
-            self.next_note += 1
             thing = self.issues.get(number) or self.pulls[number]
-            thing.notes.append(Note(self.next_note, author, body, created_at))
             if isinstance(thing, IssueState):
                 thing.updated_at = max(thing.updated_at, created_at)
+            return self._write(thing.notes, author, body, created_at)
 
     def notes_since(self, since: str) -> list[tuple[int, bool, Note]]:
         """Return the comments since a time, oldest first, each with its number and whether it is on a pull request."""
@@ -262,23 +277,23 @@ class ForgeFake:
     def add_thread(self, number: int, author: str, path: str, line: int, body: str) -> ThreadState:
         """Comment on a line of a pull request, as a person does."""
         with self.lock:
-            self.next_note += 1
-            thread = ThreadState(self.next_note, path, line, [Note(self.next_note, author, body)])
+            notes: list[Note] = []
+            thread = ThreadState(self._write(notes, author, body).id, path, line, notes)
             self.pulls[number].threads.append(thread)
             self.touch(self.pulls[number])
             return thread
 
     def add_reply(self, thread: ThreadState, author: str, body: str) -> Note:
-        with self.lock:
-            self.next_note += 1
-            thread.notes.append(Note(self.next_note, author, body))
-            return thread.notes[-1]
+        return self._write(thread.notes, author, body)
 
     def add_pull_note(self, number: int, author: str, body: str) -> Note:
+        return self._write(self.pulls[number].notes, author, body)
+
+    def _write(self, notes: list[Note], author: str | None, body: str, created_at: str = WHEN) -> Note:
         with self.lock:
             self.next_note += 1
-            self.pulls[number].notes.append(Note(self.next_note, author, body))
-            return self.pulls[number].notes[-1]
+            notes.append(Note(self.next_note, author, body, created_at))
+            return notes[-1]
 
     def check_names(self) -> list[str]:
         """Return the names of all checks; a check's number is its place in the list."""
@@ -287,14 +302,10 @@ class ForgeFake:
     def conflicts(self, pull: PullState) -> bool:
         if self.repositories is None or not self.sha(pull):
             return False
-        heads = self.heads_of(self.project)
-        merge = subprocess.run(
-            ["git", "merge-tree", "--write-tree", "--name-only", heads.get(pull.base, ""), self.sha(pull)],
-            cwd=self.repositories / f"{self.project}.git",
-            capture_output=True,
-            check=False,
-        )
-        return merge.returncode == 1
+        base = self.heads_of(self.project).get(pull.base, "")
+        merge = ["git", "merge-tree", "--write-tree", "--name-only", base, self.sha(pull)]
+        folder = self.repositories / f"{self.project}.git"
+        return subprocess.run(merge, cwd=folder, capture_output=True, check=False).returncode == 1
 
     def may_write(self, account: str) -> bool:
         return account == SEPTET or self.standings.get(account) in {"owner", "member", "maintainer", "developer"}
@@ -312,6 +323,20 @@ class ForgeFake:
     def comments(self) -> list[Note]:
         commented: list[IssueState | PullState] = [*self.issues.values(), *self.pulls.values()]
         return [note for each in commented for note in each.notes]
+
+    def edit_note(self, asked: Asked, *numbers: str) -> Answer:
+        """Change one of Septet's comments; the last number in the path is the comment's."""
+        on_lines = [note for pull in self.pulls.values() for thread in pull.threads for note in thread.notes]
+        note = next((each for each in (*self.comments(), *on_lines) if each.id == int(numbers[-1])), None)
+        if note is None:
+            raise AbsentError(numbers[-1])
+        if note.author != SEPTET:
+            return 403, {"message": "403 Forbidden"}
+        note.body = asked.body["body"]
+        return 200, self.note_json(note)
+
+    def note_json(self, note: Note) -> Json:
+        raise NotImplementedError
 
     def heads_of(self, project: str) -> dict[str, str]:
         if self.repositories is None:
@@ -334,14 +359,10 @@ class ForgeFake:
                 self.known_heads = None
 
     def _read_heads(self, repositories: Path, project: str) -> dict[str, str]:
-        listing = subprocess.run(
-            ["git", "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads"],
-            cwd=repositories / f"{project}.git",
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        return dict(line.rsplit(" ", 1) for line in listing.splitlines())
+        listing = ["git", "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads"]
+        folder = repositories / f"{project}.git"
+        listed = subprocess.run(listing, cwd=folder, capture_output=True, text=True, check=True).stdout
+        return dict(line.rsplit(" ", 1) for line in listed.splitlines())
 
     def has_repository(self, project: str) -> bool:
         if self.repositories is None:
@@ -355,7 +376,7 @@ class ForgeFake:
         """Return the commit of a pull request's branch."""
         return self.heads_of(pull.head_project).get(pull.head, "")
 
-    def listed_pulls(self, order: str = "") -> list[PullState]:
+    def listed_pulls(self, order: str) -> list[PullState]:
         """Return the pull requests as lists show them, newest or last changed first."""
         pulls = self.pulls if self.stale_pulls is None else self.stale_pulls
         if "update" in order:
@@ -387,6 +408,20 @@ class ForgeFake:
         """Return status and body of a request to the API."""
         raise NotImplementedError
 
+    def routed(self, asked: Asked, path: str, routes: tuple[Route, ...]) -> Answer:
+        """Return the answer of the route that fits a request."""
+        for method, pattern, act in routes:
+            if method == asked.method and (match := re.fullmatch(pattern, path)):
+                with suppress(AbsentError):
+                    return act(asked, *match.groups())
+        return 404, {"message": self.absence}
+
+    def page(self, asked: Asked, everything: list[Json]) -> Answer:
+        """Return the requested page of a list."""
+        name, usual = self.page_size
+        size, page = min(int(asked.one(name, str(usual))), 100), int(asked.one("page", "1"))
+        return 200, everything[size * (page - 1) : size * page]
+
     def redirect(self, asked: Asked) -> Answer | None:
         """Return status and new address of a request by an old name; `None` by the present name."""
         raise NotImplementedError
@@ -402,21 +437,11 @@ class ForgeFake:
 
     def is_authorized(self, asked: Asked) -> bool:
         """Return whether the request has the token; a forge without a token lets everyone read."""
-        given = asked.headers.get("authorization", "")
-        return not self.token or given in {f"token {self.token}", f"Bearer {self.token}"}
+        return self.token in {"", asked.key}
 
     def _next_number(self, things: dict[int, Any]) -> int:
-        if self.is_numbered_together:
-            return len(self.issues) + len(self.pulls) + 1
-        return len(things) + 1
-
-
-Route = tuple[str, str, Callable[..., Answer]]
+        return 1 + (len(self.issues) + len(self.pulls) if self.is_numbered_together else len(things))
 
 
 def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def query_of(text: str) -> dict[str, list[str]]:
-    return parse_qs(text, keep_blank_values=True)

@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx
 from fakes.git_http import body_of
 from fakes.listening import QuietHandler, listening
-from fakes.septet_command import WITHIN_SECONDS
 from fakes.trackers.schema import deviations, resolve, schema
+from fakes.webhooks import Sent
 from graphql import GraphQLError, graphql_sync
 
 SECRET = "a secret of Linear's"  # noqa: S105 -- of a fake on loopback
@@ -30,9 +29,7 @@ APP = {
     "email": "",
     "url": "https://l/s",
 }
-EVE = {
-    "id": str(uuid4()), "name": "Eve", "displayName": "eve", "email": "eve@example.com", "url": "https://l/eve", "guest": True,
-}  # fmt: skip
+EVE = ADA | {"id": str(uuid4()), "name": "Eve", "displayName": "eve", "email": "eve@example.com", "guest": True}
 """A guest of the workspace."""
 _STATES = {"thought": "active", "action": "active", "elicitation": "awaitingInput"}
 _ENDS = {"response": "complete", "error": "error"}
@@ -56,21 +53,6 @@ class Fault:
     code: str = ""
     drops: bool = False
     """Whether the connection closes without an answer."""
-
-
-@dataclass
-class Sent:
-    headers: dict[str, str]
-    body: bytes
-
-    def send(self, api: str, **headers: str) -> httpx.Response:
-        return httpx.post(
-            f"{api}/webhooks/linear",
-            content=self.body,
-            headers={**self.headers, **headers},
-            trust_env=False,
-            timeout=WITHIN_SECONDS,
-        )
 
 
 @dataclass
@@ -177,7 +159,7 @@ class LinearFake:
             "Linear-Delivery": str(uuid4()),
             "Linear-Signature": signature,
         }
-        return Sent(headers, body)
+        return Sent("linear", headers, body)
 
     def _event(self, action: str, session: dict[str, Any], activity: dict[str, Any] | None = None) -> Sent:
         issue = session["issue"]
@@ -215,7 +197,7 @@ class LinearFake:
             "issues": self._issues,
             "team": lambda **_: self.team,
             "agentSession": lambda id: _found("AgentSession", self.sessions.get(id)),  # noqa: A006
-            "agentActivity": lambda id: _found("AgentActivity", self._activity(id)),  # noqa: A006
+            "agentActivity": lambda id: _found("AgentActivity", _by_id(self.activities, id)),  # noqa: A006
             "attachmentsForURL": lambda url, **_: _connection([a for a in self.attachments if a["url"] == url]),
             "attachment": lambda id: _found("Attachment", _by_id(self.attachments, id)),  # noqa: A006
             "attachmentCreate": self._attach,
@@ -235,9 +217,8 @@ class LinearFake:
         return answer
 
     def _issue(self, id: str) -> dict[str, Any]:  # noqa: A002 -- Linear's name
-        return _found(
-            "Issue", next((each for each in self.issues if id in {each["id"], each["identifier"]}), None)
-        )
+        issue = next((each for each in self.issues if id in {each["id"], each["identifier"]}), None)
+        return _found("Issue", issue)
 
     def _issues(self, **given: Any) -> dict[str, Any]:
         """Return a page of the matching issues, newest first."""
@@ -258,9 +239,6 @@ class LinearFake:
         ends = begins + min(given.get("first") or 50, self.page)
         page = {"hasNextPage": ends < len(nodes), "hasPreviousPage": begins > 0, "endCursor": str(ends)}
         return _connection(nodes[begins:ends]) | {"pageInfo": page}
-
-    def _activity(self, activity_id: str) -> dict[str, Any] | None:
-        return _by_id(self.activities, activity_id)
 
     def _attach(self, input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
         issue = self._issue(input["issueId"])
@@ -284,7 +262,7 @@ class LinearFake:
         activity_id = input.get("id") or str(uuid4())
         if UUID(activity_id).version != 4:
             raise _refusal("Argument Validation Error: id must be a UUID")
-        if self._activity(activity_id) is not None:
+        if _by_id(self.activities, activity_id) is not None:
             raise _refusal("Entity already exists")
         activity = _node(
             id=activity_id, agentSession=session, content=content, user=APP, signal=input.get("signal")
@@ -305,9 +283,7 @@ class LinearFake:
         if "stateId" in input:
             issue["state"] = _found("WorkflowState", self._states.get(input["stateId"]))
         if "delegateId" in input:
-            issue["delegate"] = _found(
-                "User", next((u for u in (ADA, APP) if u["id"] == input["delegateId"]), None)
-            )
+            issue["delegate"] = _found("User", _by_id([ADA, APP], input["delegateId"]))
         return {"success": True, "issue": issue}
 
 
@@ -339,10 +315,7 @@ def _by_id(nodes: list[dict[str, Any]], node_id: str) -> dict[str, Any] | None:
 
 
 def _refusal(message: str) -> GraphQLError:
-    return GraphQLError(
-        message,
-        extensions={"type": "invalid input", "code": "INPUT_ERROR", "statusCode": 400, "userError": True},
-    )
+    return GraphQLError(message, extensions={"type": "invalid input", "code": "INPUT_ERROR", "userError": True})
 
 
 def _found(kind: str, node: dict[str, Any] | None) -> dict[str, Any]:

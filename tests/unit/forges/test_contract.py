@@ -46,8 +46,8 @@ def test_an_issue_is_read_with_whose_words_are_whose(fake: ForgeFake, forge: For
     assert (issue.number, issue.title, issue.body, issue.state) == (1, "Größe", "Body.", "open")
     assert issue.labels == ("bug", "ui")
     assert [(each.author, each.body, each.standing) for each in issue.comments] == [
-        ("ada", "First.", fake.standing_words["owner"]),
-        ("eve", "Second.", fake.standing_words["none"]),
+        ("ada", "First.", fake.owner_standing),
+        ("eve", "Second.", "none"),
     ]
     assert forge.name == fake.name
 
