@@ -47,7 +47,6 @@ def done(served: Septet) -> dict[str, Any]:
 
 @pytest.fixture
 def septet(tmp_path: Path) -> Septet:
-    """A machine without a running process."""
     return Septet(tmp_path / "machine")
 
 

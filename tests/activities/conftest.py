@@ -25,6 +25,5 @@ def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
 
 @pytest_asyncio.fixture
 async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
-    """Return a host with an opened state directory."""
     async with step_lab(tmp_path, origin) as made:
         yield made

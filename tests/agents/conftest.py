@@ -28,7 +28,6 @@ def programs() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the homes that the tests of one CLI share; some CLIs start slowly in a new home."""
     return tmp_path_factory.mktemp("homes")
 
 

@@ -50,7 +50,6 @@ def done(call: StepCall, text: str | None = None, **facts: Any) -> StepResult:
 
 
 def not_yet(why: str, kind: str = "NotYet", again: timedelta = LOOK_AGAIN) -> ApplicationError:
-    """Return the error of a poll that Temporal repeats soon."""
     return ApplicationError(why, type=kind, next_retry_delay=again, category=ApplicationErrorCategory.BENIGN)
 
 
@@ -73,7 +72,6 @@ class Doubles:
     readings: Sequence[Behaviour] = ()
     """The results of the readers, in order; empty means that no reader finds anything."""
     preparation: Literal["ready", "answered", "merged", "closed", "gone"] = "ready"
-    """The state of the pull request that a round finds."""
     finalizer: Sequence[Callable[[FinalizeCall], StepResult]] = ()
     open_workspace: Callable[[OpenWorkspace], Workspace] | None = None
     move_workspace: Callable[[MoveWorkspace], Workspace] = lambda asked: asked.workspace
@@ -84,7 +82,6 @@ class Doubles:
     """The polls of pull requests and of other work orders, whose order is not fixed."""
     sent: list[Notification] = field(default_factory=list)
     over: set[str] = field(default_factory=set)
-    """The work orders that have ended."""
 
     def activities(self) -> list[Callable[..., Any]]:
         @activity.defn(name="open_workspace")
@@ -160,7 +157,6 @@ class Doubles:
         return await result if inspect.isawaitable(result) else result
 
     def workspace(self, asked: OpenWorkspace) -> Workspace:
-        """Return a workspace on this test's own queue."""
         return Workspace(
             work_order_id=asked.work_order_id,
             host="host",

@@ -40,7 +40,6 @@ class Lab:
         self._use(agent_program(self.root / "agent", body))
 
     def warm_agent(self, body: str) -> None:
-        """Write the program of an agent whose process serves many turns."""
         self._use(warm_program(self.root / "agent", body))
 
     def _use(self, program: str) -> None:
@@ -85,7 +84,6 @@ class Lab:
 
     @property
     def journal(self) -> list[str]:
-        """Return the agents' starts: `start new` or `start resume`."""
         path = self.root / "journal"
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
@@ -94,12 +92,10 @@ class Lab:
         (self.root / "go").touch()
 
     async def begun(self, event: str) -> tuple["asyncio.Future[TurnResult]", Run]:
-        """Begin an attempt, and wait for an event of its agent; return the attempt and the run."""
         attempt = asyncio.ensure_future(self.run_turn())
         return attempt, await self.said(event)
 
     async def said_anew(self, event: str) -> Run:
-        """Forget earlier events, wait until an agent prints an event of this name, and return its run."""
         self.progress.clear()
         return await self.said(event)
 
@@ -111,7 +107,6 @@ class Lab:
 
 
 async def dropped(attempt: "asyncio.Future[TurnResult]") -> None:
-    """Cancel an attempt, as the end of its worker does."""
     attempt.cancel()
     with pytest.raises(asyncio.CancelledError):
         await attempt
@@ -124,7 +119,6 @@ def end_of(run: Run) -> ExitRecord:
 
 
 def is_signed(run: Run) -> bool:
-    """Return whether a run's supervisor has written its identity into its lock."""
     return bool(_lock(run))
 
 
@@ -137,7 +131,6 @@ def agent_of(run: Run) -> int:
 
 
 def carriers(mark: str) -> list[int]:
-    """Return the living processes that carry a run's mark."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -149,7 +142,6 @@ def carriers(mark: str) -> list[int]:
 
 
 def naming(path: Path) -> list[int]:
-    """Return the living processes whose command line names a file."""
     found = psutil.process_iter(["cmdline"])
     return [process.pid for process in found if any(str(path) in word for word in process.info["cmdline"] or ())]
 

@@ -11,7 +11,6 @@ Call = Callable[..., Any]
 
 
 def around(client: Client, **calls: Call) -> Client:
-    """Return a client whose calls of these names go through the functions."""
     config = client.config()
     config["interceptors"] = [*config["interceptors"], _Between(calls)]
     return Client(**config)

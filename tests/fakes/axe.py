@@ -9,7 +9,6 @@ _SCRIPT = Path(__file__).parents[1] / "npm" / "node_modules" / "axe-core" / "axe
 
 
 def violations(page: Page) -> list[str]:
-    """Return the rules that a page breaks in its present state, each with the first places that break it."""
     assert _SCRIPT.exists(), "axe-core is missing: npm ci --prefix tests/npm"
     if page.evaluate("typeof axe === 'undefined'"):
         page.evaluate(_SCRIPT.read_text(encoding="utf-8") + "; 0")

@@ -139,7 +139,6 @@ def _told(septet: Septet, ended: Ended) -> dict[str, Any]:
 
 
 def completions(septet: Septet) -> dict[str, list[str]]:
-    """Return bash's completions in a state directory with some work orders and pipelines."""
     for folder in ("runs/wo-a", "runs/wo-b", "pipelines/pl-1"):
         (septet.state / folder).mkdir(parents=True)
     lines = [f"septet {words}" for words in _COMPLETED]
@@ -162,7 +161,6 @@ def _plain(value: Any) -> Any:
 
 
 def settings() -> dict[str, Any]:
-    """Return the default of each setting, and the variables that set it."""
     return {
         name: {
             "default": "computed" if field.default_factory is not None else _plain(field.default),
@@ -221,7 +219,6 @@ async def tables() -> dict[str, Any]:
 
 
 def as_text(table: Any) -> str:
-    """Return a table in the form of its file: a line for each entry."""
     lines = (f" {json.dumps(name)}: {json.dumps(table[name], sort_keys=True)}" for name in sorted(table))
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -28,7 +28,6 @@ def options_of(path: tuple[str, ...]) -> list[str]:
 
 
 def given_to(words: Sequence[str]) -> Any:
-    """Return the arguments that a command's function gets for a command line."""
     return parse(words)[1]
 
 

@@ -8,7 +8,6 @@ from septet.keys.scanner import KeyScanner
 from septet.state import StateDir
 
 _KEPT: Final = Path(__file__).parents[2] / ".pytest_cache" / "d"
-"""The folder in which pytest keeps files for later runs."""
 
 
 def shared_scanner() -> KeyScanner:
@@ -19,6 +18,5 @@ def shared_scanner() -> KeyScanner:
 
 
 def lend_scanner(state: StateDir, scanner: KeyScanner) -> None:
-    """Give a host without running processes the rules of a scanner."""
     state.key_scanner.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     state.key_scanner.symlink_to(scanner.folder)

@@ -8,7 +8,6 @@ from fakes.attack_tables import counted
 @dataclass(frozen=True)
 class DoorRoute:
     attack: str
-    """The attempt, for people."""
     protection: str
     tests: tuple[str, str]
     """The test in which the attempt fails, and the test in which it succeeds without the protection."""

@@ -6,7 +6,6 @@ from fakes.septet_command import Septet
 
 
 def failing_bubblewrap(septet: Septet) -> str:
-    """Return a PATH whose `bwrap` does not start."""
     folder = septet.root / "bin"
     folder.mkdir(parents=True)
     (folder / "bwrap").write_text("#!/bin/sh\necho 'bwrap: no' >&2\nexit 1\n", encoding="utf-8")

@@ -35,7 +35,6 @@ CALLS: Mapping[str, tuple[str, str]] = {
     "a tree's end": ("import shutil as trees", "trees.rmtree('/nowhere')"),
     "a page": ("from urllib.request import urlopen as get", "get('http://127.0.0.1:1')"),
 }
-"""The imports and the call."""
 
 _READS_THE_DISK = frozenset({
     "abspath", "exists", "expanduser", "getatime", "getctime", "getmtime", "getsize", "isdir", "isfile", "islink",
@@ -53,7 +52,6 @@ def planted_calls() -> str:
 
 
 def find_forbidden(code: str) -> Iterator[str]:
-    """Yield the names in a module's text that the SDK's sandbox refuses."""
     tree = ast.parse(code)
     names = dict(_imported_names(tree))
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}

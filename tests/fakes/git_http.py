@@ -28,7 +28,6 @@ class GitHttp:
     readers: frozenset[str] = frozenset()
     """Tokens that may fetch but not push."""
     is_public: bool = False
-    """Whether everyone may fetch."""
     pair: Pair | None = None
     """The certificate of a server with TLS; `None` serves plain HTTP."""
     leads_to: str = ""

@@ -54,7 +54,6 @@ class World:
     order: str
     worker: Running | None = None
     gone: str = ""
-    """The id of the lost host."""
     host: Host = field(init=False)
     free: Callable[[], None] = lambda: None
 
@@ -64,7 +63,6 @@ class World:
 
     @property
     def septet(self) -> Septet:
-        """Return the machine of the work order's present host."""
         return self.host.septet
 
     def fail(self) -> dict[str, Any]:
@@ -103,7 +101,6 @@ class World:
         self._start_worker(**variables)
 
     def retry(self, *words: str) -> dict[str, Any]:
-        """Retry the work order, and return it after its end."""
         ended = self.septet("retry", self.order, *words, "--json")
         assert ended.code == 0, ended
         return self.closed()
@@ -112,7 +109,6 @@ class World:
         return self.served.closed(self.order, seconds)
 
     def expect_one_pull_request(self, task: dict[str, Any]) -> None:
-        """Check that the work order is completed with one pull request, whose branch holds the work."""
         assert task["status"] == "completed", task["error"]
         (pull,) = self.fake.pulls.values()
         assert (pull.state, pull.head) == ("open", task["branch_name"])
@@ -120,7 +116,6 @@ class World:
         assert git(self.origin.bare, "show", f"{pull.head}:two.txt") == "two"
 
     def expect_nothing_lost(self) -> None:
-        """Check that a snapshot holds the first agent's work."""
         rescues = self.septet("rescue", "list", self.order, "--json").json["rescues"]
         found = []
         for number, rescue in enumerate(rescues):
@@ -167,7 +162,6 @@ class World:
         return self.septet.cancelled(self.order)
 
     def _lose_host(self) -> dict[str, Any]:
-        """Remove the host, and let the work order end on another host."""
         self._comes_to_the_end()
         assert self.worker is not None
         self.gone = str(self.worker.ready["host"])

@@ -41,20 +41,26 @@ found = " ".join(found).replace(chr(34), "")
 """
 """Reads the secrets, and the environment of every visible process."""
 
-Trial = Callable[[Lab, Runner], Awaitable[str]]
+Trial = Callable[[Lab], Awaitable[str]]
 
 
 @dataclass(frozen=True)
 class GuestKind:
     name: str
     attack: str
-    """The attempt, for people."""
-    trial: Trial
-    """Runs the probe as the guest, and returns its findings."""
+    probe: Trial
+    of_runner: bool = False
+
+    async def trial(self, lab: Lab, runner: Runner) -> str:
+        """Run the probe as the guest, which a runner starts for some kinds."""
+        if self.of_runner:
+            runner.start()
+            runs = Runs(lab.runtime.runs.root, runner.folder / RUNNER_LOCK)
+            lab.runtime = replace(lab.runtime, runs=runs, supervisors=Supervisors(runner=runner.folder))
+        return await self.probe(lab)
 
 
 def plant_canaries(lab: Lab) -> None:
-    """Write the canary into files that guests may not read."""
     for name in SECRETS:
         path = lab.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,28 +88,28 @@ def _text_of(turn: TurnResult) -> str:
     return turn.outcome.text
 
 
-async def _in_agent(lab: Lab, _: Runner) -> str:
+async def _in_agent(lab: Lab) -> str:
     lab.agent(f"init()\n{_probe(lab)}\nturn('m1'); result(found)")
     return _text_of(await lab.run_turn())
 
 
-async def _in_resumed_agent(lab: Lab, _: Runner) -> str:
+async def _in_resumed_agent(lab: Lab) -> str:
     lab.agent(f"init(); turn('m1')\nif not resumed: os._exit(9)\n{_probe(lab)}\nresult(found)")
     return _text_of(await lab.run_turn())
 
 
-async def _in_warm_process(lab: Lab, _: Runner) -> str:
+async def _in_warm_process(lab: Lab) -> str:
     lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found)")
     return _text_of(await lab.run_turn(lab.warm_turn(1)))
 
 
-async def _in_second_turn(lab: Lab, _: Runner) -> str:
+async def _in_second_turn(lab: Lab) -> str:
     lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found if number == 2 else 'first')")
     first = await lab.run_turn(lab.warm_turn(1))
     return _text_of(await lab.run_turn(lab.warm_turn(2, first.outcome.session_id)))
 
 
-async def _in_lane(lab: Lab, _: Runner) -> str:
+async def _in_lane(lab: Lab) -> str:
     """Run the probe in a lane's process, in a turn of the second work order with its own key."""
     lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found if number == 2 else 'first')")
     first = await lab.run_turn(lab.warm_turn(1))
@@ -111,43 +117,7 @@ async def _in_lane(lab: Lab, _: Runner) -> str:
     return _text_of(await lab.run_turn(replace(later, key=replace(later.key, workflow_id="wo-2"))))
 
 
-async def _in_agent_of_runner(lab: Lab, runner: Runner) -> str:
-    _serve(lab, runner)
-    return await _in_agent(lab, runner)
-
-
-async def _in_warm_process_of_runner(lab: Lab, runner: Runner) -> str:
-    _serve(lab, runner)
-    return await _in_warm_process(lab, runner)
-
-
-async def _in_check(lab: Lab, _: Runner) -> str:
-    return _check(lab)
-
-
-async def _in_check_of_runner(lab: Lab, runner: Runner) -> str:
-    _serve(lab, runner)
-    return _check(lab)
-
-
-async def _in_setup(lab: Lab, _: Runner) -> str:
-    return await _set_up(lab)
-
-
-async def _in_setup_of_runner(lab: Lab, runner: Runner) -> str:
-    runner.start()
-    return await _set_up(lab, runner=True)
-
-
-def _serve(lab: Lab, runner: Runner) -> None:
-    """Let a runner start the lab's guests."""
-    runner.start()
-    runs = Runs(lab.runtime.runs.root, runner.folder / RUNNER_LOCK)
-    lab.runtime = replace(lab.runtime, runs=runs, supervisors=Supervisors(runner=runner.folder))
-
-
-def _check(lab: Lab) -> str:
-    """Run a repository's check that lies in the workspace."""
+async def _in_check(lab: Lab) -> str:
     script = lab.worktree / "check.sh"
     script.write_text(_script(lab), encoding="utf-8")
     runtime = lab.runtime
@@ -157,19 +127,18 @@ def _check(lab: Lab) -> str:
     assert lock is not None
     try:
         runner = GuestRunner(runtime.runs, runtime.supervisors, runtime.sandbox, folder / "checks", None, lock)
-        command = GuestCommand(("sh", str(script)), {"PATH": os.defpath}, lab.worktree, 20.0)
-        return runner.run(command).output
+        return runner.run(GuestCommand(("sh", str(script)), {"PATH": os.defpath}, lab.worktree, 20.0)).output
     finally:
         os.close(lock)
 
 
-async def _set_up(lab: Lab, *, runner: bool = False) -> str:
+async def _in_setup(lab: Lab) -> str:
     """Let a worker of the lab's state directory open a workspace whose repository has a set-up."""
     settings = Settings(
         state_dir=lab.root / "state",
         agent="scripted",
         sandbox="auto" if lab.runtime.sandbox.confines else "none",
-        runner=runner,
+        runner=lab.runtime.runs.runner is not None,
         environ={
             "PATH": os.environ["PATH"],
             "HOME": str(lab.root),
@@ -196,12 +165,12 @@ KINDS = (
     GuestKind("warm-process", "a process that is kept for further turns: the same", _in_warm_process),
     GuestKind("second-turn", "such a process in a later turn: the same", _in_second_turn),
     GuestKind("lane", "the process of a pipeline's lane in the next work order's turn: the same", _in_lane),
-    GuestKind("agent-of-runner", "an agent that a runner starts: the same", _in_agent_of_runner),
-    GuestKind("warm-of-runner", "a kept process that a runner starts: the same", _in_warm_process_of_runner),
+    GuestKind("agent-of-runner", "an agent that a runner starts: the same", _in_agent, of_runner=True),
+    GuestKind("warm-of-runner", "a kept process that a runner starts: the same", _in_warm_process, of_runner=True),
     GuestKind("check", "a repository's check: the same", _in_check),
-    GuestKind("check-of-runner", "a check that a runner starts: the same", _in_check_of_runner),
+    GuestKind("check-of-runner", "a check that a runner starts: the same", _in_check, of_runner=True),
     GuestKind("set-up", "a repository's set-up command: the same", _in_setup),
-    GuestKind("set-up-of-runner", "a set-up command that a runner starts: the same", _in_setup_of_runner),
+    GuestKind("set-up-of-runner", "a set-up command that a runner starts: the same", _in_setup, of_runner=True),
 )
 
 

@@ -193,7 +193,6 @@ def machine_with_canaries(root: Path, supervisors: Supervisors) -> Iterator[Mach
 
 
 def _sleeper(root: Path) -> str:
-    """Return a program that sleeps whatever its arguments are."""
     path = root / "sleeper"
     path.write_text("#!/bin/sh\nwhile :; do sleep 1; done\n", encoding="utf-8")
     path.chmod(0o755)
@@ -202,7 +201,6 @@ def _sleeper(root: Path) -> str:
 
 @contextmanager
 def _shared_memory() -> Iterator[int]:
-    """Share memory with processes that know its key, as programs of this machine do."""
     key = 0x5D1F0000 | (os.getpid() & 0xFFFF)
     number = _LIBC.shmget(key, 4096, _IPC_CREATE | 0o600)
     _LIBC.shmat.restype = ctypes.c_void_p
@@ -217,7 +215,6 @@ def _shared_memory() -> Iterator[int]:
 
 @contextmanager
 def _listening(path: Path) -> Iterator[None]:
-    """Serve the canary on a socket, as docker does on a machine."""
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
         server.listen()

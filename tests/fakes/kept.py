@@ -7,7 +7,6 @@ from septet.git.vault.vault import vault_at
 
 
 def is_kept_elsewhere(place: Place, shelf: CheckpointRef, snapshot: Snapshot) -> bool:
-    """Return whether the fetched chain of the remote contains a snapshot."""
     vault = vault_at(place)
     if shelf.tip(vault) is None:
         return False

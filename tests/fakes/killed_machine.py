@@ -14,13 +14,10 @@ def running_machine(septet: Septet) -> Iterator["Machine"]:
 
 
 class Machine:
-    """A machine whose `up` can be killed and started again."""
-
     def __init__(self, septet: Septet, stack: ExitStack, up: Running) -> None:
         self._septet, self._stack, self._up = septet, stack, up
 
     def kill(self) -> None:
-        """Kill `up` and its server; the agents live on."""
         self._up.kill()
 
     def start(self) -> None:

@@ -40,10 +40,8 @@ class LeavingRoute:
 
     name: str
     attack: str
-    """The commit, for people."""
     program: str
     words: str
-    """The words of the refusal, as a pattern."""
 
     @property
     def protection(self) -> str:

@@ -17,7 +17,6 @@ time.sleep(600)
 
 @contextmanager
 def held_elsewhere(path: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Yield a process that holds a file's lock, and kill the process at the end, which frees the lock."""
     with subprocess.Popen([sys.executable, "-c", _HOLDS, str(path)], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None

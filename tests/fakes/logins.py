@@ -12,11 +12,9 @@ FILES = {
     "codex": ".codex/auth.json",
     "opencode": ".local/share/opencode/auth.json",
 }
-"""The path of the login below the home, by agent."""
 
 
 def jwt(account: str, expires_at: float) -> str:
-    """Return an unsigned token in the form of OpenAI's."""
     claims = {
         "sub": account,
         "exp": int(expires_at),

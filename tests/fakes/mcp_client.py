@@ -14,13 +14,10 @@ from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, Implementation, Tool, ToolAnnotations
 
 WHO: Final = Implementation(name="a-test", version="1")
-"""The client's name and version."""
 
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools of a server, and their answers."""
-
     client: Client
     tools: Mapping[str, Tool]
 
@@ -58,7 +55,6 @@ def checked(tool: Tool, answered: CallToolResult) -> dict[str, Any]:
 
 @asynccontextmanager
 async def tools_of(septet: Septet, log: Path, cwd: Path | None = None, *options: str) -> AsyncIterator[Tools]:
-    """Run `septet mcp` during the block; its stderr goes to `log`."""
     command = StdioServerParameters(
         command=str(PROGRAMS / "septet"), args=["mcp", *options], env=septet.env, cwd=cwd
     )

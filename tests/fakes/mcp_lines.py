@@ -55,8 +55,6 @@ class Lines:
         return self.ask("tasks/get", taskId=order)
 
     def task_in(self, order: str, *statuses: str) -> dict[str, Any]:
-        """Poll a task until its status is one of these."""
-
         def look() -> dict[str, Any] | None:
             task = self.task(order)
             return task if task["status"] in statuses else None
@@ -65,7 +63,6 @@ class Lines:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """Return the client's part of each request."""
         return {
             "io.modelcontextprotocol/protocolVersion": self.version,
             "io.modelcontextprotocol/clientCapabilities": self.capabilities,
@@ -75,7 +72,6 @@ class Lines:
 
 @contextmanager
 def mcp_lines(septet: Septet, capabilities: Mapping[str, Any] | None = None) -> Iterator[Lines]:
-    """Run `septet mcp` during the block; the end of its stdin ends it."""
     with subprocess.Popen(
         [PROGRAMS / "septet", "mcp"],
         env=septet.env,

@@ -62,7 +62,6 @@ class Day:
         self.model.faults.append(fault)
 
     def does(self, step: str, *commands: str) -> None:
-        """Let the model run these commands in a step before it answers."""
         self.model.parts[step] = Part(self.model.parts[step].answer, commands)
 
     def reaches_its_limit(self, second_key: str) -> None:
@@ -121,7 +120,6 @@ class Day:
         await wait_until(path.exists, seconds=_PATIENCE_SECONDS)
 
     def environment(self, address: str) -> dict[str, str]:
-        """Return the worker's environment: its own home, made-up keys, and the model's address."""
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),

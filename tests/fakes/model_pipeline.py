@@ -16,8 +16,6 @@ EXECUTOR: Final = f"{PIPELINE}-executor-1"
 
 @dataclass
 class LineModel(Model):
-    """A model that plans and implements small issues, each of which adds a file."""
-
     parts: dict[str, Part] = field(default_factory=dict)
 
     def part(self, asked: Asked) -> Part | None:

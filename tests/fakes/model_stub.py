@@ -19,7 +19,6 @@ _FINALIZER: Final = re.compile(r"answer for the step `([a-z_]+)`")
 _SHELLS: Final = ("Bash", "bash", "exec_command", "shell_command", "run_shell_command", "shell", SCRIPT)
 _STRUCTURED: Final = "StructuredOutput"
 _KEYS: Final = ("authorization", "x-api-key", "x-goog-api-key")
-"""The headers that hold a key."""
 _HANG_SECONDS: Final = 300.0
 _LIMITED_SECONDS: Final = 5 * 3600.0
 _MESSAGES: Final = {401: "invalid x-api-key", 500: "Internal server error", 503: "overloaded", 529: "Overloaded"}
@@ -40,14 +39,11 @@ class Asked:
     step: str
     finalizing: bool
     results: int
-    """The number of tool results since the step's prompt."""
     tools: list[str]
     heard: tuple[str, ...] = ()
     """The texts of users and tools in the conversation, oldest first."""
     prompt: str = ""
-    """The step's prompt."""
     model: str = ""
-    """The requested model."""
 
 
 @dataclass
@@ -58,7 +54,6 @@ class Fault:
     what: int | Literal["hang", "prose"]
     times: int = 1
     results: int = 0
-    """The number of tool results at which it happens."""
 
     def meets(self, asked: Asked) -> bool:
         return (self.step, self.results) == (asked.step, asked.results) and not asked.finalizing
@@ -66,17 +61,12 @@ class Fault:
 
 @dataclass
 class Model:
-    """The model's behaviour, and the requests that it received."""
-
     parts: dict[str, Part]
     faults: list[Fault] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     bodies: list[dict[str, Any]] = field(default_factory=list)
-    """The bodies of the requests of the work."""
     keys: set[str] = field(default_factory=set)
-    """The keys of the requests."""
     limited_key: str = ""
-    """The key that is at its usage limit."""
     first_token_seconds: float = 0.0
     """The seconds of silence before each answer."""
     gone: threading.Event = field(default_factory=threading.Event)
@@ -99,7 +89,6 @@ class Model:
         return self.parts.get(asked.step)
 
     def says(self, asked: Asked) -> Said:
-        """Return the model's next answer or call."""
         part = self.part(asked)
         if part is None:
             return Said("ok")
@@ -115,7 +104,6 @@ class Model:
 
 
 def asked_in(wire: Wire, body: dict[str, Any]) -> Asked:
-    """Return the content of a request, read from its conversation."""
     step, finalizing, results, prompt = "", False, 0, ""
     heard = tuple(wire.heard(body))
     for words in heard:
@@ -142,8 +130,6 @@ def _arguments(shell: str, command: str) -> dict[str, Any]:
 
 @contextmanager
 def serving(model: Model) -> Iterator[str]:
-    """Serve the model during the block, and yield its address."""
-
     class Handler(_Handler):
         stub = model
 

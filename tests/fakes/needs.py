@@ -104,7 +104,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Make an error of any other skip."""
     report = yield
     if report.skipped and not hasattr(report, "wasxfail") and _MADE_HERE not in item.stash:
         _refuse(report)
@@ -113,7 +112,6 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Make an error of a file that skips itself."""
     report = yield
     if report.skipped:
         _refuse(report)
@@ -127,7 +125,6 @@ def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
-    """Count the skips by reason, right before the closing line."""
     yield
     reports = terminalreporter.stats.get("skipped", ())
     reasons = Counter(str(report.longrepr[2]).removeprefix(_SKIPPED) for report in reports)

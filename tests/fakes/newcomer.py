@@ -18,14 +18,10 @@ BODY = "In `app.py`, `Helo` should be `Hello`. Write `greeting fixed` into `CHAN
 
 @dataclass(frozen=True)
 class Newcomer:
-    """A person who has just started Septet."""
-
     septet: Septet
     up: Terminal
-    """The terminal of `septet up`."""
 
     def repository(self, folder: Path) -> Path:
-        """Make a small repository of a person: a checkout with a branch `main`."""
         folder.mkdir(parents=True)
         git(folder, "init", "--quiet", "--initial-branch", "main")
         (folder / "app.py").write_text('print("Helo")\n', encoding="utf-8")
@@ -36,7 +32,6 @@ class Newcomer:
 
 @contextmanager
 def newcomer_at(root: Path) -> Iterator[Newcomer]:
-    """Start `septet up` in a terminal, and press Ctrl-C at the end of the block."""
     septet = Septet(root)
     options = ("--port", "--ui-port", "--api-port")
     ports = [part for pair in zip(options, map(str, free_ports(3)), strict=True) for part in pair]

@@ -24,20 +24,16 @@ class CollectedSpan:
     attributes: Mapping[str, Any]
     is_error: bool
     kind: str
-    """The kind, such as `INTERNAL`."""
     words: str
     """The text of its status and events."""
 
 
 @dataclass
 class Collector:
-    """A running collector."""
-
     url: str
     spans: list[CollectedSpan] = field(default_factory=list)
 
     def take(self, body: bytes) -> None:
-        """Read an exporter's request."""
         request = ExportTraceServiceRequest.FromString(body)
         for resource in request.resource_spans:
             for scope in resource.scope_spans:

@@ -17,7 +17,6 @@ class PatchedWorkOrder(WorkOrder):
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> Task:
-        """Plan, classify, find the plan, branch, implement, commit, open the pull request."""
         self._accept(order, rest)
         await self._report_outcome(self._carry_out_steps())
         return self._state.task

@@ -13,7 +13,6 @@ _OVERRIDES = 1 << 1 | 1 << 2
 
 @contextmanager
 def bound_by_permissions() -> Iterator[None]:
-    """Let permission bits apply in this thread, also for root."""
     if os.geteuid() != 0 or sys.platform != "linux":
         yield
         return

@@ -11,7 +11,6 @@ BORROWED = b".git/objects/info/alternates"
 
 
 def picture(folder: Path) -> Picture:
-    """Return the content of `folder`, without following links."""
     found: Picture = {b".": _one(os.fsencode(folder))}
     for root, folders, files in os.walk(os.fsencode(folder)):
         for name in (*folders, *files):

@@ -93,8 +93,6 @@ class Line:
         return order_id.rpartition("-")[2]
 
     def activities(self) -> list[Callable[..., Any]]:
-        """Return the activities that a pipeline needs besides its work orders' steps."""
-
         @activity.defn(name="enter_lane")
         async def enter_lane(asked: EnterLane) -> Workspace:
             self.lanes.append(asked)
@@ -191,11 +189,9 @@ class Line:
         return {issue.issue_id: issue for view in (*self.noted, *self.reports) for issue in view.issues}
 
     def hold(self, issue: str, step: Step) -> asyncio.Event:
-        """Keep a step running until the returned event is set."""
         return self.held.setdefault((issue, step), asyncio.Event())
 
     async def until(self, event: str) -> None:
-        """Wait for the event of a step's begin or end."""
         await wait_until(lambda: event in self.events)
 
 

@@ -27,24 +27,18 @@ class PlanRoute:
 
     name: str
     attack: str
-    """The change, for people."""
     program: str
-    """Python that runs in the planner."""
     path: str
-    """The path of the change."""
     content: str = "evil"
-    """Its content."""
     kept: str = ""
     """The path of the change in a rescue, if it differs."""
     protection: str = "the workspace returns to what it was, and the plan is added"
-    """The protection, for people."""
 
     @property
     def script(self) -> str:
         return _WRITE + self.program
 
     def hits(self, worktree: Path) -> bool:
-        """Return whether the implementor gets the change."""
         try:
             return self.content.encode() in (worktree / self.path).read_bytes()
         except OSError:

@@ -12,9 +12,7 @@ from typing import Final
 from fakes.waiting import until
 
 _DEBIAN: Final = Path("/usr/lib/postgresql")
-"""The folder of Debian's programs of each version, which is not on PATH."""
 _OWNER: Final = "postgres" if os.geteuid() == 0 else None
-"""The user of the server, which does not run as root."""
 _LOCALE: Final = {"LC_ALL": "C"}
 
 

@@ -30,7 +30,6 @@ class Scrape:
 
 
 def scrape(address: str) -> Scrape:
-    """Return the metrics served at host:port."""
     answer = httpx.get(f"http://{address}/metrics", trust_env=False)
     answer.raise_for_status()
     matches = (_LINE.fullmatch(line) for line in answer.text.splitlines())

@@ -73,7 +73,6 @@ PUMPS: Final = tuple(
 
 
 def pumped(pump: tuple[str, str, str], length: int) -> str:
-    """Return a text of about that length."""
     prefix, unit, suffix = pump
     return prefix + unit * (length // len(unit)) + suffix
 
@@ -131,7 +130,6 @@ def recorded_lines(cli: str) -> Iterable[bytes]:
 
 
 def follow_stream(cli: str, stream: bytes) -> object:
-    """Read a stream as the worker and the page do."""
     return _outcome(ADAPTERS[cli], stream.decode()), _log(ADAPTERS[cli], stream.decode())
 
 

@@ -40,10 +40,8 @@ class ReadingRoute:
 
     name: str
     attack: str
-    """The commit, for people."""
     program: str
     protection: str
-    """The protection, for people."""
     careless: Read
     """The reader's text without the protection, of the place and the commit."""
 

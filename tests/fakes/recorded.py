@@ -14,7 +14,6 @@ from workers.connection.plugin import SeptetPlugin
 
 REPLAY: Final = Path(__file__).resolve().parent.parent / "replay"
 PATHS: Final = sorted((REPLAY / "histories").glob("*/*.json"))
-"""The histories of work orders."""
 
 _REMEDY: Final = """\
 {name}: a work order that version {version} began cannot go on under this code, for the workflow's commands changed:

@@ -24,7 +24,6 @@ ALLOW: Final = {
 
 
 def git_env(home: Path) -> dict[str, str]:
-    """Return an environment for git without identity and settings."""
     home.mkdir(parents=True, exist_ok=True)
     return {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"}
 
@@ -74,7 +73,6 @@ class Origin:
         return git(self.checkout, "rev-parse", "HEAD")
 
     def sha(self, branch: str) -> str:
-        """Return the commit of `branch` in the bare repository, or the empty string."""
         return git(self.bare, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}", check=False)
 
 

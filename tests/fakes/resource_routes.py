@@ -14,8 +14,6 @@ from septet.agents.guest.world import NoCapabilities, OwnProcesses, OwnUser, Pro
 
 @dataclass(frozen=True)
 class _Arguments:
-    """Arguments of the test itself."""
-
     parts: tuple[str, ...]
 
     def arguments(self) -> tuple[str, ...]:
@@ -30,7 +28,6 @@ def _root_of_the_machine(description: Description, root: Path) -> Description:
 
 
 def _mode(name: str, attack: str, program: str) -> Route:
-    """Return a route that leaves a program which runs as its owner."""
     ends = "\n    print(CANARY if os.stat('left').st_mode & 0o4000 else 'no such bit')"
     text = f"try:\n    {program}{ends}\nexcept OSError as error:\n    print('refused:', error.strerror)\nremove('left')\n"
     return Route(name, attack, _REMOVE + text, "refused system calls", removed(RefusedSystemCalls))
@@ -151,7 +148,6 @@ class RecordRoute:
     name: str
     attack: str
     change: str
-    """Python that makes the change."""
 
     @property
     def program(self) -> str:

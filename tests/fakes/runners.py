@@ -19,7 +19,6 @@ class Runner:
 
     state: Path
     packages: Path | None = None
-    """The folder of its code; `None` for this repository's code."""
     processes: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     @property

@@ -37,7 +37,6 @@ Handle = WorkflowHandle[Any, Any]
 
 
 def worker_of(client: Client, doubles: Doubles, *workflows: type, **options: Any) -> Worker:
-    """Return a worker that serves work orders and further workflows."""
     return Worker(
         client,
         task_queue=doubles.task_queue,
@@ -90,12 +89,10 @@ async def replayed(handle: Handle, way: str = "", *workflows: type) -> None:
 
 
 async def result_of(handle: Handle) -> Any:
-    """Return the result of a workflow, within `WITHIN_SECONDS`."""
     return await asyncio.wait_for(handle.result(), WITHIN_SECONDS)
 
 
 async def failure_of(handle: Handle) -> BaseException | None:
-    """Wait until a workflow has failed or is cancelled, and return the cause."""
     with pytest.raises(WorkflowFailureError) as caught:
         await result_of(handle)
     return caught.value.cause
@@ -111,7 +108,6 @@ async def until_step(handle: Handle, step: Step = Step.CLASSIFY_ISSUE) -> None:
 
 
 async def reset(client: Client, workflow_id: str, event_id: int) -> None:
-    """Reset a workflow as a person does with Temporal's command line."""
     await client.workflow_service.reset_workflow_execution(
         ResetWorkflowExecutionRequest(
             namespace=client.namespace,

@@ -42,8 +42,6 @@ class Ran:
 
 @dataclass
 class ScriptedAgent:
-    """The agent with a working folder and its own home."""
-
     folder: Path
     home: Path
 
@@ -56,7 +54,6 @@ class ScriptedAgent:
         return Ran(code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue())
 
     def start(self, prompt: str, *argv: str, scenario: Any = "") -> "subprocess.Popen[bytes]":
-        """Start the real program; the caller stops it."""
         process = subprocess.Popen(
             [sys.executable, "-P", scripted_program.__file__, *STREAM, *argv],
             cwd=self.folder,

@@ -97,8 +97,6 @@ class ScenarioOfTests(Scenario):
 
 
 class StreamOfTests(Stream):
-    """A stream whose turns have a cost, and which the model API may refuse."""
-
     scenario: ScenarioOfTests
 
     @property

@@ -31,13 +31,11 @@ def sealing(client: Client, keys: Path, *, serves: bool = False, required: bool 
 
 
 def sealed_machine(root: Path, extra: Mapping[str, str] | None = None) -> Septet:
-    """Return a machine whose commands seal with the one key of `root/keys`."""
     keys = write_keys(root / "keys", "k1")
     return Septet(root, {"SEPTET_SEAL_KEYS_FILE": str(keys), **(extra or {})})
 
 
 def database(state: Path) -> str:
-    """Return the bytes of the server's files."""
     return "".join(path.read_bytes().decode("latin-1") for path in sorted(state.glob("temporal.db*")))
 
 
@@ -77,6 +75,5 @@ def ui_of(up: Running) -> str:
 
 
 def cookie_of(up: Running) -> str:
-    """Return the cookie of a browser that has opened the page."""
     key = up.ready["page"].rpartition("token=")[2]
     return f"{cookie_name(int(up.api.rpartition(':')[2]))}={looking_key(key)}"

@@ -58,7 +58,6 @@ class Day:
         self._until_plan(2)
 
     def promote(self) -> None:
-        """Make the serving build the current build, by the command of a release."""
         promoted = self.septet("promote", "--json")
         assert promoted.code == 0, promoted
 
@@ -107,7 +106,6 @@ class Day:
         self.septet.wait_for_pipeline("pl-a", "completed", 2 * WITHIN_SECONDS)
 
     async def use_tools(self) -> str:
-        """Create a task by an agent's tool and cancel it with a reason; return the server's log."""
         async with tools_of(self.septet, self.folder / "mcp.log") as tools:
             await tools("create_task", repository=self.repository, title=f"Say {WORDS['tool']}", id="wo-tool")
             await tools("cancel", id="wo-tool", why=f"It is {WORDS['why']}.")
@@ -126,7 +124,6 @@ class Day:
 
 @contextmanager
 def serving_day(machine: Septet, folder: Path) -> Iterator[Day]:
-    """Serve GitHub and a receiver of notifications during the block, both in the machine's settings."""
     made = make_origin(folder / "made", "foo.git")
     made.push(FILES)
     bare = folder / "hosted" / "o" / "foo.js.git"

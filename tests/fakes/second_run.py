@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 AT_MOST = 3
-"""The most failed tests that run again."""
 _FLAKY = "flaky"
 _TIMES_OUT_SECONDS = 900.0
 """The seconds for a second run that its own time limit does not end."""
@@ -46,7 +45,6 @@ class SecondRun:
             self.failures.setdefault(report.nodeid, []).append(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Record an error of collection, after which the run cannot be green."""
         self._collected = self._collected and not report.failed
 
     # Innermost, so that the coverage check comes after it and can still fail the run.
@@ -64,7 +62,6 @@ class SecondRun:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Report the second runs before the closing line."""
         if len(self.failures) > AT_MOST:
             terminalreporter.section(f"no second run: more than {AT_MOST} tests failed")
         for test, output in self.outputs.items():

@@ -68,7 +68,6 @@ class Ended:
 
     @property
     def error(self) -> dict[str, str]:
-        """Return the error of an answer that is not ok."""
         answer = self.json
         assert answer["ok"] is False
         told: dict[str, str] = answer["error"]
@@ -108,7 +107,6 @@ class Septet:
     root: Path
     extra: Mapping[str, str] = field(default_factory=dict)
     page: str = ""
-    """The link to the page of this machine's `septet up`."""
     shares: "Septet | None" = None
     """The machine whose server this machine shares, and whose HTTP API reports work orders; `None` for its own."""
 
@@ -185,7 +183,6 @@ class Septet:
         return order_id
 
     def temporal(self, *args: str) -> Ended:
-        """Run Temporal's command line to its end, on the server of this machine."""
         return self.run_program("temporal", *args, "--address", self.address)
 
     @contextmanager
@@ -275,7 +272,6 @@ class Septet:
         return order
 
     def wait_for_detail(self, order_id: str, holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-        """Wait until the answer of `septet show --json` for a work order fulfils `holds`, and return the answer."""
         detail: dict[str, Any] = self.wait_for(f"/agent-work-orders/{order_id}/detail", holds)
         return detail
 
@@ -297,7 +293,6 @@ class Septet:
         return self.closed(order_id)
 
     def until_works(self, order_id: str, run: str) -> None:
-        """Wait until the agent of a run has written output: a kill before that may find no agent."""
         stream = self.state / "runs" / order_id / run / "stdout.jsonl"
         until(lambda: stream.exists() and stream.stat().st_size)
 

@@ -55,23 +55,19 @@ class Host:
         return order
 
     def temporal(self, *args: str) -> Any:
-        """Run Temporal's command line to its end."""
         return self.septet.run_program("temporal", *args, "--address", self.address)
 
     def end(self) -> None:
-        """Stop the host's agents and processes, and terminate the work orders of its queue."""
         self.septet.end_all()
         give_up_queue(self.septet, self.address, self.queue)
 
     def scenario(self, order: str, **steps: Any) -> Path:
-        """Write the scenario of a work order; return the file for which steps with `waits` wait."""
         go = self.septet.root / f"{order} may go on"
         told = {step: _waiting(script, go) for step, script in steps.items()}
         self.septet.scenario(order, {"steps": told})
         return go
 
     def run_of(self, order: str, name: str) -> Path:
-        """Wait until an agent of a work order works, and return its run's folder."""
         folder = self.septet.state / "runs" / order / name
         until(lambda: b'"status"' in _read(folder / "stdout.jsonl"))
         return folder

@@ -28,7 +28,6 @@ class SmallDisk:
     path: Path
 
     def fill(self) -> None:
-        """Fill the disk to the last byte, also in the files' last blocks."""
         with (self.path / "ballast").open("ab", buffering=0) as ballast:
             block = bytes(1 << 16)
             while block:
@@ -38,7 +37,6 @@ class SmallDisk:
                     block = block[: len(block) // 2]
 
     def free(self) -> None:
-        """Remove the files of `fill` and `use_up_inodes`."""
         (self.path / "ballast").unlink(missing_ok=True)
         shutil.rmtree(self.path / "many", ignore_errors=True)
 

@@ -69,7 +69,6 @@ class SshServer:
 
 @contextmanager
 def serving_ssh(folder: Path, root: Path) -> Iterator[SshServer]:
-    """Serve the bare repositories below `root` during the block; `folder` gets keys and settings."""
     program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     assert program is not None, "sshd was not found: apt-get install openssh-server"
     port, user = free_port(), getpass.getuser()

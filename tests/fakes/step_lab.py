@@ -129,7 +129,6 @@ class StepLab:
         self.parts.host.snapshots.take(self.place, "checkpoint", "what the steps before this one leave")
 
     def call(self, step: Step, **facts: Any) -> StepCall:
-        """Return the input of a step that starts from the latest checkpoint."""
         assert self.workspace is not None
         given: dict[str, Any] = {"starts_from": self.snapshots()[-1], "progress": self.progress} | facts
         return StepCall(step=step, workspace=self.workspace, **given)
@@ -168,7 +167,6 @@ class StepLab:
     async def finalize(
         self, call: StepCall, result: StepResult, attempt: int = 1, within: ActivityEnvironment | None = None
     ) -> StepResult:
-        """Run the finalizer on the step's session; `within` can cancel it."""
         assert result.session_id is not None
         finalizing = FinalizeCall(
             call=call, session_id=result.session_id, reasons=result.reasons, attempt=attempt, result=result
@@ -178,7 +176,6 @@ class StepLab:
         return answered
 
     async def summarise(self, call: SummariseCall, within: ActivityEnvironment | None = None) -> SessionSummary:
-        """Request a summary of a lane's session; `within` can cancel it."""
         work = self.parts.own["summarise_session"]
         summarised: SessionSummary = await self._activity("summarise", work, call, within)
         return summarised
@@ -191,7 +188,6 @@ class StepLab:
 
     @property
     def place(self) -> Place:
-        """Return the work order's place on the host."""
         return self.parts.host.place("wo-1")
 
     @property
@@ -210,7 +206,6 @@ class StepLab:
 
     @property
     def journal(self) -> list[str]:
-        """Return the starts of a program that `agent` wrote."""
         path = self.root / "journal"
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 

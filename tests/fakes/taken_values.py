@@ -9,7 +9,6 @@ from septet.telemetry.recorder import RECORDER
 
 @contextmanager
 def taken_values(of: Metric) -> Iterator[list[tuple[float, dict[str, str]]]]:
-    """Yield the growing list of its values with their labels."""
     taken: list[tuple[float, dict[str, str]]] = []
 
     def take(metric: Metric, value: float, labels: Mapping[str, str]) -> None:

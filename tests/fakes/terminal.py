@@ -39,14 +39,12 @@ class Terminal:
         self.process.send_signal(signal.SIGINT)
 
     def end(self) -> tuple[int, str]:
-        """Wait for the command's end; return its exit code and its output since the last match."""
         deadline = time.monotonic() + WITHIN_SECONDS
         while self._read(deadline):
             pass
         return self.process.wait(WITHIN_SECONDS), self.painted
 
     def _read(self, deadline: float) -> bool:
-        """Read the next output; return whether there was any."""
         ready = select.select([self.descriptor], [], [], max(deadline - time.monotonic(), 0))[0]
         try:
             chunk = os.read(self.descriptor, 65536) if ready else b""
@@ -58,7 +56,6 @@ class Terminal:
 
 @contextmanager
 def terminal(septet: Septet, *args: str, cwd: Path | None = None, **extra: str) -> Iterator[Terminal]:
-    """Run `septet` during the block on a terminal of 100 columns and 40 lines."""
     parent, child = pty.openpty()
     env = {name: value for name, value in septet.env.items() if name not in {"NO_COLOR", "COLUMNS"}}
     with subprocess.Popen(

@@ -73,9 +73,7 @@ class Authority:
 @dataclass
 class Front:
     address: str
-    """The address as host:port."""
     calls: list[dict[str, str]] = field(default_factory=list)
-    """The headers of each call."""
 
     @property
     def methods(self) -> set[str]:
@@ -96,7 +94,6 @@ class _Calls:
         self._skip = len(_PREFACE)
 
     def feed(self, data: bytes) -> list[_Call]:
-        """Return the calls whose headers are now complete."""
         self._rest += data
         found = []
         while len(self._rest) >= self._skip + _HEAD_BYTES:
@@ -168,7 +165,6 @@ def _wait_for_end(client: ssl.SSLSocket) -> None:
 
 
 def _serve(front: Front, client: ssl.SSLSocket, upstream: str, key: str | None) -> None:
-    """Pass the bytes of client and server on, or refuse the client's first call."""
     calls = _Calls()
     begun, first = b"", list[_Call]()
     while not first:
@@ -204,5 +200,4 @@ def _frame(kind: int, flags: int, stream: int, content: bytes) -> bytes:
 
 
 def _text(text: bytes) -> bytes:
-    """Return a short text in the form of an uncompressed header."""
     return bytes((len(text),)) + text

@@ -13,12 +13,8 @@ _OWN, OTHER = "11.22.33.1", "11.22.33.44"
 
 @dataclass(frozen=True)
 class TwoNetworks:
-    """A network with the test's names, and a network in which servers listen on `OTHER`."""
-
     inside: int
-    """A process in the first network."""
     outside: int
-    """A process in the second network."""
 
     def python(self, folder: Path, python: str) -> str:
         program = folder / "python-inside"
@@ -50,7 +46,6 @@ def two_networks(folder: Path, names: Mapping[str, str]) -> Iterator[TwoNetworks
 
 @contextmanager
 def _holding(namespaces: tuple[str, ...], setup: str) -> Iterator[int]:
-    """Hold namespaces by a waiting process, after the set-up has run in them."""
     argv = ("unshare", *namespaces, "sh", "-c", f"{setup} && echo ready && exec sleep 600")
     process = subprocess.Popen(argv, stdout=subprocess.PIPE)
     try:

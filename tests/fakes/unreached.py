@@ -15,7 +15,6 @@ from septet.state import StateDir
 
 
 def away() -> RPCError:
-    """Return the error of a Temporal client whose server is away."""
     return RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
 
 
@@ -37,7 +36,6 @@ class FullDisk(Operations):
 
 
 async def unreached(state: Path) -> Operations:
-    """Return operations whose client has a port without a listener."""
     once = RetryConfig(max_retries=0, max_elapsed_time_millis=1000)
     client = await Client.connect(f"127.0.0.1:{free_port()}", lazy=True, retry_config=once)
     return Operations(WorkOrders(client), StateDir(state), {})

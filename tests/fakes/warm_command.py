@@ -28,7 +28,6 @@ WARM: Final = (
     "clients.cli.serve.up", "clients.cli.serve.worker", "clients.cli.watch.follow", "clients.cli.watch.show", "clients.cli.decide.decide", "clients.cli.start.run", "clients.http.serving", "workers.recovery.strays", "workers.worker",
 )  # fmt: skip
 _COMM: Final = Path("/proc/self/comm")
-"""The name of a process in the system's lists."""
 _FORKS: Final = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(list(WARM))
 
@@ -54,7 +53,6 @@ class WarmProgram:
     """A serving command with the used methods of `subprocess.Popen`."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
-        """Start the command in this folder, with this process's handling of SIGHUP."""
         self.told: Final = (*argv, *env.values())
         """The command line and the values of the environment: the system shows those of the forked process instead."""
         out, of_out = _FORKS.Pipe(duplex=False)
@@ -70,7 +68,6 @@ class WarmProgram:
         self.pid: Final = self._process.pid
 
     def poll(self) -> int | None:
-        """Return the exit code; `None` while the process runs."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:

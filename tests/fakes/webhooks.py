@@ -53,8 +53,6 @@ class Sent:
 
 @dataclass
 class Webhook:
-    """A forge that sends the events of one repository."""
-
     forge: ForgeFake
     secret: str = SECRET
 
@@ -76,14 +74,11 @@ class Webhook:
         raise NotImplementedError
 
     def merged(self, number: int) -> Sent:
-        """Return the delivery about a merged pull request."""
         raise NotImplementedError
 
 
 @dataclass
 class GitHubWebhook(Webhook):
-    """GitHub, with its own examples and the necessary changes."""
-
     def labelled(self, number: int) -> Sent:
         issue = self.forge.issues[number]
         payload = github_example("issues", "labeled")

@@ -6,6 +6,5 @@ from fakes.newcomer import Newcomer, newcomer_at
 
 @pytest.fixture(scope="session")
 def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Newcomer]:
-    """A machine on which a person has typed `septet up`, and reads its output."""
     with newcomer_at(tmp_path_factory.mktemp("newcomer")) as newcomer:
         yield newcomer

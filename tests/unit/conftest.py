@@ -10,7 +10,6 @@ from septet.state import StateDir
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    """Return the environment of the engine's git."""
     return git_env(tmp_path / "home")
 
 

@@ -18,7 +18,6 @@ class ForgeDescription:
     """The used part of a published description: see `scripts/describe-forge`."""
 
     def __init__(self, name: str) -> None:
-        """Read the description, and correct its known errors (`errata.py`)."""
         described = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
         for erratum in ERRATA.get(name, ()):
             erratum.correct(described)
@@ -68,7 +67,6 @@ class ForgeDescription:
                 yield f"the parameter {name} is never {wrong[0]}"
 
     def answer_schema(self, method: str, path: str, status: int) -> Any:
-        """Return the schema of a JSON answer; `None` if the description has none."""
         operation = self._operation(method, path)
         response = operation["responses"].get(str(status)) if operation is not None else None
         return self._schema(self.resolved(response)) if response is not None else None

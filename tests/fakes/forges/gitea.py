@@ -34,7 +34,6 @@ class GiteaFake(ForgeFake):
     """All labels that the repository ever had, in the order of their ids."""
 
     def answer(self, asked: Asked) -> Answer:
-        """Return status and body of a request to the API."""
         return self.routed(asked, asked.path, self._routes())
 
     def redirect(self, asked: Asked) -> Answer | None:

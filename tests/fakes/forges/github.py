@@ -31,7 +31,6 @@ class GitHubFake(ForgeFake):
     app_key: RSAPublicKey | None = None
     """The public key of an App that is installed on the repository."""
     app_tokens: list[str] = field(default_factory=list)
-    """The tokens of the App's installation."""
 
     def is_authorized(self, asked: Asked) -> bool:
         """Return whether the request has a token, or the App's proof for the App's own paths."""
@@ -40,7 +39,6 @@ class GitHubFake(ForgeFake):
         return super().is_authorized(asked) or asked.key in self.app_tokens
 
     def answer(self, asked: Asked) -> Answer:
-        """Return status and body of a request to the API."""
         if asked.path.startswith("/_logs/"):  # a store of files at addresses that only the API's redirects name
             return 200, self.logs[unquote(asked.path.removeprefix("/_logs/"))].encode()
         if (asked.method, asked.path) == ("POST", "/graphql"):
@@ -335,7 +333,6 @@ def _is_signed_by(key: RSAPublicKey, token: str) -> bool:
 
 
 def _too_long(resource: str, **fields: tuple[str, int]) -> Answer | None:
-    """Return GitHub's refusal of texts over its limits."""
     for name, (text, limit) in fields.items():
         if len(text) > limit:
             told = f"{name} is too long (maximum is {limit} characters)"

@@ -33,7 +33,6 @@ class GitLabFake(ForgeFake):
     absence = "404 Not found"
 
     def answer(self, asked: Asked) -> Answer:
-        """Return status and body of a request to the API."""
         match = re.fullmatch(r"/api/v4/projects/([^/]+)(/.*)?", asked.path)
         if asked.path.startswith("/api/v4/user"):
             name = asked.one("username")
@@ -120,7 +119,6 @@ class GitLabFake(ForgeFake):
         return self.page(asked, events)
 
     def _own_notes(self, issue: IssueState) -> list[Json]:
-        """Return GitLab's own notes about changed titles and descriptions."""
         words = {"renamed": "changed title from **{-a-}** to **{+b+}**", "edited": "changed the description"}
         return [
             {**self.note_json(Note(5000 + count, each.actor, words[each.kind], each.at)), "system": True}

@@ -22,12 +22,10 @@ _STARTS_WITHIN_SECONDS: Final = 120
 class Prism:
     url: str = ""
     lines: list[str] = field(default_factory=list)
-    """The lines of its output."""
     listens: threading.Event = field(default_factory=threading.Event)
 
     @property
     def complaints(self) -> list[str]:
-        """Return the lines about deviations from the description."""
         return [line for line in self.lines if "violation" in line.lower() or "✖" in line]
 
 

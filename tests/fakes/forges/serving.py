@@ -156,7 +156,6 @@ def _fault_for(forge: ForgeFake, asked: Asked) -> Fault | None:
 
 
 def protect(forge: ForgeFake) -> None:
-    """Let the repositories refuse pushes to protected branches, as branch protection does."""
     if forge.repositories is None:
         return
     for bare in forge.repositories.glob("*/*.git"):

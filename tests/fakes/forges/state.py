@@ -58,8 +58,6 @@ class Note:
 
 @dataclass
 class ThreadState:
-    """The comments on one line of a pull request."""
-
     id: int
     path: str
     line: int
@@ -103,7 +101,6 @@ class PullState:
     reviews: list[tuple[str, str, str]] = field(default_factory=list)
     """The author, state and text of each review."""
     notes: list[Note] = field(default_factory=list)
-    """Comments on the whole pull request."""
     threads: list[ThreadState] = field(default_factory=list)
     author: str = SEPTET
     changed: int = 0
@@ -125,11 +122,9 @@ class Fault:
     status: int = 500
     headers: dict[str, str] = field(default_factory=dict)
     text: str = "Server Error"
-    """The message of the body."""
     body: Json | bytes = None
     """The whole body, if the message is not enough."""
     method: str = ""
-    """The method of the requests that get the answer; empty for any."""
     path: str = ""
     """A part of the path of these requests."""
     about: str = ""
@@ -140,9 +135,7 @@ class Fault:
     every: int = 1
     """The answer goes to each n-th of these requests."""
     met: int = 0
-    """The number of these requests so far."""
     seconds: float = 0.0
-    """The seconds that a slow answer takes."""
 
     @property
     def content(self) -> bytes:
@@ -160,20 +153,15 @@ class ForgeFake:
     repositories: Path | None = None
     """A folder of bare repositories, `<project>.git`; `None` takes the branches from `heads`."""
     heads: dict[str, dict[str, str]] = field(default_factory=dict)
-    """The branches by repository."""
     read_only: frozenset[str] = frozenset()
     """The repositories that refuse all pushes."""
     strangers: frozenset[str] = frozenset()
-    """The repositories that are no forks."""
     protected: frozenset[str] = frozenset()
-    """The branches that refuse all pushes."""
     standings: dict[str, str] = field(default_factory=lambda: {"ada": "owner", "eve": "none"})
     issues: Numbered[IssueState] = field(default_factory=Numbered)
     pulls: Numbered[PullState] = field(default_factory=Numbered)
     statuses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
-    """The names and states of the checks by commit."""
     logs: dict[str, str] = field(default_factory=dict)
-    """The outputs of checks by name."""
     repository_labels: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     seen_faults: list[Fault] = field(default_factory=list)
@@ -213,7 +201,6 @@ class ForgeFake:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Return the variables by which a worker knows the forge."""
         variable = f"SEPTET_{self.name.upper()}"
         return {
             f"{variable}_HOSTS": self.host,
@@ -316,7 +303,6 @@ class ForgeFake:
             self.touch(self.pulls[number])
 
     def touch(self, pull: PullState) -> None:
-        """Note that a pull request has just changed."""
         self.changes += 1
         pull.changed = self.changes
 
@@ -350,7 +336,6 @@ class ForgeFake:
 
     @contextmanager
     def one_answer(self) -> Iterator[None]:
-        """Keep the branches unchanged during one answer."""
         with self.lock:
             self.known_heads = {}
             try:
@@ -373,7 +358,6 @@ class ForgeFake:
         return project != self.project and project not in self.strangers
 
     def sha(self, pull: PullState) -> str:
-        """Return the commit of a pull request's branch."""
         return self.heads_of(pull.head_project).get(pull.head, "")
 
     def listed_pulls(self, order: str) -> list[PullState]:
@@ -405,11 +389,9 @@ class ForgeFake:
             return self.pulls[number]
 
     def answer(self, asked: Asked) -> Answer:
-        """Return status and body of a request to the API."""
         raise NotImplementedError
 
     def routed(self, asked: Asked, path: str, routes: tuple[Route, ...]) -> Answer:
-        """Return the answer of the route that fits a request."""
         for method, pattern, act in routes:
             if method == asked.method and (match := re.fullmatch(pattern, path)):
                 with suppress(AbsentError):
@@ -417,7 +399,6 @@ class ForgeFake:
         return 404, {"message": self.absence}
 
     def page(self, asked: Asked, everything: list[Json]) -> Answer:
-        """Return the requested page of a list."""
         name, usual = self.page_size
         size, page = min(int(asked.one(name, str(usual))), 100), int(asked.one("page", "1"))
         return 200, everything[size * (page - 1) : size * page]

@@ -30,7 +30,6 @@ APP = {
     "url": "https://l/s",
 }
 EVE = ADA | {"id": str(uuid4()), "name": "Eve", "displayName": "eve", "email": "eve@example.com", "guest": True}
-"""A guest of the workspace."""
 _STATES = {"thought": "active", "action": "active", "elicitation": "awaitingInput"}
 _ENDS = {"response": "complete", "error": "error"}
 _FIELDS = {
@@ -48,11 +47,9 @@ class Fault:
     """A part of the document of the request that gets the answer."""
     status: int = 503
     after: bool = False
-    """Whether the request first takes effect."""
     headers: dict[str, str] = field(default_factory=dict)
     code: str = ""
     drops: bool = False
-    """Whether the connection closes without an answer."""
 
 
 @dataclass
@@ -63,9 +60,7 @@ class LinearFake:
     secret: str = SECRET
     url: str = ""
     viewer: dict[str, Any] = field(default_factory=lambda: APP)
-    """The account of the used key."""
     page: int = 50
-    """The most issues on a page."""
     team: dict[str, Any] = field(default_factory=dict)
     issues: list[dict[str, Any]] = field(default_factory=list)
     sessions: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -123,13 +118,11 @@ class LinearFake:
         return [each for each in self.attachments if each["issue"] is issue]
 
     def said(self, session: str) -> list[tuple[str, str]]:
-        """Return the agent's messages in a session: kinds and texts."""
         mine = [each for each in self.activities if each["agentSession"]["id"] == session]
         own = [each["content"] for each in mine if each["user"] is APP]
         return [(each["type"], each.get("body") or each.get("action", "")) for each in own]
 
     def delegate(self, issue: dict[str, Any]) -> Sent:
-        """Let Ada delegate an issue to the agent, and return the delivery."""
         session = _node(
             issue=issue, appUser=APP, creator=ADA, status="pending", type="commentThread", slugId="s", context={}
         )
@@ -190,7 +183,6 @@ class LinearFake:
         return self.sign(payload)
 
     def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Execute a document, and return GraphQL's answer."""
         root = {
             "viewer": self.viewer,
             "issue": self._issue,
@@ -221,7 +213,6 @@ class LinearFake:
         return _found("Issue", issue)
 
     def _issues(self, **given: Any) -> dict[str, Any]:
-        """Return a page of the matching issues, newest first."""
         wanted = given["filter"]
         assert set(wanted) == {"team", "labels", "state"}, wanted
         label = wanted["labels"]["some"]["name"]["eq"]

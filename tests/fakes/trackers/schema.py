@@ -57,7 +57,6 @@ def resolve(source: dict[str, Any], info: GraphQLResolveInfo[Any], **arguments: 
 
 
 def deviations(kind: str, value: dict[str, Any]) -> list[str]:
-    """Return the fields that a value has or lacks in contrast to its type."""
     described = schema().type_map[kind]
     assert isinstance(described, GraphQLObjectType)
     told = [f"{kind} has no {name}" for name in value if name not in described.fields]

@@ -69,7 +69,6 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
 
 @pytest.fixture
 def served(lab: Lab, runner: Runner) -> Lab:
-    """A host whose agents the runner starts."""
     runs = Runs(lab.runtime.runs.root, runner.folder / RUNNER_LOCK)
     lab.runtime = replace(lab.runtime, runs=runs, supervisors=Supervisors(runner=runner.folder))
     return lab
@@ -93,7 +92,6 @@ def lab(tmp_path: Path, supervisors: Supervisors) -> Iterator[Lab]:
 
 @pytest.fixture
 def confined(lab: Lab) -> Lab:
-    """A host that confines agents as far as this machine can."""
     named = tuple(NamedPath.parse(each, lab.root) for each in guest_paths(lab.root))
     lab.runtime = replace(lab.runtime, sandbox=find_sandbox("auto", os.environ, World(Path.home(), named)))
     return lab

@@ -58,5 +58,4 @@ def place(open_place: Open) -> Place:
 
 @pytest.fixture
 def snap(place: Place) -> Take:
-    """Return a function that takes a rescue of the open workspace."""
     return partial(snapshot_of, place, "rescue")

@@ -21,7 +21,6 @@ def origin(tmp_path: Path, first_origin: Origin) -> Origin:
 
 @pytest.fixture(scope="session")
 def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """Return the origin that each test copies."""
     origin = make_origin(tmp_path_factory.mktemp("origins"))
     origin.push({"README.md": "# Sample\n", "src/app.py": "print('hello')\n" * 20, ".gitignore": "*.log\ndist/\n"})
     return origin
