@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from fakes.browser import chromium
+from fakes.browser import WITHIN_MS, chromium, tab_of
 from fakes.compiled_scanner import lend_scanner, shared_scanner
 from fakes.mcp_client import Tools, tools_of
-from fakes.page import WITHIN_MS, tab_of
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
 from fakes.shared_server import Host

@@ -13,9 +13,9 @@ from typing import ClassVar
 import httpx
 import psutil
 import pytest
+from fakes.browser import WITHIN_MS
 from fakes.door_routes import DOOR_ROUTES, door_table
 from fakes.listening import QuietHandler, listening
-from fakes.page import WITHIN_MS
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser
 

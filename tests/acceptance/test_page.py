@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from fakes.page import WITHIN_MS
+from fakes.browser import WITHIN_MS
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser, Page, expect

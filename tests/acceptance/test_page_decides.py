@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from fakes.page import tab_of
+from fakes.browser import tab_of
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
 from playwright.sync_api import Browser, Page, expect

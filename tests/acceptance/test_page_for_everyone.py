@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from fakes.axe import violations
-from fakes.page import tab_of
+from fakes.browser import tab_of
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet
 from playwright.sync_api import Browser, Page, expect
@@ -16,6 +15,7 @@ from clients.page.rendering import static_file
 pytestmark = pytest.mark.faces
 
 Scheme = Literal["light", "dark"]
+_SCRIPT = Path(__file__).parents[1] / "npm" / "node_modules" / "axe-core" / "axe.min.js"
 OWN_SCRIPT_BYTES = 10_000
 NOT_THERE = "status of 4"
 PAGES = {
@@ -34,6 +34,17 @@ PAGES = {
     "not there": "/work-orders/wo-nobody",
 }
 REFUSE = {"steps": {"implement_plan": {"refuse": "No."}}}
+
+
+def violations(page: Page) -> list[str]:
+    assert _SCRIPT.exists(), "axe-core is missing: npm ci --prefix tests/npm"
+    if page.evaluate("typeof axe === 'undefined'"):
+        page.evaluate(_SCRIPT.read_text(encoding="utf-8") + "; 0")
+    broken: list[dict[str, Any]] = page.evaluate("async () => (await axe.run(document)).violations")
+    return [
+        f"{page.url} {rule['id']}: {[(node['target'], node.get('failureSummary')) for node in rule['nodes'][:3]]}"
+        for rule in broken
+    ]
 
 
 @pytest.fixture(scope="session")

@@ -5,11 +5,11 @@ import os
 import shlex
 import shutil
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.killed_machine import running_machine
 from fakes.repositories import Origin
 from fakes.scripted_program import write_scripted_program
 from fakes.septet_command import Septet
@@ -69,19 +69,20 @@ def test_a_worker_that_is_killed_between_a_usage_limit_and_the_move_starts_one_a
     """The worker dies before it sees the limit, after it reports the limit, or during the move: one agent continues."""
     limited = LimitedMachine(tmp_path)
     septet = limited.septet(to, holds_git_at=HELD_AT.get(moment))
-    with running_machine(septet) as machine:
+    with ExitStack() as stack:
+        up = stack.enter_context(septet.up())
         begun = septet("run", "--repo", origin.bare, "--title", "Go on", "--id", "wo-1", *BUDGET)
         assert begun.code == 0, begun
         until(limited.started.exists)
         if moment == "before it is read":
-            machine.kill()
+            up.kill()
             limited.gate.touch()
             until((limited.run / "exit.json").exists)
         else:
             limited.gate.touch()
             until((limited.told if moment == "when it is told" else limited.held).exists)
-            machine.kill()
-        machine.start()
+            up.kill()
+        stack.enter_context(septet.up())
         task = septet.closed("wo-1", HEARTBEATS_END_SECONDS)
         account = septet("budget", "show", "wo-1", "--json").json["budget"]
         kept = septet("rescue", "list", "wo-1", "--json").json["rescues"]

@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 
 import psutil
 import pytest
-from fakes.agent_programs import agent_program
+from fakes.agent_programs import agent_program, warm_program
 from fakes.waiting import wait_until
-from fakes.warm_programs import warm_program
 
 from activities.turns.turn_budget import run_turn
 from septet.agents.clis.adapter import Turn

@@ -1,4 +1,4 @@
-"""A work order of a later version: a patch swaps two steps, and running work orders keep their order."""
+"""Work orders of a later version with two swapped steps: one has a patch for running work orders, one has none."""
 
 from temporalio import workflow
 from temporalio.common import RawValue
@@ -37,3 +37,17 @@ class PatchedWorkOrder(WorkOrder):
             await self._take(Step.CREATE_COMMIT)
             await self._take(Step.CREATE_PULL_REQUEST)
             await self._watch_pull_request()
+
+
+@workflow.defn(name="WorkOrder")
+class SwappedWorkOrder(WorkOrder):
+    """Plans before it classifies."""
+
+    @workflow.run
+    @takes_raw_input
+    async def run(self, order: RawValue | None = None, *rest: object) -> Task:
+        self._accept(order, rest)
+        await self._open_workspace()
+        await self._take(Step.BUILD_PLAN)
+        await self._take(Step.CLASSIFY_ISSUE)
+        return self._state.task

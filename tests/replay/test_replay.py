@@ -1,9 +1,8 @@
 from pathlib import Path
 
 import pytest
-from fakes.patched_work_order import PatchedWorkOrder
+from fakes.patched_work_order import PatchedWorkOrder, SwappedWorkOrder
 from fakes.recorded import PATHS, REPLAY, UnpatchedChangeError, events_of, name_of, replay
-from fakes.swapped_work_order import SwappedWorkOrder
 
 ENDS = {
     "agent-missing": "FAILED",
