@@ -2,11 +2,16 @@
 
 import json
 import re
+import subprocess
+import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -14,10 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from fakes.forges.description import DATA, description_of
 from fakes.forges.github import GitHubFake
-from fakes.forges.prism import Prism, openapi_document, serving_prism
 from fakes.forges.serving import serving_forge
-from fakes.forges.state import Answer, Asked, Fault
-from fakes.forges.whole_answers import WholeAnswers
+from fakes.forges.state import Answer, Asked, Fault, Json
 
 from septet.errors import NotFoundError
 from septet.forges.choose import forge_for, token_for
@@ -31,6 +34,148 @@ from septet.settings import Settings
 
 pytestmark = pytest.mark.faces
 
+GITHUB: Final = description_of("github")
+_SAMPLES: Final = {
+    "uri": "https://forge.example/",
+    "date-time": "2026-01-01T00:00:00Z",
+    "date": "2026-01-01",
+    "email": "someone@forge.example",
+}
+_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
+}
+
+
+def completed(schema: Json, value: Json) -> Json:
+    """Return a value with all fields that GitHub's description requires; present fields stay, right or wrong."""
+    schema = GITHUB.resolved(schema)
+    for one in schema.get("allOf", ()):
+        value = completed(one, value)
+    alternatives = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    if alternatives and (fitting := [each for each in alternatives if _fits(each, value)]):
+        value = completed(fitting[0], value)
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        kept = {name: completed(properties.get(name, {}), each) for name, each in value.items()}
+        missing = [name for name in schema.get("required", ()) if name not in kept]
+        return kept | {name: _sample(properties.get(name, {})) for name in missing}
+    return [completed(schema.get("items", {}), each) for each in value] if isinstance(value, list) else value
+
+
+def _sample(schema: Json) -> Json:
+    """Return the simplest value that a schema allows."""
+    schema = GITHUB.resolved(schema)
+    if schema.get("nullable"):
+        return None
+    if "enum" in schema:
+        return schema["enum"][0]
+    if alternatives := [*schema.get("anyOf", ()), *schema.get("oneOf", ())]:
+        return _sample(alternatives[0])
+    kind = schema.get("type", "object")
+    if kind == "object":
+        return completed(schema, {})
+    plain: Json = {"array": [], "boolean": False, "integer": 1, "number": 1}
+    return _SAMPLES.get(schema.get("format", ""), "") if kind == "string" else plain[kind]
+
+
+def _fits(schema: Json, value: Json) -> bool:
+    schema = GITHUB.resolved(schema)
+    if value is None:
+        return bool(schema.get("nullable"))
+    return isinstance(value, _TYPES.get(schema.get("type", "object"), dict))
+
+
+_PROGRAM: Final = Path(__file__).parents[1] / "npm/node_modules/@stoplight/prism-cli/dist/index.js"
+_STARTS_WITHIN_SECONDS: Final = 120
+
+
+@dataclass
+class Prism:
+    url: str = ""
+    lines: list[str] = field(default_factory=list)
+    listens: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def complaints(self) -> list[str]:
+        return [line for line in self.lines if "violation" in line.lower() or "✖" in line]
+
+
+@contextmanager
+def serving_prism(document: Path, upstream: str) -> Iterator[Prism]:
+    """Run Prism before a server during the block; Prism answers a deviation with 422 or 500."""
+    args = ["proxy", str(document), upstream, "--errors", "--host", "127.0.0.1", "--port", "0"]
+    with subprocess.Popen(
+        ["node", str(_PROGRAM), *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        prism = Prism()
+
+        def read() -> None:
+            assert process.stdout is not None
+            for line in process.stdout:
+                prism.lines.append(line.rstrip())
+                if found := re.search(r"Prism is listening on (http://\S+?:\d+)", line):
+                    prism.url = found[1]
+                    prism.listens.set()
+            prism.listens.set()
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        try:
+            assert prism.listens.wait(_STARTS_WITHIN_SECONDS)
+            assert prism.url, f"{prism.lines[-20:]} (npm ci --prefix tests/npm)"
+            yield prism
+        finally:
+            process.terminate()
+            reader.join()
+
+
+@cache
+def openapi_document(name: str) -> Json:
+    """Return the described part of a forge's API (see `scripts/describe-forge`) as an OpenAPI 3 document."""
+    described = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+    document: dict[str, Any] = {"openapi": "3.0.3", "info": {"title": name, "version": "1"}, "paths": {}}
+    for path, operations in described["paths"].items():
+        document["paths"][_path_of(path)] = {
+            method.lower(): each | {"responses": _with_words(each["responses"])}
+            for method, each in operations.items()
+        }
+    for reference, value in described["known"].items():
+        *folders, last = reference.removeprefix("#/").split("/")
+        place = document
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[last] = value | {"description": ""} if "responses" in folders else value
+    return _with_plain_nulls(document)
+
+
+def _with_words(responses: Json) -> Json:
+    """Return responses with the descriptions that OpenAPI requires: Prism ignores a response without it."""
+    return {status: each if "$ref" in each else each | {"description": ""} for status, each in responses.items()}
+
+
+def _path_of(path: str) -> str:
+    """Return a path in Prism's form: GitHub's `ref` may hold slashes, and a placeholder of Prism may not."""
+    return path.replace("/git/matching-refs/{ref}", "/git/matching-refs/heads/{ref}")
+
+
+def _with_plain_nulls(value: Json) -> Json:
+    """Return a document in which each `nullable` has a type: Prism silently ignores a schema without a type."""
+    if isinstance(value, list):
+        return [_with_plain_nulls(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    plain = {key: _with_plain_nulls(each) for key, each in value.items()}
+    if plain.get("nullable") is True and "type" not in plain:
+        del plain["nullable"]
+        return {"anyOf": [plain, {"type": "object", "nullable": True, "not": {"type": "object"}}]}
+    return plain
+
+
 SHA = "b" * 40
 NEW = NewPullRequest("feat-1", "main", "A thing", "Body.\n\nCloses #1", "wo-1", draft=True, labels=("septet",))
 KEY = generate_private_key(65537, 2048)
@@ -43,8 +188,9 @@ class WholeGitHub(GitHubFake):
     """The fake with complete answers: Prism requires all described fields, also fields that no client of ours reads."""
 
     def answer(self, asked: Asked) -> Answer:
-        """Return status and body of a request to the API."""
-        return WholeAnswers(description_of("github")).whole(asked, super().answer(asked))
+        status, value = super().answer(asked)
+        schema = GITHUB.answer_schema(asked.method, unquote(asked.path), status)
+        return status, value if schema is None else completed(schema, value)
 
 
 @pytest.fixture

@@ -167,8 +167,9 @@ class GitHubFake(ForgeFake):
         return 200, [{"name": each} for each in issue.labels]
 
     def _assign(self, asked: Asked, number: str) -> Answer:
-        self.pulls[int(number)].assignees += asked.body["assignees"]
-        return 201, self._pull_as_issue(self.pulls[int(number)])
+        pull = self.pulls[int(number)]
+        pull.assignees += asked.body["assignees"]
+        return 201, self._issue_json(IssueState(pull.number, pull.title, pull.body, pull.labels))
 
     def _request(self, asked: Asked, number: str) -> Answer:
         if any(name not in self.standings for name in asked.body["reviewers"]):

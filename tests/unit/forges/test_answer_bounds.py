@@ -1,10 +1,17 @@
 """Bounds on the answers of every forge and tracker, against servers that send too much or too slowly."""
 
+import gzip
+import threading
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from io import BytesIO
+from typing import Final, Literal
 
 import pytest
-from fakes.forges.flooding import LOG_END, MIB, Flood, FloodingForge, flooding_forge
+from fakes.listening import QuietHandler, listening
 
 from septet.errors import ForgeUnavailableError, TrackerUnavailableError
 from septet.forges.answers import Foreign
@@ -15,6 +22,80 @@ from septet.forges.http.api import HttpApi
 from septet.forges.limits import LOG_LIMIT, LOG_TAIL_BYTES
 from septet.forges.values import CommitCheck
 from septet.trackers.linear.api import LinearApi
+
+Flood = Literal["bomb", "endless", "packed", "drip", "head", "log"]
+MIB: Final = 1024 * 1024
+_BOMB_MIB: Final = 64
+_DROP_SECONDS: Final = 0.05
+LOG_END: Final = b"\nassert 1 == 2\n"
+
+
+@dataclass
+class FloodingForge:
+    """The kind of answer, and the number of bytes that the client took."""
+
+    flood: Flood
+    url: str = ""
+    sent_bytes: int = 0
+    ranges: list[str | None] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+
+@cache
+def bomb() -> bytes:
+    """Return 64 MiB of JSON, compressed to about as many KiB."""
+    packed = BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=1) as file:
+        file.write(b"[")
+        for _ in range(_BOMB_MIB):
+            file.write(b" " * MIB)
+        file.write(b"]")
+    return packed.getvalue()
+
+
+@contextmanager
+def flooding_forge(flood: Flood) -> Iterator[FloodingForge]:
+    forge = FloodingForge(flood)
+
+    class Handler(QuietHandler):
+        def handle_any(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            forge.ranges.append(self.headers.get("Range"))
+            self.close_connection = True
+            with suppress(OSError):
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n")
+                for piece in _pieces(forge):
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+                    forge.sent_bytes += len(piece)
+
+    with listening(Handler) as forge.url:
+        try:
+            yield forge
+        finally:
+            forge.over.set()
+
+
+def _pieces(forge: FloodingForge) -> Iterator[bytes]:
+    match forge.flood:
+        case "bomb":
+            yield b"Content-Encoding: gzip\r\n\r\n" + bomb()
+        case "packed":
+            yield b"Content-Encoding: zstd\r\n\r\n"
+        case "endless":
+            yield b"Transfer-Encoding: chunked\r\n\r\n1\r\n[\r\n"
+            while not forge.over.is_set():
+                yield b"100000\r\n" + b" " * MIB + b"\r\n"
+        case "drip":
+            yield b"\r\n["
+            while not forge.over.wait(_DROP_SECONDS):
+                yield b" "
+        case "head":
+            while not forge.over.wait(_DROP_SECONDS):
+                yield b"X-More: and more\r\n"[: 1 + forge.sent_bytes % 17]
+        case "log":
+            yield from (b"\r\n", *[b"x" * MIB] * 100, LOG_END)
+
 
 Ask = Callable[[str], object]
 MOST_MEMORY = 96 * MIB
