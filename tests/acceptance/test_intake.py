@@ -15,12 +15,12 @@ from fakes.forges.gitea import GiteaFake
 from fakes.forges.github import GitHubFake
 from fakes.forges.gitlab import GitLabFake
 from fakes.forges.serving import serving_forge
-from fakes.forges.state import ForgeFake
+from fakes.forges.state import ForgeFake, now
 from fakes.prometheus import scrape
 from fakes.repositories import make_origin
 from fakes.septet_command import Septet, free_port
 from fakes.waiting import until, until_temporal
-from fakes.webhooks import SECRET, WEBHOOKS, GitHubWebhook, Sent, Webhook, now
+from fakes.webhooks import SECRET, WEBHOOKS, GitHubWebhook, Sent, Webhook
 
 from septet.git.commits.issue_claims import IssueClaims
 from septet.git.engine.remote import Remote

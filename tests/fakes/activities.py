@@ -153,8 +153,9 @@ class Doubles:
     async def _result(self, name: str, call: Any, tries: Sequence[Callable[[Any], Any]]) -> StepResult:
         self.calls.append((name, call))
         count = sum(each == name for each, _ in self.calls)
-        result: Any = tries[min(count, len(tries)) - 1](call)
-        return await result if inspect.isawaitable(result) else result
+        result = tries[min(count, len(tries)) - 1](call)
+        given: StepResult = await result if inspect.isawaitable(result) else result
+        return given
 
     def workspace(self, asked: OpenWorkspace) -> Workspace:
         return Workspace(
