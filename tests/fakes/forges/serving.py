@@ -120,7 +120,7 @@ def _unless_known(forge: ForgeFake, asked: Asked, status: int, whole: bytes) -> 
     if asked.method == "GET" and status == HTTPStatus.OK and forge.has_etags:
         headers["ETag"] = f'W/"{hashlib.sha256(whole).hexdigest()}"'
         if asked.headers.get("if-none-match") == headers["ETag"]:
-            return HTTPStatus.NOT_MODIFIED, headers, b""
+            return HTTPStatus.NOT_MODIFIED, {"ETag": headers["ETag"]}, b""
     return status, headers, whole
 
 
