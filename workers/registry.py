@@ -68,7 +68,7 @@ class Parts:
     control: Mapping[str, Activity]
 
     def living_agents(self) -> list[Run]:
-        """Return the runs with a live agent."""
+        """Return the agent runs whose agents are alive."""
         runs = self.host.runs
         held = (order for order in runs.orders() if runs.is_held(order))
         return [run for order in held if (run := runs.living(order)) is not None]

@@ -17,7 +17,7 @@ from septet.agents.processes.memory import memory_bytes
 from septet.settings import MIB, Settings
 
 _ENGINE_MIB: Final = 512
-"""The memory of the worker, an embedded server and the system, in MiB."""
+"""The memory that the worker, an embedded server and the system need, in MiB."""
 _MOST: Final = 200
 """The most agents at a time with which one worker was tested."""
 _FULL: Final = ResourceBasedTunerConfig(target_memory_usage=0.9, target_cpu_usage=1.0)

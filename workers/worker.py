@@ -1,4 +1,4 @@
-"""A worker: the queue of work orders, the queue of its host, and the control queue, which is always answered."""
+"""A worker, which serves the queue of work orders, its host's queue, and the always answered control queue."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -257,7 +257,7 @@ class Costs:
 
     @workflow.query(description="All that is known of what this project's work orders have cost.")
     def costs(self) -> CostHistory:
-        """Return the history."""
+        """Return the cost history of the project."""
         return self._book.history
 
 
@@ -292,5 +292,5 @@ class Quota:
 
 
 def _latest() -> float:
-    """Return the latest end of a pause that is reported now."""
+    """Return the latest time at which a pause that is reported now may end, in Unix seconds."""
     return workflow.now().timestamp() + LONGEST_PAUSE_SECONDS

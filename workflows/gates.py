@@ -171,15 +171,15 @@ class BudgetGate:
         self._is_open = False
 
     def open(self) -> None:
-        """Record that a budget is open again: the waiting work reserves again."""
+        """Record that a budget has room again, so that the waiting work reserves again."""
         self._is_open = True
 
     def close(self) -> None:
-        """Forget earlier reports of open budgets, before a new reservation."""
+        """Forget earlier reports that a budget has room, before a new reservation."""
         self._is_open = False
 
     async def wait(self, wait: BudgetWait) -> None:
-        """Show the wait to people, and wait until a budget is open again."""
+        """Show the wait to people, and wait until a budget has room again."""
         shown = wait.model_copy(update={"remedy": wait.remedy[:500]})
         self._waiting.wait_for_budget(shown, workflow.now())
         self._show()

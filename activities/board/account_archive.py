@@ -1,4 +1,4 @@
-"""Accounts of budgets on the server: an ended account's result is the first state of its next run."""
+"""Read and start accounts of budgets on the server: the next run of an account starts from the last result."""
 
 import time
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class FoundAccount:
     read_at: float
     """When the account was read, in Unix seconds."""
     run_id: str = ""
-    """The account's last run; empty without a run."""
+    """The id of the account's last run; empty without a run."""
     is_there: bool = False
     """Whether the account exists: it runs, or has completed."""
     ended_with: AccountState | None = None

@@ -92,7 +92,7 @@ class Forges:
 
 @dataclass(frozen=True)
 class Host:
-    """A worker's host."""
+    """A worker's host: the settings, folders and abilities that its activities use."""
 
     id: str
     settings: Settings
@@ -123,7 +123,7 @@ class Host:
 
     @property
     def control_queue(self) -> str:
-        """The queue on which this host answers even if it is busy."""
+        """The queue on which this host answers even if agents take all of its slots."""
         return f"{self.task_queue}{CONTROL}"
 
     def pass_on_if_full(self) -> None:
@@ -227,7 +227,7 @@ class Host:
 
     @cached_property
     def agents(self) -> Machine:
-        """The facts about this machine that adapters read."""
+        """The facts about this machine that the adapters of agent CLIs read."""
         settings = self.settings
         environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
         return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed or self.sandbox.confines)

@@ -21,7 +21,7 @@ from septet.agents.turns.follow import TurnProgress
 from septet.system.processes import Halt
 
 _OUTAGE: Final = timedelta(seconds=30)
-"""The longest outage of a server that loses no attempt: three times an outage of ten seconds."""
+"""The longest outage of the server in which no attempt is lost: three times ten seconds."""
 _SHORT: Final = timedelta(seconds=2)
 """The pause between heartbeats if the time-out allows no longer pause."""
 
@@ -126,7 +126,7 @@ def pause_between_heartbeats(timeout: timedelta | None) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The check before each effect; the fence is open while the attempt is the latest and is not cancelled."""
+    """The check before each effect. The fence is open while its attempt is the latest and is not cancelled."""
 
     key: RunKey
     """The running activity: only an attempt with the same key adopts the agents of an earlier attempt."""

@@ -22,7 +22,7 @@ _SECRET_PREFIX: Final = "whsec_"  # noqa: S105 -- what a secret in base64 begins
 
 @dataclass(frozen=True, slots=True)
 class SendNotification:
-    """Sends notifications with this host's address and secret."""
+    """Sends notifications to the address in this host's settings, signed with the secret from the settings."""
 
     host: Host
 

@@ -156,7 +156,7 @@ def opened_place(host: Host, call: StepCall) -> Place:
 
 
 def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:
-    """Record the attempt, and return its turn; a turn about a session alone counts as a finalizer's turn."""
+    """Record the attempt, and return its turn; a turn that is only about a session counts as a finalizer's."""
     workspace, name = call.workspace, call.name
     fence = take_fence(host.runs, place.order_id, workspace.visit)
     request = TurnRequest(

@@ -52,7 +52,7 @@ class OverBudgetError(BudgetSpentError):
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """The answers that a start depends on, at one moment."""
+    """The answers, at one moment, that decide whether and how an agent may start."""
 
     request: TurnRequest
     """The turn's request, with the agent and the login that no usage limit pauses."""

@@ -230,7 +230,7 @@ def terms_of(settings: Settings) -> Terms:
 
 
 async def find_owner(client: Client, place_id: str) -> Owner:
-    """Return the owner of a workspace: a work order, with the agent that follows it, or a pipeline."""
+    """Return the workspace's work order, pull request's agent and pipeline as one owner, running if any runs."""
     own, pipeline_id = await _describe_workflow(client, place_id), pipeline_of(place_id)
     if own.status != "running" and pipeline_id is None and await _is_followed(client, place_id):
         return Owner("running")

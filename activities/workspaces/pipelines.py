@@ -34,7 +34,7 @@ from septet.system.threads import LOOKS, shielded_thread, stoppable_thread
 
 @dataclass(frozen=True, slots=True)
 class PipelineActivities:
-    """The pipelines of one host."""
+    """The pipeline activities of one host."""
 
     host: Host
 
@@ -83,7 +83,7 @@ class PipelineActivities:
 
 @dataclass(frozen=True, slots=True)
 class LaneActivities:
-    """The lanes of one host."""
+    """The lane activities of one host."""
 
     host: Host
 

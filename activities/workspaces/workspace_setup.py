@@ -126,7 +126,7 @@ def expect_programs(host: Host, place: Place, commands: Sequence[Sequence[str]],
 
 
 def find_setup(place: Place) -> tuple[str, str] | None:
-    """Return the names of the snapshots around the last set-up; `None` without a set-up."""
+    """Return the names of the snapshots before and after the last set-up; `None` without a set-up."""
     record = _read_record(place)
     return (record.before, record.after) if record is not None and record.after else None
 
@@ -161,7 +161,7 @@ def writing(host: Host, place_id: str, visit: str = "") -> Iterator[Writer]:
 
 
 def _run_commands(host: Host, place: Place, settings: RepositorySettings, writer: Writer) -> None:
-    """Run the set-up commands in order, in the environment of agents: argv, never a shell."""
+    """Run the set-up commands in order, in the environment of agents; each is an argv, without a shell."""
     folder = host.runs.folder_of(place.order_id) / SETUP_FOLDER
     guests, env = host.guests(place, folder, writer.lock), select_variables(host.agents.env, FOR_EVERY_AGENT)
     guests = replace(guests, sandbox=guests.sandbox.for_setup())

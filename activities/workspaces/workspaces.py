@@ -56,7 +56,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceActivities:
-    """The workspaces of one host."""
+    """The workspace activities of one host."""
 
     host: Host
 
@@ -213,7 +213,7 @@ class WorkspaceActivities:
 
 
 async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
-    """Return the request; drop the issue's check if a person retried a changed issue, and so has read it."""
+    """Return the request, without the check for a changed issue if a person has read and retried the issue."""
     info = activity.info()
     run_id = info.workflow_run_id or ""
     if request.requested is None or request.first_run_id in {"", run_id}:
@@ -227,6 +227,6 @@ async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
 
 
 def _opens_again(request: OpenWorkspace) -> bool:
-    """Return whether the workspace may be open on another host, from a dead attempt or from before a reset."""
+    """Return whether a dead attempt, or one before a reset, may have opened the workspace on another host."""
     info = activity.info()
     return info.attempt > 1 or request.first_run_id not in {"", info.workflow_run_id}

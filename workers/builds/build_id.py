@@ -1,4 +1,4 @@
-"""The id of a build, a hash of all the code that its workflows run, and the patches of that code."""
+"""The id of a build, which is a hash of all code that workflows run, and the ids of the patches in that code."""
 
 import ast
 import hashlib

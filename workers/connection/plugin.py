@@ -1,4 +1,4 @@
-"""The common parts of every client, worker, test and replay of Septet, as one plugin of the SDK."""
+"""The plugin of the SDK with the common parts of every client, worker, test and replay of Septet."""
 
 import inspect
 from collections.abc import Callable, Sequence

@@ -15,7 +15,7 @@ from workers.observing.runtime import tracing_of
 
 
 class Listener(Protocol):
-    """A listener to activities."""
+    """An object that is notified of the start and the outcome of each activity."""
 
     def begin(self) -> None:
         """Handle the start of an activity; this runs in the activity's task."""

@@ -72,7 +72,7 @@ class Successor:
     stopped_seconds: float = STOPPED_SECONDS
     """The seconds for which a worker's process may be stopped before it loses its attempts."""
     _stopped: dict[Path, float] = field(default_factory=dict)
-    """The time when the holder of each token was first seen stopped, by the monotonic clock."""
+    """The time when the process that holds each token was first seen stopped, by the monotonic clock."""
 
     async def look(self) -> int:
         """Fail the attempts of gone workers, and return their number.

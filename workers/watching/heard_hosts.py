@@ -35,8 +35,8 @@ class WorkerHeartbeat:
     instance: str
     host: str
     sent_at: int
-    """The time of the heartbeat by the worker's own clock, which may differ from others: only a change of the time
-    counts."""
+    """The time of the heartbeat by the worker's own clock, which may differ from other clocks: only a change of
+    the time counts."""
     interval_seconds: float
     """The seconds between the worker's heartbeats."""
     serves_metrics: bool = False

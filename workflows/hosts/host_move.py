@@ -68,7 +68,7 @@ class KnownHosts:
 
     @property
     def is_dead(self) -> bool:
-        """Whether a person has reported the host of the workspace dead."""
+        """Whether a person has reported that the host of the workspace is dead."""
         return self.dead == self.here.host
 
     @property
@@ -89,10 +89,10 @@ class HostNews(Protocol):
         """Record a wait for a gone host and its reason; return whether the wait or the reason is new."""
 
     def end_wait_for_host(self, now: datetime) -> bool:
-        """Continue after a wait for a host; return whether there was a wait."""
+        """Record the end of a wait for a host; return whether there was a wait."""
 
     def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
-        """Continue on another host."""
+        """Record that the work continues on another host."""
 
 
 class HostWait(ABC):

@@ -165,7 +165,7 @@ class PipelineHandlers:
 
     @workflow.signal(description="A work order has left a lane, with what it knows about its plan.")
     def left(self, report: LaneLeft) -> None:
-        """Free the lane, and record the plan."""
+        """Free the lane, and record the plan that the work order left."""
         if self._holders.get(report.lane.id) == (report.order_id, report.visit):
             del self._holders[report.lane.id]
             self._state.leave_lane(report)

@@ -126,7 +126,7 @@ class PipelineState:
         return host_of(lane) in self.lost_hosts
 
     def is_too_long(self, lane: Lane) -> bool:
-        """Return whether a lane's session is so long that it must continue as a summary in a new session."""
+        """Return whether a lane's session is so long that a summary and a new session must replace it."""
         return lane.session_id is not None and lane.context_tokens > self.request.context_tokens
 
     def leave_lane(self, report: LaneLeft) -> None:

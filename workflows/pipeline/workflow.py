@@ -166,7 +166,7 @@ class Pipeline(PipelineBase):
         )
 
     async def _close(self, status: PipelineStatus, error: TaskError | None = None) -> None:
-        """Cancel the running work orders, close the agents' lanes, and report."""
+        """Cancel the running work orders, close the agents' lanes, and write the report."""
         state = self._state
         for work in self._order_tasks.values():
             work.cancel()

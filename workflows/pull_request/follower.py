@@ -79,11 +79,11 @@ class Follower:
 
     @property
     def text(self) -> str:
-        """The state of the rounds, in words."""
+        """The state of the rounds, as a text for people; empty while the pull request was never followed."""
         return self.state.text if self.state is not None else ""
 
     def tell(self, task: Task) -> Task:
-        """Return the task with the results of the rounds, and with the reason of a delay."""
+        """Return the task with the results of the rounds, and with the reason of a delay, if any."""
         if self.state is not None and self._follow is not None:
             update: dict[str, object] = {
                 "rework": self.state,

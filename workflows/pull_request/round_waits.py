@@ -48,7 +48,7 @@ class RoundWaits:
         self._budget, self._since = wait, now
 
     def go_on(self, who: str, why: str, now: datetime) -> None:
-        """Continue after a wait for a budget or a person's decision."""
+        """Record the end of a wait for a budget or a person's decision."""
         del who, why
         self.waited += now - (self._since or now)
         self.end()
@@ -60,13 +60,13 @@ class RoundWaits:
         return is_news
 
     def end_wait_for_host(self, now: datetime) -> bool:
-        """Continue after a wait for a host; return whether there was a wait."""
+        """Record the end of a wait for a host; return whether there was a wait."""
         del now
         was_waiting, self.error = self.error is not None, None
         return was_waiting
 
     def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
-        """Continue on another host."""
+        """Record that the round continues on another host."""
         del lost_host, host, now
         self.error = None
         return True

@@ -21,7 +21,7 @@ PRIORITY: Final = SearchAttributeKey.for_int("SeptetPriority")
 AGENT: Final = SearchAttributeKey.for_keyword("SeptetAgent")
 PULL_REQUEST: Final = SearchAttributeKey.for_keyword("SeptetPullRequest")
 HOST: Final = SearchAttributeKey.for_keyword("SeptetHost")
-"""The host of a work order's workspace, by which watchers find the work orders of a silent host."""
+"""The host of a work order's workspace, by which other hosts find the work orders of a silent host."""
 
 TAKEN_UP_AGAIN: Final = SearchAttributeKey.for_bool("SeptetTakenUpAgain")
 """Set on every run that a reset began, because the earlier runs stay in the server's index."""
@@ -50,7 +50,7 @@ def attribute_updates(task: Task) -> list[SearchAttributeUpdate[Any]]:
 
 
 def start_attributes(task: Task) -> TypedSearchAttributes:
-    """Return the search attributes of a workflow's start."""
+    """Return the search attributes with which a workflow starts."""
     pairs = ((update.key, update.value) for update in attribute_updates(task))
     return TypedSearchAttributes([SearchAttributePair(key, value) for key, value in pairs])
 

@@ -162,7 +162,7 @@ class Decisions:
         return "", workflow.cancellation_reason() or Status.CANCELLED.value
 
     def block_error(self) -> TaskError | None:
-        """Return the reason of a person's move to blocked; `None` for a cancel."""
+        """Return the reason of a person's move to the stage `blocked`, as an error; `None` for a cancel."""
         if self._end_call is None or self._end_call.to is not Target.BLOCKED:
             return None
         who = self._end_call.who or "a person"

@@ -128,7 +128,7 @@ class LaneVisit:
 
     @property
     def session_id(self) -> str | None:
-        """The session to continue."""
+        """The id of the session that the next step continues; `None` to start a new session."""
         return self._session.id
 
     @property

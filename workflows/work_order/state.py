@@ -27,7 +27,7 @@ class WorkOrderState:
         self._warnings: tuple[str, ...] = ()
 
     def begin(self, order_id: str, order: WorkOrderInput, now: datetime, waits_in: Stage | None = None) -> None:
-        """Record the input; `waits_in` is the stage of the board in which the work order waits."""
+        """Record the input; `waits_in` is the stage of the board in which the work order begins to wait."""
         self.task = first_task(order_id, order, waits_in, timestamp(now))
         self._add_move("", now, "created" if waits_in else "started")
 
@@ -42,7 +42,7 @@ class WorkOrderState:
         self._move(now, why, who, status=status, stage=stage)
 
     def planning_outcome(self, now: datetime) -> PlanningOutcome:
-        """Return the path of the plan and the duration of its steps."""
+        """Return the path of the plan, and the duration of the steps that made the plan."""
         seconds = sum(row.duration_seconds for row in self.task.steps)
         return PlanningOutcome(
             plan_path=self.task.plan_path or "", planned_at=timestamp(now), seconds=round(seconds, 3)
@@ -80,11 +80,11 @@ class WorkOrderState:
         self._move(now, wait.message, status=Status.WAITING, budget=wait)
 
     def go_on(self, who: str, why: str, now: datetime) -> None:
-        """Continue after a wait for a person or a budget."""
+        """Record the end of a wait for a person or a budget."""
         self._move(now, why, who, status=Status.RUNNING, findings=(), budget=None)
 
     def start(self, now: datetime) -> None:
-        """Begin the work: leave the board's waiting stages."""
+        """Begin the work, and leave the stage in which the work order waited."""
         self.place(Stage.EXECUTING, "", "started", now)
 
     def take_in_workspace(self, workspace: Workspace, now: datetime) -> None:
@@ -147,14 +147,14 @@ class WorkOrderState:
         return True
 
     def end_wait_for_host(self, now: datetime) -> bool:
-        """Continue after a wait for a host; return whether there was a wait."""
+        """Record the end of a wait for a host; return whether there was a wait."""
         if not self.waits_for_host:
             return False
         self._move(now, "the host answers again", status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         return True
 
     def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
-        """Continue on another host."""
+        """Record that the work order continues on another host."""
         why = f"host {lost_host} is gone: the work order continues on host {host}"
         self._move(now, why, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         return True

@@ -163,7 +163,7 @@ class WorkOrder(WorkOrderBase):
         await wait_despite_cancel(workflow.all_handlers_finished)
 
     async def _end_cancelled(self, cause: BaseException) -> None:
-        """Close as cancelled after the agent has ended."""
+        """End the agent, close the work order as cancelled, and raise the cancel again."""
         error = await self._end_agent(cause)
         who, why = self._decisions.end_reason()
         self._close(Status.CANCELLED, Stage.DONE, error, who=who, why=why)
