@@ -32,7 +32,7 @@ class TokenFields:
     """The places and names of the tokens that a CLI refreshes."""
 
     within: str
-    """The key of the object with the tokens; `*`: each object with a refresh token is a login."""
+    """The key of the object with the tokens; with `*`, each object that has a refresh token is a login."""
     access: str
     refresh: str
     expires: str = ""
@@ -81,7 +81,7 @@ class LoginFile:
     def refusal(self, before: Login, after: Login, now: float) -> str:
         """Return the reason why a run's copy is not a later login of the same account; empty if it is one.
 
-        The login in the user's file is `before`, in the copy `after`; the time is in seconds.
+        `before` is the login in the user's file, `after` is the login in the copy, and `now` is in seconds.
         """
         old, new = self._entries(before), self._entries(after)
         refreshed = [name for name in old if new.get(name) != old[name]]
@@ -94,7 +94,7 @@ class LoginFile:
         return next(filter(None, reasons), "" if refreshed else "its tokens are the same")
 
     def has_tokens_of(self, login: Login, copy: Login) -> bool:
-        """Return whether a login has the same tokens as a run's copy, so that nothing must be written back."""
+        """Return whether a login has the same tokens as a run's copy, so that nothing has to be written back."""
         fields, own, copied = self.tokens, self._entries(login), self._entries(copy)
         if fields is None or not own or own.keys() - copied.keys():
             return False

@@ -62,7 +62,7 @@ class ModelPlace:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the keys stay out of the sandbox, because the place has a key and an address."""
+        """Whether the keys stay out of the sandbox, because this API has a key and an address."""
         return any(self.keys.values()) and bool(_ADDRESS.match(self.address))
 
 

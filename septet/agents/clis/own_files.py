@@ -42,7 +42,7 @@ def own_packages(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
 
 
 def locate(adapter: Adapter, host: Machine, name: str) -> Path:
-    """Return the path of a CLI's file in the user's home; a variable may have moved its folder.
+    """Return the path of a CLI's file in the user's home; a variable may have moved the CLI's folder.
 
     In `name`, the file's usual path, `~` is the home.
     """

@@ -22,7 +22,7 @@ class SettingsFile:
     name: str
     """The path of the settings file; `~` is the user's home."""
     kept: tuple[str, ...] = ()
-    """The keys that a guest gets, with dots between the keys of nested objects; the file is left out if none is
+    """The keys that a guest gets, with dots between the keys of nested objects; the file is left out if no key is
     named."""
 
     def reduce(self, content: bytes | None) -> bytes | None:

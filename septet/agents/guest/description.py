@@ -1,4 +1,4 @@
-"""A guest's description: the list of its protections, as one value for agents, checks and set-up."""
+"""A guest's description: the list of the parts of its sandbox, as one value for agents, checks and set-up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ _MEANINGLESS: Final = ("XDG_RUNTIME_DIR",)
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The list of a guest's protections."""
+    """The list of the parts of a guest's sandbox."""
 
     protections: tuple[part.Protection, ...]
 

@@ -174,7 +174,7 @@ class NetworkSettings:
     is_open: bool = False
     """Whether guests have the machine's own network."""
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The worker's own proxies, by their variables in small letters."""
+    """The worker's own proxies, by the names of their variables in small letters."""
     model_requests: tuple[str, ...] = ()
     """Requests that guests may send to a model whose key stays outside, in addition to the CLIs' requests."""
     setup_hosts: tuple[NamedHost, ...] = ()

@@ -70,7 +70,7 @@ class Needs:
         return Path(current)
 
     def _target_of(self, path: str) -> str | None:
-        """Return the target of a link, `None` for no link; results are cached, because most paths begin alike."""
+        """Return a link's target, `None` if it is no link; results are cached, because most paths begin alike."""
         if path not in self._targets:
             try:
                 self._targets[path] = os.readlink(path)
@@ -90,7 +90,7 @@ class Needs:
             self.add_program(interpreter, depth + 1)
 
     def _may_be_whole(self, place: Path) -> bool:
-        """Return whether a place may be bound as a whole: a home, which may have `bin` and `lib` too, may not."""
+        """Return whether a folder may be bound as a whole; a home may not, even if it has `bin` and `lib`."""
         if self.home is None:
             return True
         home, place = self.home.resolve(), place.resolve()

@@ -1,7 +1,7 @@
 """Classify an error of a model API: its kind, whether a wait helps, and the remedy.
 
 The tables hold the sentences in which agent CLIs and model APIs report an error; the first matching row counts.
-The sources are the CLIs' programs, the APIs behind them, and users' reports.
+The sources are the CLIs' programs, the APIs that they use, and users' reports.
 """
 
 import re

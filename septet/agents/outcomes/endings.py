@@ -1,4 +1,4 @@
-"""Find the ending of a run in its exit record and stderr, if its stream alone does not show it."""
+"""Find the ending of a run in its exit record and stderr, if its stream alone does not show the ending."""
 
 import math
 import re

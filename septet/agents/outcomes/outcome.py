@@ -40,7 +40,7 @@ class ExitRecord:
     """For `ended`, the reason of the request; for `not_started`, the system's error; for a limit of resources, the
     limit in words."""
     exit_code: int | None = None
-    """The exit code; `None` if a signal ended the process, or if it is unknown."""
+    """The exit code; `None` if a signal ended the process, or if the code is unknown."""
     signal: int | None = None
     started_at: str = ""
     """The start of the process, as ISO 8601 in UTC."""

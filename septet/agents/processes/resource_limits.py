@@ -54,7 +54,7 @@ def lower_limit(kind: int, most: int) -> None:
 
 
 class ResourceWatch:
-    """The repeated check of the resources of one agent and of all processes that it started."""
+    """The repeated check of the resources of one agent and of all processes that the agent started."""
 
     def __init__(self, order: Order, began_at: float) -> None:
         """Take the order, in which a limit of 0 is no limit, and the start, in seconds since the epoch."""
@@ -191,7 +191,7 @@ def usage_of_disk(folder: str) -> tuple[int, int]:
 def tree_below(
     ancestor: int, spared: Container[int] = (), *, tells_children: bool = TELLS_CHILDREN
 ) -> tuple[list[int], int]:
-    """Return the processes below an ancestor without the spared ones, and the number of their threads.
+    """Return the processes below an ancestor, except the spared ones, and the number of their threads.
 
     If the kernel does not list a process's children, the parents of all processes are read.
     """

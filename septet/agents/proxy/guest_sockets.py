@@ -37,7 +37,7 @@ MOST_BYTES = 4096
 
 
 def first_process(info: int) -> int:
-    """Return the first process of a guest, which bubblewrap reports on `info`; 0 if bubblewrap ended before."""
+    """Return the first process of a guest, which bubblewrap reports on `info`; 0 if bubblewrap ended first."""
     told = b""
     while len(told) < MOST_BYTES:
         more = os.read(info, MOST_BYTES)

@@ -62,7 +62,7 @@ class Network:
         self.hosts = {(name, int(port)) for name, port in pairs_in(fields.get("hosts"))}
         """The hosts that the guest may reach if they are on the internet."""
         self.own_hosts = {(name, int(port)) for name, port in pairs_in(fields.get("own_hosts"))}
-        """The hosts of the worker's own model API, on any network."""
+        """The hosts of the worker's own model API, which may be on any network."""
         models = fields.get("models")
         ports = [ModelPort(each) for each in models] if isinstance(models, list) else []
         self.models = {each.port: each for each in ports}

@@ -65,7 +65,8 @@ class Loan(msgspec.Struct, frozen=True):
     is_due: bool = False
     """Whether the CLI refreshes the copy as it starts."""
     written: str = ""
-    """A digest of the login that replaces `lent` in the user's file: a killed writer leaves either login."""
+    """A digest of the login that replaces `lent` in the user's file: after a kill the file holds one of the
+    two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +246,7 @@ def _remove_copy(loan: Loan) -> None:
 
 
 def _home_of(loan: Loan, file: LoginFile) -> Path:
-    """Return the home of a copy: a guest may rename the folders between home and copy."""
+    """Return the home of a copy by the path's text: a guest may rename the folders between home and copy."""
     return Path(loan.folder, loan.name).parents[len(Path(_name_in_home(file)).parts) - 1]
 
 

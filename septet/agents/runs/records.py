@@ -43,7 +43,7 @@ class ArchivedRuns(Wire):
 
 
 def read_archive(folder: Path) -> ArchivedRuns:
-    """Return the archive of a folder of runs; an empty archive without a readable file."""
+    """Return the archive of a folder of runs; an empty archive if the file is missing or broken."""
     return read_model(folder / _FILE, ArchivedRuns) or ArchivedRuns()
 
 

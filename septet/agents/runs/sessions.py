@@ -42,7 +42,7 @@ class SessionFolder:
         return sorted(str(path.relative_to(self.root)) for path in paths)
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
-        """Return the content of a file; `None` if the file is missing or larger."""
+        """Return the content of a file; `None` if the file is missing or larger than the limit."""
         if self._guard is not None:
             return self._guard.read(name, limit_bytes)
         path = self.root / name

@@ -1,6 +1,6 @@
 """Run a repository's own program, for example a check, in the same sandbox and limits as agents.
 
-The record lies below the agent run that the program belongs to: a folder with its output and its end.
+The record lies below the agent run that the program belongs to: a folder with the program's output and end.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Read claude's command line, as far as Septet uses it; any other option is refused, as by claude."""
+"""Read claude's command line, as far as Septet uses it; refuse any other option, as claude does."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from septet.agents.clis.plain_settings import SettingsFile, read_object
 
 _LOGIN: Final = ("GEMINI_*", "GOOGLE_*")
 _QUIET: Final[Mapping[str, str]] = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
-"""A relaunched CLI ignores signals while a tool runs, and its second process outlives the first."""
+"""Septet's variables. A relaunched CLI ignores signals while a tool runs, and the new process outlives the old."""
 _DEFAULTS: Final = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 """The variable of a file with default settings, which the user's own settings override. The file limits the CLI's
 ten retries, which take minutes; the CLI reads the file only if root owns the file and its folders, as in an

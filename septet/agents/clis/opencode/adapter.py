@@ -125,7 +125,7 @@ class OpenCode(Adapter):
         return {} if provider in _PROVIDERS else super().keys_of(host, provider)
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the providers whose keys are in variables, and the providers that opencode's variable configures.
+        """Return the APIs of providers whose keys are in variables, or which opencode's variable configures.
 
         A key in the user's settings is not returned, nor is a provider with a login in the file. A provider that
         the command line and configuration do not select permits no requests.
