@@ -60,7 +60,7 @@ class Network:
         self.port = int(str(fields["port"]))
         """The proxy's port on the guest's own loopback."""
         self.hosts = {(name, int(port)) for name, port in pairs_in(fields.get("hosts"))}
-        """The hosts that the guest may reach if they are on the internet."""
+        """The network hosts that the guest may reach if these hosts are on the internet."""
         self.own_hosts = {(name, int(port)) for name, port in pairs_in(fields.get("own_hosts"))}
         """The hosts of the worker's own model API, which may be on any network."""
         models = fields.get("models")

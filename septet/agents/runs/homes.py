@@ -128,7 +128,7 @@ class AgentHome:
         """Prepare the home for a run and return its folders; the caller holds the writer's lock.
 
         A session of a run without a sandbox is copied from the user's home. `anew` states that no process lives in
-        the home, so that it is made anew.
+        the home, so that the home is made anew.
 
         Raises:
             LoginBusyError: Another agent is about to refresh the login.

@@ -65,8 +65,7 @@ class Loan(msgspec.Struct, frozen=True):
     is_due: bool = False
     """Whether the CLI refreshes the copy as it starts."""
     written: str = ""
-    """A digest of the login that replaces `lent` in the user's file: after a kill the file holds one of the
-    two."""
+    """A digest of the login that replaces `lent`; after a kill, the user's file holds one of these two logins."""
 
 
 @dataclass(frozen=True, slots=True)

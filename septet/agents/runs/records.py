@@ -24,7 +24,7 @@ class InSession(Wire):
     usage: Usage = Usage()
     prompt_bytes: int = 0
     stream_bytes: int = 0
-    """The bytes of the runs' streams, from which the session's length is guessed if the CLI does not report it."""
+    """The bytes of the runs' streams, for a guess of the session's length if the CLI does not report one."""
     model: str = ""
     """The model that the last run requested; empty for the agent's own default."""
 
