@@ -1,1 +1,1 @@
-"""The machine for the engine: processes, disks, locks, durable writes, printable text."""
+"""What Septet needs of the machine: processes, disks, locks, durable writes, and printable text."""

@@ -1,4 +1,4 @@
-"""Write files so that their content and their names are on disk, and read values from JSON files."""
+"""Write files so that content and names are on disk, and read values from JSON files."""
 
 import fcntl
 import os
@@ -13,16 +13,16 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 
 DRAFTS: Final = ".*.lock"
-"""The names of drafts of replaced files; an old draft was left by a killed process."""
+"""The pattern of the names of drafts, which replace files when complete; a killed process leaves its draft."""
 
 _CHECKSUM_BYTES: Final = 4
 
 _FULL_FSYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)
-"""The call of macOS, whose `fsync` leaves the bytes in the drive's cache."""
+"""The call of macOS that syncs bytes to disk; `fsync` of macOS leaves the bytes in the drive's cache."""
 
 
 def fsync(descriptor: int) -> None:
-    """Return once the content of `descriptor` is on disk."""
+    """Sync the content of the file `descriptor` to disk."""
     if _FULL_FSYNC is not None:
         fcntl.fcntl(descriptor, _FULL_FSYNC)
     else:
@@ -39,7 +39,7 @@ def close_after(descriptor: int) -> Iterator[int]:
 
 
 def fsync_folder(folder: Path) -> None:
-    """Return once the names in `folder` are on disk."""
+    """Sync the names in `folder` to disk."""
     with close_after(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
         fsync(descriptor)
 
@@ -47,32 +47,32 @@ def fsync_folder(folder: Path) -> None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file with `content` to `path`, whole or not at all; a power failure may lose the file.
 
-    The draft lies beside the file under a name that git ignores among its refs.
+    The draft is in the same folder, under a name that git ignores among its refs.
     """
     _replace(path, content, on_disk=False)
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Write a file with `content` to `path`, whole or not at all; the file is on disk at the return."""
+    """Write a file with `content` to `path`, whole or not at all, and sync the file to disk."""
     _replace(path, content, on_disk=True)
     fsync_folder(path.parent)
 
 
 def with_checksum(body: bytes) -> bytes:
-    """Return a file's content with a checksum, by which `whole_body` detects a torn file."""
+    """Return `body` with a checksum, by which `whole_body` detects a file that was written only in part."""
     return body + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES)
 
 
 def whole_body(content: bytes) -> bytes | None:
-    """Return the content without its checksum; `None` for a torn file."""
+    """Return the content without its checksum; `None` for a file that was written only in part."""
     body, checksum = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
     return body if zlib.crc32(body).to_bytes(_CHECKSUM_BYTES) == checksum else None
 
 
 def write_in_place(path: Path, content: bytes) -> None:
-    """Write `content`, which has its checksum, into a file; a writer that is killed leaves a torn file.
+    """Write `content`, which has a checksum, into a file; a kill can leave a file that is written only in part.
 
-    A write to an existing file takes a hundredth of the time of a new file.
+    This takes a hundredth of the time that a new file takes.
     """
     with close_after(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)) as descriptor:
         written = 0
@@ -104,7 +104,7 @@ def create_file(path: Path, content: bytes) -> None:
 
 
 def _replace(path: Path, content: bytes, *, on_disk: bool) -> None:
-    """Replace a file by a file that this user alone can read."""
+    """Replace a file by a file with `content` that only this user can read."""
     draft = path.with_name(f".{secrets.token_hex(8)}.lock")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -134,7 +134,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 def read_model(path: Path, model: type[Model]) -> Model | None:
-    """Return the value of a pydantic model in a file; `None` if the file is missing or holds no valid value.
+    """Return the value of a pydantic model from a JSON file; `None` if the file is missing or has no valid value.
 
     Raises:
         OSError: The file may exist, but cannot be read.
@@ -146,7 +146,7 @@ def read_model(path: Path, model: type[Model]) -> Model | None:
 
 
 def read_struct(path: Path, struct: type[Struct]) -> Struct | None:
-    """Return the value of a msgspec struct in a file; `None` if no value can be read."""
+    """Return the value of a msgspec struct from a JSON file; `None` if no value can be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=struct)
     except (OSError, msgspec.MsgspecError):

@@ -1,4 +1,4 @@
-"""Read and write a folder in which an untrusted user writes, without following links out of the folder."""
+"""Read and write in a folder in which an untrusted user writes, and follow no links out of the folder."""
 
 import os
 import secrets
@@ -19,12 +19,12 @@ class GuardedFolder:
     """A folder with relative names, without `..`; links are never followed, and only plain files are read."""
 
     root: Path
-    """The folder's path, which its writers cannot change."""
+    """The path of a folder that untrusted writers cannot move or replace."""
     below: str = ""
-    """The folder below `root` to which names are relative; no link on the way is followed."""
+    """The path, below `root`, of the folder to which names are relative; no link on this path is followed."""
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
-        """Return the content of a plain file with one name; `None` if the file is missing or larger."""
+        """Return the content of a plain file without a second hard link; `None` if it is missing or too large."""
         path = _check_name(name)
         with (
             suppress(OSError),
@@ -38,7 +38,7 @@ class GuardedFolder:
         return None
 
     def changed_at(self, name: str) -> float | None:
-        """Return the time of a plain file's last change, by the file system; `None` if the file is missing."""
+        """Return the Unix time of a plain file's last change; `None` if the file is missing."""
         path = _check_name(name)
         with suppress(OSError), self.open_folder(path.parts[:-1]) as folder:
             status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
@@ -46,11 +46,11 @@ class GuardedFolder:
         return None
 
     def find(self, pattern: str) -> list[str]:
-        """Return the names of plain files that match a pattern, part by part."""
+        """Return the names of plain files that match a pattern, which has a part for each part of the name."""
         return sorted(self._find((), _check_name(pattern).parts))
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, whole or not at all; replace a link with this name, and put a folder with this name aside.
+        """Write a file, whole or not at all; replace a link with this name, and rename a folder with this name.
 
         Raises:
             OSError: The disk refused.
@@ -70,7 +70,7 @@ class GuardedFolder:
                 raise
 
     def move(self, name: str, target: "GuardedFolder") -> None:
-        """Move a plain file with one name to another guarded folder of the same disk, under the same name.
+        """Move a plain file without a second hard link to a guarded folder on the same disk, under the same name.
 
         Raises:
             OSError: The disk refused.
@@ -84,7 +84,7 @@ class GuardedFolder:
                 os.rename(path.name, path.name, src_dir_fd=source, dst_dir_fd=folder)
 
     def contains(self, name: str, words: bytes) -> bool:
-        """Return whether a plain file holds these bytes."""
+        """Return whether a plain file contains the bytes `words`."""
         path, end = _check_name(name), b""
         with (
             suppress(OSError),
@@ -98,7 +98,7 @@ class GuardedFolder:
         return False
 
     def remove(self, name: str) -> None:
-        """Remove the file `name`; if `name` is a folder, move the folder aside.
+        """Remove the file `name`; if `name` is a folder, rename the folder.
 
         Raises:
             OSError: The disk refused.
@@ -111,7 +111,7 @@ class GuardedFolder:
                 os.unlink(path.name, dir_fd=folder)
 
     def make_place(self, name: str, *, is_folder: bool) -> None:
-        """Make a folder or a file as a mount point, which is no link.
+        """Make a folder or a file as a mount point; a link with this name is replaced.
 
         Raises:
             OSError: The disk refused.
@@ -128,7 +128,7 @@ class GuardedFolder:
             os.close(os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder))
 
     def make_closed(self) -> None:
-        """Make the folder, if it is missing, without links, and close it to all but its owner.
+        """Make the folder if it is missing, follow no links, and remove other users' permissions.
 
         Raises:
             OSError: The disk refused.
@@ -148,7 +148,7 @@ class GuardedFolder:
 
     @contextmanager
     def open_folder(self, parts: tuple[str, ...], *, makes: bool = False) -> Iterator[int]:
-        """Yield a descriptor of a folder below this folder, made if it `makes` one, without links on the way."""
+        """Yield a descriptor of a folder below this folder, and follow no links; `makes` makes missing folders."""
         folder = os.open(self.root, _FOLDER)
         try:
             for part in (*PurePosixPath(self.below).parts, *parts):
@@ -161,7 +161,7 @@ class GuardedFolder:
 
 
 def _own_folder(folder: int, name: str) -> int:
-    """Return a descriptor of a folder in another folder; a link or file with this name is put aside."""
+    """Return a descriptor of the folder `name`, which is made if missing; a link or file `name` is renamed."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Find keys in variables and in fields of files, and hide the keys in the environment of a serving process."""
+"""Find keys in environment variables and in fields of files, and hide the keys in a process's environment."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import unquote
 
 _DESCRIPTOR: Final = "SEPTET_KEYS_DESCRIPTOR"
-"""The variable with the descriptor of the keys' file, set only by a process that starts itself again."""
+"""The variable with the descriptor of a file of keys, which a process sets for itself when it starts again."""
 _KNOWN: Final = frozenset({
     "ANTHROPIC_CUSTOM_HEADERS", "AWS_BEARER_TOKEN_BEDROCK", "MYSQL_PWD", "OPENCODE_CONFIG_CONTENT",
     "TEMPORAL_TLS_CLIENT_KEY_DATA",
@@ -25,20 +25,20 @@ _FIELD: Final = re.compile(
     r"(?!ENV_)(?:.*(?:TOKEN|SECRET|PASSWORD)|(?:.*_)?(?:(?:API|AUTH)?KEY|PASSPHRASE|CREDENTIAL|AUTHORIZATION|COOKIE|PAT))S?"
     r"|ACCESS|REFRESH"
 )
-"""The pattern of a field's name, with its words in capitals as in a variable's name."""
+"""The pattern of names of fields with keys; a name is compared in capitals, like a variable's name."""
 _KEY: Final = re.compile(r"(?=.*\d|.{20})(?![{$]|[A-Z][A-Z0-9]*_[A-Z0-9_]*\Z).{8,}")
-"""The pattern of a key: no placeholder, no name of a variable, and with a digit if it is short."""
+"""The pattern of a key, which is no placeholder and no name of a variable, and has a digit if it is short."""
 _ACCOUNT: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s:@]*:([^/?#\s]+)@")
 """The pattern of an address with a password, for example of a proxy or a database."""
 
 
 def is_key(name: str, value: str) -> bool:
-    """Return whether a variable is a key: by its name, or because its value is an address with a password."""
+    """Return whether a variable contains a key, by its name or because its value is an address with a password."""
     return name in _KNOWN or bool(_NAME.fullmatch(name)) or _ACCOUNT.match(value) is not None
 
 
 def key_values(env: Mapping[str, str]) -> frozenset[str]:
-    """Return the secret values: keys, and passwords in addresses, without paths of key files."""
+    """Return the secret values of variables: keys, and passwords in addresses, but no paths of key files."""
     found = set[str]()
     for value in (value for name, value in env.items() if is_key(name, value)):
         if (account := _ACCOUNT.match(value)) is not None:
@@ -49,7 +49,7 @@ def key_values(env: Mapping[str, str]) -> frozenset[str]:
 
 
 def keys_in(document: object, name: str = "") -> frozenset[str]:
-    """Return the secret values in a CLI's own file: keys by the names of their fields, and passwords.
+    """Return the secret values in a CLI's own file: keys, by the names of their fields, and passwords.
 
     Other values of such fields do not count: names of variables, placeholders such as `{env:NAME}`, and words. A
     value of less than twenty characters is a key only with a digit. `name` is the field that holds `document`.
@@ -73,11 +73,11 @@ def _is_key_field(name: str) -> bool:
 
 
 def take_keys_out_of_sight() -> None:
-    """Start this process again without keys in its environment, which all processes of the user can read.
+    """Start this process again without keys in its environment, because all of the user's processes can read that.
 
-    The new program, in the same process, reads the keys from an open file without a name, and keeps them in its
-    memory alone: the system does not show later additions to its environment. Call this function first, before any
-    file is open and any thread runs. Without keys nothing happens.
+    The new program, in the same process, reads the keys from an open file without a name, and adds them to its
+    environment in memory, which the system does not show. Call this function first, before any file is open and
+    any thread runs. Without keys nothing happens.
     """
     if (descriptor := os.environ.pop(_DESCRIPTOR, None)) is not None:
         os.environ.update(_read(descriptor))
@@ -94,7 +94,7 @@ def take_keys_out_of_sight() -> None:
 
 
 def _document_in(value: str) -> object:
-    """Return the JSON object in a variable, for example a CLI's settings; `None` for any other value."""
+    """Return the JSON object in a variable's value, for example a CLI's settings; `None` for any other value."""
     try:
         return json.loads(value) if value.lstrip().startswith("{") else None
     except (ValueError, RecursionError):
@@ -109,7 +109,7 @@ def _names_file(value: str) -> bool:
 
 
 def _write(keys: Mapping[str, str]) -> int:
-    """Return an inheritable descriptor of an open file without a name that holds the keys."""
+    """Return an inheritable descriptor of an open file that contains the keys and has no name."""
     content = json.dumps(dict(keys)).encode()
     if sys.platform == "linux":
         descriptor = os.memfd_create("septet-keys")
@@ -124,7 +124,7 @@ def _write(keys: Mapping[str, str]) -> int:
 
 
 def _read(descriptor: str) -> dict[str, str]:
-    """Return the keys, once; empty if the descriptor is not open, or another file."""
+    """Return the keys in the file `descriptor`, and close the file; empty if it is not open, or another file."""
     try:
         with os.fdopen(int(descriptor), "rb") as file:
             keys = json.loads(file.read())

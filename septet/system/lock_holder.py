@@ -1,4 +1,4 @@
-"""Find the process that holds a lock: as the kernel reports it, or by its name and folder for a lock of git."""
+"""Find the process that holds a lock: by the kernel's report, or for a lock file of git by name and folder."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ _PID_FIELD: Final = 4
 _FILE_FIELD: Final = 5
 
 LockHolders = Mapping[int, Sequence[int]]
-"""The processes that took a file's lock, by the file's inode; files on several disks may share an inode."""
+"""Inode of a file → the processes that took the file's lock; files on different disks may have the same inode."""
 
 
 def read_lock_holders() -> LockHolders:
@@ -28,7 +28,7 @@ def read_lock_holders() -> LockHolders:
 
 
 def holder_of(path: Path) -> str:
-    """Return a text with the process that holds the lock on a file and the state; empty if it is unknown."""
+    """Return a text with the process that holds the lock on a file, and its state; empty if it is unknown."""
     with suppress(OSError, psutil.Error):
         for pid in read_lock_holders().get(path.stat().st_ino, ()):
             process = psutil.Process(pid)
@@ -37,10 +37,10 @@ def holder_of(path: Path) -> str:
 
 
 def stopped_holder(path: Path, holders: LockHolders) -> psutil.Process | None:
-    """Return the holder of the lock on a file if the holder is stopped; `None` if the holder runs or is unknown.
+    """Return the process that holds the lock on a file if it is stopped (by SIGSTOP); otherwise `None`.
 
     The kernel names the process that took a lock, even if another process has inherited the lock since. So the
-    named process must have the file open. The calling process is never returned: it is not stopped.
+    process must have the file open. The calling process is never returned, because it is not stopped.
     """
     with suppress(OSError):
         for pid in holders.get(path.stat().st_ino, ()):
@@ -62,12 +62,12 @@ def _has_open(process: psutil.Process, path: Path) -> bool:
 
 
 def find_lock_owner(locks: list[Path], folders: list[Path]) -> psutil.Process | None:
-    """Return a process that may hold one of some lock files in git's folders; `None` without such a process."""
+    """Return a process that may hold one of the lock files `locks` in git's `folders`; `None` if there is none."""
     return next((process for process in psutil.process_iter() if _works(process, locks, folders)), None)
 
 
 def _works(process: psutil.Process, locks: list[Path], folders: list[Path]) -> bool:
-    """Return whether a process may hold one of the locks; false if it has ended or may not be inspected."""
+    """Return whether a process may hold one of the locks; false for an ended or inaccessible process."""
     try:
         if process.status() == psutil.STATUS_ZOMBIE:
             return False

@@ -15,17 +15,17 @@ from septet.system.processes import check_halt
 
 _LONGEST_LOOK_SECONDS: Final = 0.02
 _HOLDER_SECONDS: Final = 0.5
-"""The time between two checks of the lock's holder."""
+"""The seconds between two checks of the process that holds the lock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The longest waits for the holder of a lock."""
+    """The longest times to wait for the process that holds a lock."""
 
     seconds: float = 3900.0
-    """The seconds to wait for a running holder: the longest work under a lock is a git transfer of an hour."""
+    """The seconds to wait for a running process; the longest work under a lock is a git transfer of an hour."""
     stopped_seconds: float = 10.0
-    """The seconds to wait for a stopped holder, for example after SIGSTOP: the holder may never continue."""
+    """The seconds to wait for a stopped process (by SIGSTOP), which may never continue."""
 
 
 _USUAL: Final = Patience()
@@ -33,14 +33,14 @@ _USUAL: Final = Patience()
 
 @contextmanager
 def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
-    """Hold the lock on file `path` during the block; wait for its present holder first.
+    """Hold the lock on file `path` during the block; first wait for the process that holds it now.
 
-    The block gets the lock's descriptor: a process that inherits the descriptor holds the lock as long as the
-    process lives.
+    The block gets the lock's descriptor. A process that inherits the descriptor holds the lock as long as it
+    lives.
 
     Raises:
         HaltedError: The work that waits was halted.
-        LockHeldError: The holder was stopped, or keeps the lock too long.
+        LockHeldError: The process that holds the lock was stopped, or keeps the lock too long.
     """
     while True:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,14 +53,14 @@ def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
 
 @contextmanager
 def share_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
-    """Share the lock on file `path` with others during the block, and yield its descriptor.
+    """Hold a shared lock on file `path` during the block, and yield the lock's descriptor.
 
-    The function waits for an exclusive holder. A process that inherits the descriptor shares the lock as long as
-    the process lives.
+    The function waits while a process holds the exclusive lock. A process that inherits the descriptor shares the
+    lock as long as it lives.
 
     Raises:
         HaltedError: The work that waits was halted.
-        LockHeldError: The holder was stopped, or keeps the lock too long.
+        LockHeldError: The process that holds the lock was stopped, or keeps the lock too long.
         OSError: The file can be neither opened nor made.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,14 +70,14 @@ def share_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
 
 
 def open_lock(path: Path) -> int:
-    """Return a descriptor of a lock's file, without the lock; an absent file is made for this user alone."""
+    """Return a descriptor of a lock's file, without taking the lock; make a missing file for this user only."""
     return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
 
 def take_lock(path: Path) -> int | None:
-    """Return a descriptor that holds the lock on file `path` until it is closed; `None` if the lock is held.
+    """Return a descriptor that holds the lock on file `path` until it is closed; `None` if the lock is taken.
 
-    Also return `None` if another process held the lock just now and removed the file, alone or with its folder.
+    Return `None` too if another process held the lock just now and removed the file or its folder.
     """
     descriptor = open_lock(path)
     if try_lock(descriptor) and _is_at(path, descriptor):
@@ -87,9 +87,9 @@ def take_lock(path: Path) -> int | None:
 
 
 def remove_lock(path: Path) -> bool:
-    """Remove the file of a lock of `hold_lock` that no process holds, and return whether it was removed.
+    """Remove the file of a lock, unless a process holds the lock; return whether the file was removed.
 
-    A process that has opened the file and waits for the lock finds the file gone, and makes another file.
+    A process that waits in `hold_lock` for the lock notices that the file is gone, and makes another file.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
@@ -103,16 +103,16 @@ def remove_lock(path: Path) -> bool:
 
 
 def lock(descriptor: int) -> None:
-    """Lock an open file that other processes hold for a moment at most, for example a new file."""
+    """Lock an open file, and wait without a limit; other processes may lock it only for a moment."""
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def await_lock(path: Path, descriptor: int, patience: Patience = _USUAL, kind: int = fcntl.LOCK_EX) -> None:
-    """Lock the open file at `path` by polling, for the kernel's own wait cannot be interrupted.
+    """Wait for the lock on the open file at `path`, by polling: the kernel's own wait cannot be interrupted.
 
     Raises:
         HaltedError: The work that waits was halted.
-        LockHeldError: The holder was stopped, or keeps the lock too long.
+        LockHeldError: The process that holds the lock was stopped, or keeps the lock too long.
     """
     pause, began_at = 0.001, time.monotonic()
     ran_at, look_at = began_at, began_at + _HOLDER_SECONDS
@@ -145,10 +145,10 @@ def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 
 def lock_is_held(path: Path, kind: int = fcntl.LOCK_SH) -> bool:
-    """Return whether another process holds the lock; with `LOCK_EX`, also whether other processes share the lock.
+    """Return whether another process holds the exclusive lock; with `LOCK_EX`, a shared lock counts too.
 
-    The check tries a shared lock, so that two checks at once do not mislead each other. A process that takes the
-    lock at that moment is refused, and must try again.
+    The check takes a shared lock for a moment, so that two checks at once do not mislead each other. A process
+    that tries to take the lock at that moment fails, and must try again.
     """
     try:
         descriptor = os.open(path, os.O_RDWR)

@@ -1,6 +1,6 @@
-"""Mask the exact values of this process's keys in all text that leaves the process.
+"""Mask the values of this process's keys in all text that leaves the process.
 
-`preview.scrub` masks text that looks like a key; this module masks known keys, also in the encodings in which a
+`preview.scrub` masks text that looks like a key. This module masks known keys, even in encodings in which a
 program prints them by chance or on purpose.
 """
 
@@ -18,22 +18,22 @@ MASK: Final = "***"
 _SHORTEST: Final = 8
 """The fewest characters of a masked value: a mask for a shorter value would hide ordinary words."""
 _SHORTEST_LINE: Final = 60
-"""The shortest lines of base64 or hexadecimal digits, in columns: most programs break lines after 64 or 76."""
+"""The shortest broken lines of base64 or hexadecimal digits, in columns; most programs break after 64 or 76."""
 _LINE_END: Final = r"(?:(?:\r|\\+r)?(?:\n|\\+n)[ \t]*)?"
-"""A line end, also as an escape in JSON, and with the indentation of the next line."""
+"""The pattern of a line end, or of its escape in JSON, with the indentation of the next line."""
 _RUN: Final = "[A-Za-z0-9+/_-]{40}"
 _BROKEN_LINES: Final = (
     re.compile(rf"\n(?:(?<={_RUN}\n)|(?<={_RUN}\r\n))"),
     re.compile(rf"\\n(?:(?<={_RUN}\\n)|(?<={_RUN}\\r\\n)|(?<={_RUN}\\\\n)|(?<={_RUN}\\\\r\\\\n))"),
 )
-"""The patterns find line ends first, and then check the text before: the reverse takes a hundred times as long."""
+"""The patterns of line ends after a run of digits; to look for the digits first would take 100 times as long."""
 _BROKEN_LINES_IN_BYTES: Final = tuple(re.compile(each.pattern.encode()) for each in _BROKEN_LINES)
 _CHANGES_KEPT: Final = 4
-"""The number of kept versions of a source's values: an agent keeps the login of its start for some hours."""
+"""The number of versions of a source's values that stay masked: an agent uses its first login for some hours."""
 
 
 class _Hidden:
-    """The hidden values: `values` is replaced as a whole, so that readers need no lock."""
+    """The values to mask; `values` is replaced as a whole, so that readers need no lock."""
 
     def __init__(self) -> None:
         self.values: frozenset[str] = frozenset()
@@ -70,24 +70,24 @@ def hide(values: Iterable[str]) -> None:
 
 
 def hide_of(source: str, values: Iterable[str]) -> None:
-    """Mask the present values of a source, for example a file, and its last few earlier values."""
+    """Mask the present values of a source, for example of a file, and its last few earlier values."""
     _hidden.change_of(source, values)
 
 
 def hidden_values() -> frozenset[str]:
-    """Return the values that are masked."""
+    """Return all values that are masked."""
     return _hidden.values
 
 
 def reveal(values: Iterable[str]) -> None:
-    """Stop masking `values`, also if another caller hid them."""
+    """Stop masking `values`, even if another caller wanted them masked."""
     _hidden.change((), values)
 
 
 def mask(text: str) -> str:
-    """Return `text` with all hidden values masked, also their encodings; the longest form first.
+    """Return `text` with all values of `hide` and their encodings masked, the longest encodings first.
 
-    Base64 and hexadecimal digits are also found if they are broken into lines.
+    Base64 and hexadecimal digits are found even if they are broken into lines.
     """
     whole, broken = _forms(_hidden.values)
     for form in whole:
@@ -101,7 +101,7 @@ def mask(text: str) -> str:
 
 
 def mask_bytes(content: bytes) -> bytes:
-    """Return `content`, text in UTF-8 or not, with all hidden values masked."""
+    """Return `content`, which need not be valid UTF-8, with the values masked as by `mask`."""
     whole, broken = _forms_in_bytes(_hidden.values)
     for form in whole:
         if form in content:
@@ -114,13 +114,13 @@ def mask_bytes(content: bytes) -> bytes:
 
 
 def longest_form_bytes() -> int:
-    """Return the most bytes of a form of a hidden value, with line ends; 0 without hidden values."""
+    """Return the most bytes that a masked value takes in any encoding, with line ends; 0 without masked values."""
     whole, _ = _forms_in_bytes(_hidden.values)
     return 2 * max(map(len, whole), default=0)
 
 
 def mask_json(content: bytes) -> bytes:
-    """Return a JSON document with all hidden values masked in its strings; numbers and structure stay."""
+    """Return a JSON document with the values masked in its strings; numbers and structure stay."""
     values = _hidden.values
     if not values or (
         mask_bytes(content) == content and not any(form in content for form in _forms_in_json(values))
@@ -147,12 +147,12 @@ def _long_enough(values: Iterable[str]) -> frozenset[str]:
 
 
 Broken = tuple[AnyStr, AnyStr, AnyStr]
-"""A form that may be broken into lines, and two parts of the form: in a broken form, one of the parts is whole."""
+"""An encoded value that may be broken into lines, and two parts of it, of which at most one can be broken."""
 
 
 @lru_cache(maxsize=2)
 def _forms(values: frozenset[str]) -> tuple[tuple[str, ...], tuple[Broken[str], ...]]:
-    """Return all forms of hidden values, the longest first, and the forms that may be broken into lines."""
+    """Return all encoded forms of `values`, the longest first, and those forms that may be broken into lines."""
     broken = {form for value in values for form in _encodings_in_lines(value) if len(form) >= _SHORTEST}
     whole = broken.union(form for value in values for form in _encodings(value))
     return tuple(sorted(whole, key=len, reverse=True)), tuple(map(_halve, sorted(broken, key=len, reverse=True)))
@@ -166,7 +166,7 @@ def _forms_in_bytes(values: frozenset[str]) -> tuple[tuple[bytes, ...], tuple[Br
 
 @lru_cache(maxsize=2)
 def _forms_in_json(values: frozenset[str]) -> tuple[bytes, ...]:
-    """Return the forms of hidden values in JSON that differ from their plain forms."""
+    """Return the forms of `values` in strings of JSON that differ from all other forms."""
     whole, _ = _forms(values)
     return tuple({_bytes(escaped) for form in whole for escaped in _in_json(form)} - set(map(_bytes, whole)))
 
@@ -202,7 +202,7 @@ def _encodings(value: str) -> Iterator[str]:
 
 
 def _in_json(text: str) -> Iterator[str]:
-    """Yield the forms of a text in a string of a JSON document."""
+    """Yield the two forms that a text can have in a string of a JSON document."""
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
 
@@ -217,7 +217,7 @@ def _encodings_in_lines(value: str) -> Iterator[str]:
 
 
 def _core(text: str, before: int, length: int) -> str:
-    """Return the part of a base64 text that depends on the value alone, and not on its neighbours."""
+    """Return the part of a base64 text that depends only on the value, and not on the bytes around it."""
     first = -(-before * 8 // 6)
     last = (before + length) * 8 // 6
     return text[first:last]

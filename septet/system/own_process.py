@@ -1,4 +1,4 @@
-"""The settings of a Septet program for its own process: its heaps, its imports at the start, and its end."""
+"""What a Septet program sets for its own process: the memory heaps, the imports at the start, and the end."""
 
 import ctypes
 import gc
@@ -15,14 +15,14 @@ _last_works: Final[list[Callable[[], object]]] = []
 
 
 def before_end(work: Callable[[], object]) -> None:
-    """Call `work` before this process ends, for example to send held data; its errors are ignored."""
+    """Call `work` before this process ends, for example to send the last data; errors of `work` are ignored."""
     _last_works.append(work)
 
 
 def end_process(code: int) -> NoReturn:
     """End this process without Python's finalization, in which a thread of Temporal's SDK may abort the process.
 
-    The caller has ended all other work; the output streams are flushed. The abort is
+    The caller must have ended all other work; output streams are flushed here. For the abort see
     https://github.com/temporalio/sdk-python/issues/300.
     """
     for work in _last_works:
@@ -37,7 +37,7 @@ def end_process(code: int) -> NoReturn:
 def share_heaps() -> None:
     """Let all threads allocate from two heaps; call this function before the first thread begins.
 
-    glibc gives each thread a heap of its own, up to eight for each processor, and a heap keeps the memory that its
+    glibc gives each thread a separate heap, up to eight heaps for each processor. A heap keeps the memory that its
     thread once used: after some minutes, half of a worker's heaps was unused. Other C libraries ignore the call.
     """
     with suppress(AttributeError):  # no glibc
@@ -46,7 +46,7 @@ def share_heaps() -> None:
 
 @contextmanager
 def quick_imports() -> Iterator[None]:
-    """Collect no garbage while the block imports modules, because nearly all objects of modules stay in memory."""
+    """Switch garbage collection off while the block imports modules, nearly all of whose objects stay."""
     gc.disable()
     try:
         yield

@@ -12,7 +12,7 @@ from septet.system.text import cut
 _SHORTEST_SECRET: Final = 6
 """The fewest characters of a secret that is masked: a mask for a shorter value would hide ordinary words."""
 _LOOKED_AT: Final = 16_384
-"""The number of characters of a text that are read; the rest is cut anyway."""
+"""The number of characters of a text that are read, which is more than a preview shows."""
 _LONGEST_KEY_BYTES: Final = 16 * 1024
 """The size of the longest key, in any encoding."""
 _BLOCK: Final = re.compile(
@@ -38,13 +38,13 @@ _AFTER_A_WORD: Final = re.compile(
 
 
 def preview(text: str, *, secrets: Iterable[str] = (), limit: int = 200) -> str:
-    """Return the beginning of `text` on one line, with keys, tokens and `secrets` masked."""
+    """Return the beginning of `text` on one line, with keys, text that looks like a key, and `secrets` masked."""
     line = " ".join(scrub(text[:_LOOKED_AT], secrets).split())
     return cut(printable(line[: limit + 1]), limit)
 
 
 def printable(text: str) -> str:
-    """Return `text` with unprintable characters replaced, as they could steer a terminal; lines and tabs stay."""
+    """Return `text` with unprintable characters replaced, which could steer a terminal; newlines and tabs stay."""
     return "".join(
         letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text
     )
@@ -62,7 +62,7 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def end_of_file(path: Path, limit_bytes: int) -> str:
-    """Return the end of a file as text, with this process's keys masked, also a key that the cut divides.
+    """Return the end of a file as text, with this process's keys masked, even a key of which only a part is left.
 
     Raises:
         OSError: The file cannot be read.

@@ -21,7 +21,7 @@ _CHUNK_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A process that has ended."""
+    """The result of a process that has ended."""
 
     argv: tuple[str, ...]
     exit_code: int
@@ -37,7 +37,7 @@ class Halt:
     """A switch that ends the processes of some work from another thread, and refuses further starts."""
 
     def __init__(self) -> None:
-        """Begin without processes, in a state that is not halted."""
+        """Make a switch without processes that is not halted."""
         self._guard = threading.Lock()
         self._running: set[int] = set()
         self._halted = False
@@ -50,7 +50,7 @@ class Halt:
                 kill_group(pid)
 
     def check(self) -> None:
-        """Check that the work may continue.
+        """Raise an error if the work was halted.
 
         Raises:
             HaltedError: The work was halted.
@@ -60,7 +60,7 @@ class Halt:
 
     @contextmanager
     def over(self) -> Iterator[None]:
-        """Apply this halt to the processes that this thread runs in the block."""
+        """Let this switch end the processes that this thread runs in the block."""
         token = _HALT.set(self)
         try:
             yield
@@ -69,7 +69,7 @@ class Halt:
 
     @contextmanager
     def reaching(self, pid: int) -> Iterator[None]:
-        """Kill this process too if the halt comes before the block's end; the block then raises `HaltedError`."""
+        """Kill process `pid` too if the work is halted during the block; the block then raises `HaltedError`."""
         with self._guard:
             self._running.add(pid)
             if self._halted:
@@ -86,12 +86,12 @@ _HALT: ContextVar[Halt | None] = ContextVar("halt", default=None)
 
 
 def current_halt() -> Halt | None:
-    """Return the halt of this thread's work; `None` without a halt."""
+    """Return the switch that applies to this thread's work; `None` if there is none."""
     return _HALT.get()
 
 
 def check_halt() -> None:
-    """Check that the work of this thread may continue.
+    """Raise an error if the work of this thread was halted.
 
     Raises:
         HaltedError: The work was halted.
@@ -106,11 +106,11 @@ class ProcessStart:
     """A program to run."""
 
     argv: Sequence[str]
-    """Program and arguments; no shell reads them."""
+    """The program and its arguments, which no shell reads."""
     env: Mapping[str, str]
     """The whole environment; nothing is inherited."""
     cwd: Path | None = None
-    """The folder in which the program runs; `None`: this process's folder."""
+    """The folder in which the program runs; `None` for this process's folder."""
     pass_fds: Sequence[int] = ()
     """The descriptors that the program inherits."""
 
@@ -123,18 +123,18 @@ def run(
     stdin: bytes = b"",
     timeout_seconds: float = 120.0,
 ) -> Completed:
-    """Run `argv` to its end; see `run_program`."""
+    """Run `argv` to its end, and return its result; see `run_program`."""
     return run_program(ProcessStart(argv, env, cwd), stdin=stdin, timeout_seconds=timeout_seconds)
 
 
 def run_program(
     program: ProcessStart, *, stdin: bytes = b"", timeout_seconds: float = 120.0, limit_bytes: int | None = None
 ) -> Completed:
-    """Run a program to its end in a session of its own and return its output.
+    """Run a program in a new session to its end, and return its result.
 
     Args:
-        timeout_seconds: The time after which the program's process group is killed and `timed_out` is set.
-        limit_bytes: The size of stdout at which the program's process group is killed and `cut` is set.
+        timeout_seconds: The time after which the program's process group is killed and the result has `timed_out`.
+        limit_bytes: The size of stdout at which the program's process group is killed and the result has `cut`.
 
     Raises:
         OSError: The program could not be started.
@@ -173,7 +173,7 @@ def run_program(
 
 @contextmanager
 def _source(stdin: bytes, *, as_file: bool) -> Iterator[int | IO[bytes]]:
-    """Yield a program's stdin; a file needs no writer while the output is read."""
+    """Yield a program's stdin, which is a pipe or a file; a file needs no writer while the output is read."""
     if not (stdin and as_file):
         yield subprocess.PIPE if stdin else subprocess.DEVNULL
         return
@@ -184,7 +184,7 @@ def _source(stdin: bytes, *, as_file: bool) -> Iterator[int | IO[bytes]]:
 
 
 def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """Return the output of a process whose group was killed; other processes may keep its pipes open."""
+    """Return the output of a process whose group was killed, even if other processes keep the pipes open."""
     try:
         return process.communicate(timeout=5.0)
     except subprocess.TimeoutExpired as error:
@@ -195,7 +195,7 @@ def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
 
 
 def _head(process: subprocess.Popen[bytes], limit_bytes: int, timeout_seconds: float) -> tuple[bytes, bytes, bool]:
-    """Return the first `limit_bytes` of stdout, stderr, and whether the process was killed at the limit."""
+    """Return the first `limit_bytes` of stdout, all of stderr, and whether the process was killed at the limit."""
     deadline = time.monotonic() + timeout_seconds
     buffers = {pipe: bytearray() for pipe in (process.stdout, process.stderr) if pipe is not None}
     stdout, stderr = buffers.values()
@@ -221,10 +221,10 @@ def _head(process: subprocess.Popen[bytes], limit_bytes: int, timeout_seconds: f
 def start_detached(
     argv: Sequence[str], *, env: Mapping[str, str], log: Path, cwd: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start `argv` in a session of its own and return the process; its output goes to the end of `log`.
+    """Start `argv` in a new session, and return the process, whose output is appended to `log`.
 
-    A signal to this process's group does not reach the new process; the caller has to end it. Only this user can
-    read its files and the log.
+    A signal to this process's group does not reach the new process, which the caller has to end. Only this user
+    can read the log and the new process's files.
 
     Raises:
         OSError: The program could not be started, or the log could not be opened.
@@ -259,7 +259,7 @@ def run_on_terminal(argv: Sequence[str], *, env: Mapping[str, str], stdin: bytes
 
 
 def kill_group(pid: int) -> None:
-    """Kill the process group that `pid` leads; a missing group is no error."""
+    """Kill the process group of the leader `pid`; a missing group is no error."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:

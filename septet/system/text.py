@@ -11,22 +11,22 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 
 
 def cut(text: str, limit: int) -> str:
-    """Return a text, or its beginning: at most `limit` characters."""
+    """Return a text of at most `limit` characters, or the beginning of a longer text."""
     return text if len(text) <= limit else f"{text[: limit - 1]}{_ELLIPSIS}"
 
 
 def cut_front(text: str, limit: int) -> str:
-    """Return a text, or its end: at most `limit` characters."""
+    """Return a text of at most `limit` characters, or the end of a longer text."""
     return text if len(text) <= limit else f"{_ELLIPSIS}{text[1 - limit :]}"
 
 
 def cut_bytes(text: str, limit_bytes: int) -> str:
-    """Return as many whole characters as `limit_bytes` of UTF-8 hold: a key has no ellipsis."""
+    """Return the beginning of a text: as many whole characters as fit into `limit_bytes` of UTF-8."""
     return text.encode()[:limit_bytes].decode(errors="ignore")
 
 
 def cut_line(text: str, limit_bytes: int) -> str:
-    """Return a text, or its beginning, on one line: at most `limit_bytes` of UTF-8."""
+    """Return a text on one line, or its beginning, of at most `limit_bytes` of UTF-8."""
     line = one_line(text[:limit_bytes]).encode(errors="replace")
     if len(line) <= limit_bytes and len(text) <= limit_bytes:
         return line.decode()
@@ -34,13 +34,13 @@ def cut_line(text: str, limit_bytes: int) -> str:
 
 
 def name_some(names: Sequence[str], most: int) -> str:
-    """Return the first `most` names, with commas between them, and the number of the others."""
+    """Return a text with the first `most` names, with commas between them, and the number of the other names."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def count_noun(number: int, noun: str) -> str:
-    """Return a number with its noun, plural unless the number is 1: `1 work order`, `2,000 work orders`."""
+    """Return a number with its noun, in the plural unless the number is 1: `1 work order`, `2,000 work orders`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
@@ -50,7 +50,7 @@ def one_line(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Return a text without characters that move a cursor or change its direction; tabs and newlines stay."""
+    """Return a text without characters that move a cursor or change text direction; tabs and newlines stay."""
     return _CONTROLS.sub("", text)
 
 
@@ -65,40 +65,40 @@ _INVISIBLE: Final = re.compile(
 )
 _JOINERS: Final = frozenset("\u200c\u200d")
 _STYLES: Final = frozenset("\ufe0e\ufe0f")
-"""The characters that request the sign before them to appear as text or as an emoji."""
+"""The characters that make the sign before them appear as text or as an emoji."""
 _SKIN: Final = range(0x1F3FB, 0x1F400)
 _MORE_SIGNS: Final = frozenset("\u203c\u2049\u2139\u2194\u25fb\u25fc\u25fd\u25fe\u2934\u2935\u3030")
-"""Signs with an emoji of their own that are not in Unicode's category of other symbols."""
+"""Signs that can appear as an emoji and are not in Unicode's category of other symbols."""
 _DIRECTIONS: Final = frozenset("\u061c\u200e\u200f")
 _NEAR: Final = 16
-"""The longest distance, in characters, from a mark of direction to a letter that it serves."""
+"""The longest distance, in characters, between a mark of text direction and a letter that needs the mark."""
 _WITHOUT_SPACES: Final = (("\u0e01", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17b3"), ("\u17b6", "\u17ff"))
 _BOM: Final = "\ufeff"
 _FLAG: Final = re.compile(
     "\U0001f3f4\U000e0067\U000e0062"
     "(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
 )
-"""The flags of England, Scotland and Wales, which are spelled with tags."""
+"""The pattern of the flags of England, Scotland and Wales, which contain invisible characters."""
 
 
 def without_invisible(text: str) -> str:
     """Return a text without invisible characters, in linear time.
 
-    Joiners between emojis or letters of a script with joints stay, and so do characters that make an emoji of a
-    sign, or set the direction near a letter of a right-to-left script; each of them once.
+    Some invisible characters stay, each once: joiners between emojis or letters of a script with joints,
+    characters that make an emoji of a sign, and marks of direction near a letter of a right-to-left script.
     """
     return text if text.isascii() else _INVISIBLE.sub(_joint, text)
 
 
 def escape_invisible(text: str) -> str:
-    """Return a text with all invisible characters as escapes, in linear time."""
+    """Return a text with escapes in place of all invisible characters, in linear time."""
     return (
         text if text.isascii() else _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
     )
 
 
 def find_invisible(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield line, column and character of invisible characters to remove, except a BOM at the beginning."""
+    """Yield line, column and character of each invisible character to remove, except a BOM at the beginning."""
     if text.isascii():
         return
     line, line_begin, last, flag_end = 1, 0, 0, 0

@@ -1,7 +1,7 @@
-"""Run blocking work in threads: pools that delay only their own work, and cancels that interrupt no work.
+"""Run blocking work in pools of threads. Full pools delay only their own work, and a cancel waits for the work.
 
-Work that waits for the network has a pool of its own, and work that waits for the disk has another pool. Quick
-checks of agents and files run in the event loop's own threads, which take no other work.
+Work that waits for the network has one pool, and work that waits for the disk has another pool. Quick checks of
+agents and files run in the event loop's own threads, which do no other work.
 """
 
 import asyncio
@@ -20,27 +20,27 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOKS: Final = None
-"""The event loop's own threads, for quick work."""
+"""The value that stands for the event loop's own threads, for quick work."""
 
 _LOOKS_PER_AGENT: Final = 2
 _SPARE: Final = 64
-"""The number of threads for work of no agent: probes and ends of cancelled work orders, strays, the HTTP API."""
+"""The number of more threads for other work: probes, ends of cancelled work orders, stray agents, the HTTP API."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadPools:
-    """A pool for each cause of blocking; a thread starts when it is needed."""
+    """A pool of threads for each cause of blocking; a thread starts when it is needed."""
 
     network: Executor
-    """The pool of work that may wait for a remote or a forge, even if the work also uses the disk."""
+    """The pool for work that may wait for a remote or a forge, even if the work also uses the disk."""
     disk: Executor
-    """The pool of local work of git and snapshots."""
+    """The pool for local work of git and snapshots."""
     looks: ThreadPoolExecutor
-    """The pool of quick work, which the event loop uses as its own pool."""
+    """The pool for quick work, which the event loop uses as its own pool."""
 
     @classmethod
     def sized(cls, agents: int, openings: int) -> Self:
-        """Return pools with enough threads for steps of `agents` and for `openings` of workspaces at a time."""
+        """Return pools with threads for `agents` steps and for the opening of `openings` workspaces at a time."""
         return cls(
             ThreadPoolExecutor(agents + openings + _SPARE, "septet-network"),
             ThreadPoolExecutor(agents + openings + _SPARE, "septet-disk"),
@@ -49,7 +49,7 @@ class ThreadPools:
 
     @contextmanager
     def open(self) -> Iterator[Self]:
-        """Yield the pools, and shut the slow pools down after the block; the event loop ends its own threads."""
+        """Yield the pools, and shut all but `looks` down after the block; the event loop ends its own threads."""
         try:
             yield self
         finally:
@@ -58,7 +58,7 @@ class ThreadPools:
 
 
 class Beside:
-    """Background work in threads of its own, which ends with its owner."""
+    """Background work in separate threads, which the owner of this object starts and ends."""
 
     def __init__(self) -> None:
         """Begin without threads."""
@@ -77,28 +77,28 @@ class Beside:
         thread.start()
 
     def end(self) -> None:
-        """Halt the work, and wait for the end of each thread, for ten seconds at most."""
+        """Halt the work, and wait for each thread, at most ten seconds, until the thread ends."""
         self._halt.now()
         for thread in self._threads:
             thread.join(10.0)
 
 
 async def shielded_thread(pool: Executor | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work in a thread; a cancel waits for the work's end."""
+    """Run blocking work in a thread, and return its result; a cancel waits for the work's end."""
     return await _shielded(pool, lambda _: None, work, *args, **kwargs)
 
 
 async def stoppable_thread(
     pool: Executor | None, stop: Callable[[], object], work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Run blocking work in a thread; a cancel calls `stop`, and waits for the work's end."""
+    """Run blocking work in a thread and return its result; a cancel calls `stop` and waits for the work's end."""
     return await _shielded(pool, lambda _: stop(), work, *args, **kwargs)
 
 
 async def undoable_thread(
     pool: Executor | None, undo: Callable[[T], object], work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Run blocking work in a thread; if a cancel comes meanwhile, undo the work's result."""
+    """Run blocking work in a thread and return its result; after a cancel, call `undo` with the result."""
 
     def undo_result(future: asyncio.Future[T]) -> None:
         if not future.cancelled() and future.exception() is None:
