@@ -1,4 +1,4 @@
-"""Remove old files that belong to no work order: locks, results of checks on base commits, unfinished drafts."""
+"""Remove old files that no work order needs: locks, results of checks on base commits, and unfinished drafts."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,14 +15,14 @@ from septet.system.durable import DRAFTS
 from septet.system.locks import lock_is_held, remove_lock
 
 Refusing = Callable[[SweptKind, str], AbstractContextManager[None]]
-"""A function that returns a context in which an error prevents this removal and no other removal."""
+"""A function that returns a context in which the error of a removal is recorded and ends only this removal."""
 
 
 def sweep_leftovers(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
-    """Remove the leftovers whose retention time is over.
+    """Remove the old files whose retention time is over.
 
-    The opening of a workspace makes its lock again, and the next workspace at a base commit runs the checks again.
-    Drafts are of processes that were killed while they wrote a file that belongs to no work order.
+    If a lock or a result of checks is needed again, it is made again. Drafts were left by processes that were
+    killed while they wrote a file.
     """
     for lock in sorted(state.workspaces.glob(f"*{LOCK_SUFFIX}")):
         order_id = lock.name.removesuffix(LOCK_SUFFIX)
@@ -55,7 +55,7 @@ def folder_names(folder: Path) -> Iterator[str]:
 
 
 def changed_at(path: Path) -> float:
-    """Return the time of a file's last change; 0 for a missing file."""
+    """Return the Unix time of a file's last change; 0 for a missing file."""
     try:
         return path.lstat().st_mtime
     except FileNotFoundError:

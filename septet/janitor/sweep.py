@@ -1,6 +1,6 @@
-"""One pass of the janitor over a host: remove workspaces, runs, snapshots and mirrors after their retention time.
+"""One pass of the janitor on a host: remove workspaces, runs, snapshots and mirrors after their retention time.
 
-The pass reads records of work orders but no files in worktrees: its cost does not depend on the number of files.
+The pass reads records of work orders but no files in worktrees, so its cost does not depend on their size.
 """
 
 import os
@@ -54,7 +54,7 @@ class Sweep:
     find_owner: FindOwner
     now: datetime
     go_on: Callable[[], bool] = lambda: True
-    """The check before each work order; returns false if the worker stops or the pass lasts too long."""
+    """A function that returns false if the pass must end, because the worker stops or the pass lasts too long."""
     _removals: list[SweptItem] = field(default_factory=list)
     _refusals: list[SweptItem] = field(default_factory=list)
     _forgot: set[Path] = field(default_factory=set)
@@ -62,7 +62,7 @@ class Sweep:
     _kept_count: int = 0
 
     def run(self) -> SweepReport:
-        """Remove all due items, and return the report. An error in one removal prevents no other removal."""
+        """Remove everything whose retention time is over; return the report. An error ends only one removal."""
         note = ""
         with self._refusing("runs", self.state.trash.name):
             clear_trash(self.state.trash)
@@ -89,7 +89,7 @@ class Sweep:
         )
 
     def _order(self, order_id: str) -> None:
-        """Remove the due parts of one work order."""
+        """Remove those parts of a work order whose retention time is over."""
         with self._refusing("workspace", order_id):
             record = find_record(self.state, order_id)
             if record is None:
@@ -110,7 +110,7 @@ class Sweep:
             self._snapshots(place, since)
 
     def _quiet_since(self, place: Place) -> datetime:
-        """Return the time of a work order's last snapshot, run or opening on this host."""
+        """Return the time at which this host last opened, ran or took a snapshot of a work order."""
         records = place.records
         paths = (records, records / "ledger", records / "snapshot.lock", self.state.runs / place.order_id)
         return datetime.fromtimestamp(max(map(changed_at, paths)), UTC)
@@ -144,13 +144,13 @@ class Sweep:
             self._removals.append(SweptItem(kind="runs", name=order_id))
 
     def _home(self, order_id: str) -> None:
-        """Remove the files of agents' CLIs for a work order, together with its workspace."""
+        """Remove the files that agents' CLIs keep for a work order, such as sessions."""
         home = Homes(self.state.homes, Logins(self.state.logins)).close(order_id)
         if home is not None:
             remove_closed(home, self.state.trash)
 
     def _runs_alone(self) -> None:
-        """Remove the due runs of work orders without a record on this host."""
+        """Remove old runs of work orders that have no record on this host."""
         for order_id in folder_names(self.state.runs):
             with self._refusing("runs", order_id):
                 since = datetime.fromtimestamp(changed_at(self.state.runs / order_id), UTC)
@@ -162,7 +162,7 @@ class Sweep:
                     self._runs(order_id, max(since, owner.closed_at or since))
 
     def _snapshots(self, place: Place, since: datetime) -> None:
-        """Forget old snapshots of a work order without a workspace; remove the records after the last one."""
+        """Forget old snapshots of a work order without a workspace; remove the records after the last snapshot."""
         if os.path.lexists(place.worktree):
             return
         vault = vault_at(place)
@@ -191,7 +191,7 @@ class Sweep:
                 self._tell_forgotten(vault, old)
 
     def _old(self, every: list[Snapshot], since: datetime | None) -> list[Snapshot]:
-        """Return the snapshots whose retention time is over, counted from the work order's end if known."""
+        """Return the snapshots whose retention time is over; the time begins at the work order's end, if known."""
         days = self.terms.snapshots_days
         moments = ((one, datetime.fromisoformat(one.taken_at)) for one in every)
         return [one for one, taken_at in moments if is_over(max(since or taken_at, taken_at), days, self.now)]
@@ -202,7 +202,7 @@ class Sweep:
         self._removals += [SweptItem(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
 
     def _repository(self, vault: Git) -> None:
-        """Remove the mirror and the vault of a repository that has been unused for the retention time."""
+        """Remove the mirror and the vault of a repository if they were not used for the retention time."""
         mirror = self.state.mirrors / vault.git_dir.name
         lock = mirror_lock(mirror)
         if any(folder_names(vault.git_dir / RECORDS)):
@@ -220,7 +220,7 @@ class Sweep:
             self._removals.append(SweptItem(kind="mirror", name=mirror.name))
 
     def _room(self, vault: Git) -> None:
-        """Remove unneeded objects and unfinished packs, and join many small packs."""
+        """Free disk space: remove unneeded objects and unfinished packs, and join packs if there are many."""
         mirror = self.state.mirrors / vault.git_dir.name
         kept_for = timedelta(days=self.terms.forgotten_days)
         with self._refusing("snapshot", vault.git_dir.name):
@@ -235,7 +235,7 @@ class Sweep:
 
     @contextmanager
     def _written_by_nobody(self, order_id: str) -> Iterator[None]:
-        """Hold the lock that only the writer of a work order holds, and end a waiting agent process."""
+        """Hold the work order's writer lock during the block, so that nobody else writes; end a waiting agent."""
         folder = self.state.runs / order_id
         if folder.is_symlink():
             raise NotADirectoryError(0, "this is a link; it is left as it is", str(folder))
@@ -253,7 +253,7 @@ class Sweep:
 
     @contextmanager
     def _refusing(self, kind: SweptKind, name: str) -> Iterator[None]:
-        """Record an error that prevents a removal, and continue."""
+        """Record an error in the block, which ends the block, and continue after it."""
         try:
             yield
         except (SeptetError, OSError) as error:
@@ -261,6 +261,6 @@ class Sweep:
 
 
 def until(seconds: float) -> Callable[[], bool]:
-    """Return a function that returns true for `seconds`, by a clock that does not jump."""
+    """Return a function that returns true for `seconds` from now, by a clock that does not jump."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end

@@ -1,4 +1,4 @@
-"""The retention times, the report of a pass, and the check of the clocks."""
+"""The janitor's retention times, the report of a pass, and the check of the clocks."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ SweptKind = Literal["workspace", "runs", "snapshot", "mirror"]
 _LANE: Final = re.compile(r"(.+)-(?:planner|executor-[1-9][0-9]*)")
 _CLOCKS_APART: Final = timedelta(hours=1)
 _LONGEST_PAUSE: Final = timedelta(days=2)
-"""The longest pause between two passes; after a longer pause, the host was off, or its clock has jumped."""
+"""The longest normal pause between two passes; a longer pause means that the host was off, or its clock jumped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,16 @@ class Terms:
     snapshots_days: float
     mirrors_days: float
     ignored_limit_bytes: int
-    """The most bytes of ignored files in the snapshot before a removal."""
+    """The most bytes of ignored files in the snapshot that is taken before a removal."""
     forgotten_days: float = 2.0
-    """The days until the vault drops unneeded objects, because an unfinished snapshot may need new objects."""
+    """The days until the vault deletes unneeded objects; an unfinished snapshot may need younger objects."""
     drop_ignored: bool = False
-    """Whether a person allows the loss of ignored files over the limit with their workspace."""
+    """Whether a workspace may be removed with ignored files that are over the limit and thus in no snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The owner of a workspace, a work order or a pipeline, as the server describes it."""
+    """The state of the work order or the pipeline that owns a workspace, by the Temporal server."""
 
     status: Literal["running", "closed", "unknown"]
     closed_at: datetime | None = None
@@ -45,16 +45,16 @@ FindOwner = Callable[[str], Owner]
 
 
 class SweptItem(Wire):
-    """An item that was removed, or that was due and could not be removed."""
+    """Something that was removed, or whose retention time is over but that could not be removed."""
 
     kind: SweptKind
     name: str
     why: str = ""
     """The reason why the item could not be removed; empty for a removed item."""
     snapshot: str | None = None
-    """The snapshot with a removed workspace's last state."""
+    """The name of the snapshot with a removed workspace's last state."""
     size_bytes: int | None = None
-    """The size in the item's last snapshot, which is known without counting files."""
+    """The size of the snapshot, or of the workspace in its last snapshot."""
 
 
 class SweepReport(Wire):
@@ -63,23 +63,23 @@ class SweepReport(Wire):
     host: str = ""
     removed: tuple[SweptItem, ...] = ()
     refused: tuple[SweptItem, ...] = ()
-    """The items that were due and could not be removed, each with the reason."""
+    """The items whose retention time is over and that could not be removed, each with the reason."""
     removed_count: int = 0
     refused_count: int = 0
     kept_count: int = 0
-    """The number of items that were not due."""
+    """The number of items whose retention time is not over."""
     note: str = ""
-    """The reason why the pass is incomplete."""
+    """The reason why the pass is incomplete; empty for a complete pass."""
 
 
 def pipeline_of(place_id: str) -> str | None:
-    """Return the pipeline of a lane's workspace; `None` if the name is not a lane's."""
+    """Return the id of a lane's pipeline, from the id of the lane's workspace; `None` if it is not a lane's."""
     match = _LANE.fullmatch(place_id)
     return match[1] if match else None
 
 
 def combine_owners(own: Owner, pipeline: Owner) -> Owner:
-    """Return both owners combined: running if either owner runs, or else closed if either owner is closed."""
+    """Return the combined state of two owners: running if one runs, or else closed if one is closed."""
     owners = (own, pipeline)
     if any(each.status == "running" for each in owners):
         return Owner("running")
@@ -91,7 +91,7 @@ def combine_owners(own: Owner, pipeline: Owner) -> Owner:
 def distrust(last_pass: datetime | None, now: datetime, server_now: datetime) -> str:
     """Return why this pass may remove nothing, if the clocks do not agree; empty if the pass may remove files.
 
-    If the clock jumps, all files seem old at once. Files are then removed by the next pass at the earliest.
+    If the clock jumps, all files seem old at once, so that pass removes no file.
 
     Args:
         last_pass: The start of the previous pass, by this host's clock; `None` before the first pass.
