@@ -1,1 +1,1 @@
-"""Keys: the scanner that finds keys in new lines, and the keys that seal texts and files."""
+"""The scanner that finds keys in new lines, and the keys that seal (encrypt) texts and files."""

@@ -1,4 +1,4 @@
-"""The keys that seal payloads of Temporal, and the seal of files under a passphrase: AES-256-GCM."""
+"""Seal (encrypt) payloads of Temporal with keys, and files with a passphrase, by AES-256-GCM."""
 
 import base64
 import binascii
@@ -27,7 +27,7 @@ KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOAD_AGAIN_SECONDS: Final = 5.0
-"""The fewest seconds between two reads of the source for a missing key, or after a failed read."""
+"""The fewest seconds between two reads of the keys' source for a missing key, or after a failed read."""
 _RUN_IT: Final = "Run it in a shell to see why; it must print the keys and exit with 0."
 _FORM: Final = "Each line is an id, a space and 32 bytes in base64. `septet codec new-key ID` prints such a line."
 
@@ -36,19 +36,19 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class SealKey:
-    """A key, and its id in the boxes that it has sealed."""
+    """A key, and its id, which is in each box (sealed content) of the key."""
 
     id: str
     secret: bytes = field(repr=False)
 
     @property
     def check(self) -> str:
-        """A digest that distinguishes two keys with the same id, and does not reveal the key."""
+        """A digest by which two keys with the same id differ, and which does not reveal the key."""
         return hashlib.sha256(b"septet-seal-key\0" + self.secret).hexdigest()[:16]
 
 
 class KeyRing:
-    """The keys of one process, which the process reads again if the source changes or a key is missing."""
+    """The keys of a process, which are read again if their source changes or a key is missing."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class KeyRing:
         fingerprint: Callable[[], object] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Read the keys from the lines that `load` returns; `fingerprint` quickly returns what changes with them.
+        """Read the keys from the lines of `load`; `fingerprint` returns a value that changes with the lines.
 
         Raises:
             InvalidInputError: The keys cannot be read.
@@ -71,17 +71,17 @@ class KeyRing:
         self._tried_at = clock()
 
     def seal(self, content: bytes, about: bytes = b"") -> SealedBox:
-        """Return `content` sealed by the first key; the box opens only with the same `about`."""
+        """Return `content` sealed by the first key; the box can be opened only with the same `about`."""
         self._follow_source()
         key = next(iter(self._keys.values()))
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return SealedBox(key.id, key.check, nonce + AESGCM(key.secret).encrypt(nonce, content, about))
 
     def open(self, box: SealedBox, about: bytes = b"") -> bytes:
-        """Return the content of a box.
+        """Return the unsealed content of a box.
 
         Raises:
-            UnknownKeyError: This process does not have the key; the box opens once the key arrives.
+            UnknownKeyError: This process does not have the key; repeat the call when it has the key.
             DamagedSealError: The box was changed, or was sealed with another `about` or another key.
         """
         key = self._key_of(box)
@@ -93,7 +93,7 @@ class KeyRing:
             raise DamagedSealError(message) from error
 
     def knows(self, box: SealedBox) -> bool:
-        """Return whether the box's key is known, without reading the source again."""
+        """Return whether this process has the box's key; the source is not read again."""
         key = self._keys.get(box.key_id)
         return key is not None and key.check == box.key_check
 
@@ -115,7 +115,7 @@ class KeyRing:
         return self._clock() - self._tried_at >= _LOAD_AGAIN_SECONDS or self._fingerprint() != self._tried
 
     def _follow_source(self) -> None:
-        """Read a changed source; the keys stay while the source is unreadable, such as a half-written file."""
+        """Read the source if it has changed; keep the present keys if a read fails, as in a half-written file."""
         if self._fingerprint() == self._read or not self.may_read_again:
             return
         try:
@@ -133,7 +133,7 @@ class KeyRing:
 
 
 def parse_keys(lines: str) -> Mapping[str, SealKey]:
-    """Return the keys by their ids, in their order; empty lines and lines that begin with # are skipped.
+    """Return the keys by their ids, in the order of the lines; empty lines and lines with # in front are skipped.
 
     Raises:
         InvalidInputError: A line is not a key, or no line has a key; the message names the line, never the key.
@@ -153,7 +153,7 @@ def parse_keys(lines: str) -> Mapping[str, SealKey]:
 
 
 def new_key_line(key_id: str) -> str:
-    """Return the line of a new key.
+    """Return a line with a new key, for a file of keys.
 
     Raises:
         InvalidInputError: The id is not valid.
@@ -166,7 +166,7 @@ def new_key_line(key_id: str) -> str:
 
 
 def keys_in_file(path: Path) -> KeyRing:
-    """Return the keys of a file, which is read again whenever it changes.
+    """Return the keys in a file, which is read again whenever it changes.
 
     Raises:
         InvalidInputError: The file cannot be read.
@@ -194,7 +194,7 @@ def keys_in_file(path: Path) -> KeyRing:
 def keys_of_command(command: str, env: Mapping[str, str]) -> KeyRing:
     """Return the keys that a command prints; the command runs at once, and again if a key is missing.
 
-    `command` is split as a shell would; no shell runs.
+    `command` is split into words as by a shell, but no shell runs.
 
     Raises:
         InvalidInputError: The command failed, or printed no keys.
@@ -227,7 +227,7 @@ def _parse_line(line: str, number: int) -> SealKey:
 
 _SALT_BYTES: Final = 16
 _MEMORY_KIB: Final = 64 * 1024
-"""The memory of one stretch, by libsodium's interactive parameters: a guess costs a tenth of a second."""
+"""argon2id's memory, by libsodium's interactive parameters: each guess of a passphrase takes 0.1 seconds."""
 
 
 class SealError(SeptetError):
@@ -237,7 +237,7 @@ class SealError(SeptetError):
 
 
 def seal(passphrase: str, content: bytes, about: str) -> bytes:
-    """Return `content` sealed by AES-256-GCM under a key that argon2id stretches.
+    """Return `content` sealed by AES-256-GCM with a key that argon2id derives from `passphrase`.
 
     `unseal` opens the result only with the same passphrase and the same `about`, which names the content.
     """
@@ -246,7 +246,7 @@ def seal(passphrase: str, content: bytes, about: str) -> bytes:
 
 
 def unseal(passphrase: str, content_sealed: bytes, about: str) -> bytes:
-    """Return the content that `seal` sealed.
+    """Return the content from which `seal` made `content_sealed`.
 
     Raises:
         SealError: The passphrase or `about` differs, or the content was changed.

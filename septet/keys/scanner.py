@@ -1,7 +1,7 @@
 """Scan added lines for text that looks like a key.
 
 The scanner is the program Kingfisher from its maker's package. The program reads all added lines as one text,
-without a repository's environment and settings, and sends no network requests. Septet reports a finding by file,
+without environment and settings of a repository, and sends no network requests. Septet reports a finding by file,
 line and rule, and uses the found value only for comparisons.
 """
 
@@ -26,9 +26,9 @@ _FILE: Final = b"diff --git "
 _NAME: Final = b"+++ "
 MESSAGE: Final = "(the commit's message)"
 HEAD: Final = "(the commit's head)"
-"""The paths of lines outside files: the commit's message, and its head with author and committer."""
+"""The paths that stand for a commit's message, and for its head with author and committer."""
 NAME: Final = -1
-"""The number that stands for the path of a new file, which is no line but is pushed too."""
+"""The line number that stands for the path of a new file, because a path can contain a key too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class AddedLine:
     """The number of the line in the new file or the message, from 1; `NAME` for the path of a new file."""
     content: bytes
     commit: str = ""
-    """The commit that adds the line; empty before the commit."""
+    """The commit that adds the line; empty if the line is not committed yet."""
 
 
 def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> Iterator[AddedLine]:
-    """Yield the lines of a message, then the added lines of a patch with the paths of new files, in their order.
+    """Yield the lines of a message, and then the added lines and the paths of new files of a patch, in order.
 
-    `patch` is git's output with `--unified=0` and without prefixes, of patches of files alone.
+    `patch` is git's output with `--unified=0` and without prefixes, and contains only patches of files.
     """
     for number, line in enumerate(message.rstrip(b"\n").split(b"\n") if message else (), 1):
         yield AddedLine(MESSAGE, number, line, commit)
@@ -69,18 +69,18 @@ def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> It
 
 
 def _shown_path(name: bytes) -> str:
-    """Return a path as git shows it, without the tab that git adds behind a path with blanks."""
+    """Return a path as git shows it, without the tab that git appends to a path with blanks."""
     return name.rstrip(b"\t").strip(b'"').decode(errors="replace")
 
 
 _SCAN_SECONDS: Final = 180.0
 _FOUND: Final = 200
-"""The exit code of the program after a finding."""
+"""The exit code of the program if it has a finding."""
 _OPTIONS: Final = (
     "--no-validate", "--no-update-check", "--no-ignore", "--no-dedup", "--no-extract-archives", "--quiet",
     "--format", "jsonl", "--confidence", "medium", "--jobs", "1",
 )  # fmt: skip
-"""The program's options: no finding is validated at its provider, and no comment next to a key excludes it."""
+"""The program's options: no key is tried at its provider, and no comment next to a key excludes the key."""
 _WORDS: Final = re.compile(
     rb"PRIVATE KEY|://[^\s/@:]{1,200}:[^\s/@]{1,200}@"
     rb"|(?i:passw|pwd|secret|token|credential|api.?key|auth)\w{0,40}[\"']?\s{0,8}[:=]"
@@ -106,22 +106,22 @@ _TEST_NAMES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class KeyMatch:
-    """An added line that contains the beginning of a text that looks like a key."""
+    """A text that looks like a key, and the added line in which the text begins."""
 
     line: AddedLine
     rule: str
     """The scanner's name of the kind of key, for example `github-pat`."""
     value: bytes
-    """The text that looks like a key, for comparisons alone: never show or keep it."""
+    """The text, which is only for comparisons: never show or store it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyScanner:
-    """Scans added lines with rules whose compiled form is in a folder of the engine."""
+    """Scans added lines by rules that are stored in compiled form."""
 
     folder: Path
-    """The folder of the compiled rules, for this user alone. The first scan of a release takes seconds to compile
-    the rules; other scans wait, because each scan would compile the same rules."""
+    """The folder of the compiled rules, which only this user can read. The first scan after an update compiles the
+    rules for some seconds, and other scans wait meanwhile, because each scan would compile the same rules."""
 
     def scan(self, lines: Sequence[AddedLine]) -> tuple[KeyMatch, ...]:
         """Return the texts that look like keys, in the order of the lines.
@@ -152,7 +152,7 @@ class KeyScanner:
         return self._run(content)
 
     def _run(self, content: bytes, *kept: int) -> bytes:
-        """Run the program with these descriptors, which hold the lock until the program ends."""
+        """Return the program's output; until its end, the inherited descriptors `kept` hold a lock."""
         scratch = self.folder / "scratch"
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         argv = (get_binary_path(), "scan", "-", *_OPTIONS, "--rule-cache-dir", str(self.folder / "rules"))
@@ -171,7 +171,7 @@ class KeyScanner:
 
 @dataclass(frozen=True)
 class _Text:
-    """Added lines as one text, with a blank line between lines that do not follow each other."""
+    """Added lines as one text, with an empty line between lines that do not follow each other in their file."""
 
     lines: Sequence[AddedLine]
 
@@ -189,11 +189,11 @@ class _Text:
 
     @property
     def content(self) -> bytes:
-        """The text, with blanks in place of carriage returns, which would begin lines."""
+        """The text, with blanks in place of carriage returns, because the program counts these as line ends."""
         return b"\n".join(line.content.replace(b"\r", b" ") if line else b"" for line in self._numbered) + b"\n"
 
     def matches(self, output: bytes) -> list[tuple[KeyMatch, bool]]:
-        """Return the program's findings, each with whether its confidence is high."""
+        """Return the findings in the program's output, each with whether the program's confidence is high."""
         matches = []
         for record in map(json.loads, output.splitlines()):
             if "rule" not in record:
@@ -211,10 +211,10 @@ class _Text:
 
 
 def may_hold_a_key(line: bytes) -> bool:
-    """Return in linear time whether a rule could match: a word names a key, or a run of characters may be a key.
+    """Return in linear time whether a rule could match: a word is a name of keys, or some characters may be a key.
 
-    A run that may be a key has a digit and a capital, or only letters and digits. Words and ordinary paths are no
-    such runs.
+    Characters may be a key if they have a digit and a capital, or are only letters and digits; words and ordinary
+    paths are not such characters.
     """
     if _WORDS.search(line):
         return True
