@@ -1,1 +1,1 @@
-"""Cleans an agent's text for a forge: removes text that acts in the worker's name, and invisible text."""
+"""Clean an agent's text for a forge: remove text that acts in the worker's name, and invisible text."""

@@ -1,8 +1,8 @@
-"""Markdown cut into pieces: code, HTML tags, hidden parts and prose, as CommonMark and tables define them.
+"""Split Markdown into pieces of code, HTML tags, hidden parts and prose, by the rules of CommonMark with tables.
 
-A forge neither hides nor obeys text in code, so this module must not count text as code that the forge does not
-read as code. Therefore a real parser finds the blocks, and code spans are searched in one paragraph or one table
-cell at a time.
+A forge neither hides nor obeys text in code, so only text that the forge also reads as code may count as code
+here. Therefore a real parser finds the blocks, and code spans are searched in one paragraph or one table cell at a
+time.
 """
 
 import re
@@ -18,14 +18,14 @@ _INLINE: Final = re.compile(r"\\[^\w\s]|`+|<[!?/A-Za-z]")
 _RAW: Final = re.compile(r"<[!?/A-Za-z]")
 _TICKS: Final = re.compile(r"`+")
 _HIDDEN: Final = (("<!--", "-->", 2), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 2))
-"""The beginning and end of parts that a browser never shows, and the first offset at which the end may begin."""
+"""Parts that a browser never shows: the beginning, the end, and the first offset at which the end may begin."""
 _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*")
 _ATTRIBUTE: Final = re.compile(r"\s+[A-Za-z_:][\w:.-]*(?:\s*=\s*(?:(?P<quote>[\"'])|[^\s\"'=<>`]+))?")
 _TAG_END: Final = re.compile(r"\s*/?>")
 _AUTOLINK: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]{0,2000}>")
 _CELL_END: Final = re.compile(r"(?<=(?<!\\)\|)")
 _FOOTNOTE: Final = "[^"
-"""The beginning of a footnote, which CommonMark does not know: in a footnote, four blanks begin no code."""
+"""The beginning of a footnote. Forges, but not CommonMark, know footnotes, in which four blanks begin no code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Piece:
 
 
 def pieces_of(text: str) -> list[Piece]:
-    """Return the pieces of a Markdown text; the joined pieces are the text."""
+    """Return the pieces of a Markdown text, which give the text again if they are joined."""
     pieces: list[Piece] = []
     for kind, part in _regions(text):
         pieces += [Piece("code", part)] if kind == "code" else _pieces_in(part, with_code=kind == "words")
@@ -45,7 +45,7 @@ def pieces_of(text: str) -> list[Piece]:
 
 
 def _regions(text: str) -> Iterator[tuple[str, str]]:
-    """Split a text into blocks of code, words that may contain code, and the rest."""
+    """Yield the parts of a text, each with its kind: `code`, `words` that may contain code, or `rest`."""
     lines = re.split(r"(?<=\n)", text)
     kinds = _kinds(text)
     number = 0
@@ -60,7 +60,7 @@ def _regions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _kinds(text: str) -> dict[int, tuple[str, int]]:
-    """Return the kind and the end of the block that begins in each line. Threads do not share a parser."""
+    """Return a block's kind and the line after it, by the block's first line. Threads do not share a parser."""
     kinds: dict[int, tuple[str, int]] = {}
     table_end = 0
     for token in MarkdownIt("commonmark").enable("table").disable("inline").parse(text):
@@ -80,7 +80,7 @@ def _kinds(text: str) -> dict[int, tuple[str, int]]:
 
 
 def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
-    """Split words where code, a tag or a hidden part begins; a part inside an earlier part does not count."""
+    """Yield the pieces of a text without blocks of code; a tag or code inside an earlier piece does not count."""
     runs: dict[int, list[int]] = defaultdict(list)
     for run in _TICKS.finditer(text) if with_code else ():
         runs[len(run[0])].append(run.start())
@@ -97,7 +97,7 @@ def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
 
 
 def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missing: set[str]) -> Piece | None:
-    """Return the piece that begins at `match`; add ends that do not occur after `match` to `missing`."""
+    """Return the piece that begins at `match`, if any; add ends that do not occur after `match` to `missing`."""
     begin, opening = match.start(), match[0]
     if opening[0] == "`":
         ends = runs[len(opening)]
@@ -117,7 +117,7 @@ def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missi
 
 
 def _tag_end(text: str, begin: int) -> int:
-    """Return the end of a tag or of an address in angle brackets; 0 if `begin` begins neither."""
+    """Return the end of the tag, or the address in angle brackets, at `begin`; 0 if there is neither."""
     if link := _AUTOLINK.match(text, begin):
         return link.end()
     name = _TAG.match(text, begin)

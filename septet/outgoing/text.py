@@ -1,9 +1,8 @@
-"""Cleans every text of an agent before a forge gets it: titles, bodies, replies, comments, messages.
+"""Clean every text of an agent before a forge gets the text: titles, bodies, replies, comments, messages.
 
 The module removes text that acts on a forge in the worker's name: text that closes other issues, mentions people,
-skips CI, gives commands or signs for others. The module also removes text that people do not see, and pictures
-that report a reader to another server: HTML comments, invisible characters, pictures from elsewhere. Words, tables
-and code stay.
+skips CI, gives commands or signs for others. It also removes HTML comments and invisible characters, which people
+do not see, and pictures on other servers, which would learn who reads the text. Words, tables and code stay.
 """
 
 import html
@@ -51,9 +50,9 @@ def without_mentions(text: str) -> str:
 
 
 def without_closing(text: str, own: AbstractSet[str]) -> str:
-    """Return a text whose words close only the work order's own issue: other references become code.
+    """Return a text that closes no issue but the work order's: the references to other issues become code.
 
-    `own` has the references of that issue, in lower case.
+    `own` has the references to the work order's issue in lower case.
     """
 
     def keep(match: re.Match[str]) -> str:
@@ -68,7 +67,7 @@ _SPEAKS_FOR_OTHERS: Final = re.compile(
     r"^[ \t>*-]{0,10}(?:[A-Za-z0-9-]{1,60}-by|on-behalf-of|skip-checks)[ \t]{0,3}:.*(?:\n[ \t]+\S.*)*\n?",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Lines whose name forges and people read as an author, a reviewer or a witness; `skip-checks` stops CI."""
+"""The pattern of lines that name an author, a reviewer or a witness for forges and people, or stop CI."""
 _BLANK_LINE: Final = re.compile(r"\n[ \t]+(?=\n)")
 
 
@@ -78,7 +77,7 @@ def without_attributions(text: str) -> str:
 
 
 def without_trailers(message: str) -> str:
-    """Return a message whose only trailers are those of an allow-list; other trailers become a list."""
+    """Return a message in which only trailers of an allow-list are trailers; other trailers become a list."""
     subject, newline, rest = _BLANK_LINE.sub("\n", message.strip()).partition("\n")
     rest = without_attributions(rest).rstrip()
     gap_above = rest[: len(rest) - len(rest.lstrip("\n"))]
@@ -96,10 +95,10 @@ def without_trailers(message: str) -> str:
 
 _LONGEST: Final = 65_536
 _LONGEST_LINE: Final = 2048
-"""The most characters of a title; forges accept no more."""
+"""The most characters of a title that are read; forges accept fewer."""
 _ENTITY: Final = re.compile(r"&(?:#\d{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,30});")
 _SHOWN: Final = re.compile(r"[A-Za-z0-9@#/:]")
-"""Characters that may replace their entity: none has a meaning in Markdown."""
+"""The pattern of characters that may replace their HTML entity, because they have no meaning in Markdown."""
 _SKIPS_CI: Final = re.compile(
     r"\[[ \t]*((?:skip|no)[ -][\w -]{1,30}|[\w -]{1,30}[ -]skip)[ \t]*\]|\*{3}[ \t]*(NO_CI)[ \t]*\*{3}",
     re.IGNORECASE,
@@ -126,7 +125,7 @@ _UNSEEN: Final = re.compile(
     r"\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)",
     re.IGNORECASE,
 )
-"""Attributes of tags whose words a page never shows, or shows only under the pointer."""
+"""The pattern of attributes of tags whose words a page never shows, or shows only under the pointer."""
 _TAG_NAME: Final = re.compile(r"</?([A-Za-z0-9-]+)")
 _SOURCE: Final = re.compile(r"\s(?:src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _INSTEAD: Final = re.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
@@ -134,7 +133,7 @@ _FETCHING: Final = frozenset((
     "img", "image", "source", "video", "audio", "track", "embed", "object", "iframe", "frame", "link", "base",
     "meta", "style", "script", "svg", "input", "form",
 ))  # fmt: skip
-"""Tags that load a file when a page is opened; only tags of the repository's pictures stay."""
+"""The tags that load a file when a page is opened; only tags of the repository's pictures stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,29 +141,29 @@ class Outgoing:
     """Cleans all text that is published for one work order."""
 
     closes: frozenset[str] = frozenset()
-    """The references that a text may close, in lower case: the issue's `#7`, `o/r#7` and address."""
+    """The references to the issue that a text may close, in lower case: `#7`, `o/r#7` and its address."""
     pictures: tuple[str, ...] = ()
-    """The prefixes of addresses of the repository's pictures; relative addresses always count as its pictures."""
+    """The prefixes of the addresses of the repository's pictures; relative addresses always count as such."""
     without_keys: Callable[[str], str] = mask
     """The function that masks text that looks like a key."""
 
     def markdown(self, text: str) -> str:
-        """Return a text for Markdown: a body, a comment, a reply."""
+        """Return a body, a comment or a reply, cleaned as Markdown."""
         text = self.without_keys(readable(text[:_LONGEST]))
         labels = text.lower()
         return _quiet("".join(self._clean(piece, labels) for piece in without_hidden(text)))
 
     def code(self, text: str) -> str:
-        """Return a text for a code fence of the engine."""
+        """Return a text, cleaned for a code block that Septet puts around the text."""
         return _quiet(self.without_keys(readable(text[:_LONGEST])))
 
     def line(self, text: str) -> str:
-        """Return a title: one line, in which forges see no code."""
+        """Return a title, cleaned as one line in which forges read no code."""
         words = self.without_keys(_without_comments(readable(text[:_LONGEST_LINE])))
         return _quiet(without_closing(without_mentions(" ".join(words.split())), self.closes))
 
     def message(self, text: str) -> str:
-        """Return a commit's message; a forge acts on all its words, even in code.
+        """Return a commit's message, cleaned even in code, because a forge acts on all words of a message.
 
         Keys are not masked: a key in a message waits for a person's decision, like a key in a file.
         """
@@ -201,7 +200,7 @@ class Outgoing:
         return self._prose(instead[1] or instead[2] or "", "") if instead else ""
 
     def _is_own(self, address: str) -> bool:
-        """Return whether an address is of a picture of the repository, and has no query that could carry data."""
+        """Return whether an address names a picture of the repository and has no query that could contain data."""
         path, _, query = address.partition("?")
         if query and query not in {"raw=true", "raw=1"}:
             return False
@@ -212,7 +211,7 @@ class Outgoing:
 
 
 _OWN: Final = "\x00"
-"""The replacement for the `!` of a picture that stays; no text holds it: control characters are removed first."""
+"""The temporary replacement for the `!` of a picture that stays; other control characters are removed before."""
 
 
 def readable(text: str) -> str:
@@ -241,7 +240,7 @@ def without_hidden(text: str) -> Iterator[Piece]:
 
 
 def prose_characters(text: str) -> str:
-    """Return prose with characters in place of entities, and without invisible characters."""
+    """Return prose with characters in place of HTML entities, and without invisible characters."""
     return without_invisible(_ENTITY.sub(_character, text))
 
 
@@ -256,7 +255,7 @@ def without_unseen(tag: str) -> str:
 
 
 def without_fence_words(code: str) -> str:
-    """Return code as a page shows it: after the fence's opening, only the language stays."""
+    """Return code without the words after its language in the opening line, which no page shows."""
     first, newline, rest = code.partition("\n")
     shown = _FENCE_WORDS.sub(r"\1", first) if newline else first
     return f"{shown}{newline}{rest}"
@@ -268,12 +267,12 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _defined(match: re.Match[str], labels: str) -> str:
-    """Make the definition of an unused link visible: otherwise only programs would read the definition."""
+    """Return a link's definition; an unused definition, which only programs would read, is made visible."""
     is_used = labels.count(f"[{match['label'].lower()}]") > 1
     return match[0] if is_used else f"{match[1]}\\{match[2]}"
 
 
 def _quiet(text: str) -> str:
-    """Return a text that skips no CI and has no mark of Septet, even in code: programs read both anywhere."""
+    """Return a text without words that skip CI and without Septet's hidden marks, which work even in code."""
     text = _SKIPS_CI.sub(lambda match: f"({match[1] or match[2]})", text)
     return _MARK.sub("<! ", text).replace(_OWN, "!")

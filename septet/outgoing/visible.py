@@ -1,4 +1,4 @@
-"""The part of a Markdown text that people see: an agent gets only this part."""
+"""The part of a Markdown text that people see, which is the only part that an agent gets."""
 
 import re
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ _ALT_ATTRIBUTE: Final = re.compile(r"\salt\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]
 _BY_LABEL: Final = re.compile(r"(?P<words>\[[^\[\]]{0,1000}\])\[(?P<label>[^\[\]]{1,1000})\]")
 _NEVER_SHOWN: Final = (("<!--", "-->"), ("<?", ">"), ("<![CDATA[", ">"))
 _MOST_DEFINITIONS: Final = 1000
-"""The most links named by a label; the addresses of further links are left out."""
+"""The most definitions of links that stay; further definitions are left out."""
 
 
 def visible_text(text: str) -> str:
-    """Return the part of a Markdown text that a forge shows to people; code stays as shown.
+    """Return the part of a Markdown text that a forge shows to people; code stays as a page shows it.
 
     The function removes HTML comments, invisible characters, alternative texts of pictures, link titles, and
     definitions of unused links.
@@ -41,12 +41,12 @@ def visible_text(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Return the visible part of a title or a name, which no forge shows as Markdown."""
+    """Return the visible part of a title or a name, which is plain text and not Markdown."""
     return " ".join(readable(text).split())
 
 
 def _without_definitions(text: str) -> str:
-    """Return a text without unused link definitions, and without the text that an unclosed comment hides."""
+    """Return a text without unused definitions of links, and without text that an unclosed HTML comment hides."""
     parser = MarkdownIt("commonmark", {"inline_definitions": True}).enable("table").disable("inline")
     lines = text.split("\n")
     definitions: dict[str, tuple[str, str]] = {}
@@ -76,13 +76,13 @@ def _known_as(label: str) -> str:
 
 
 def _with_address(match: re.Match[str], definitions: Mapping[str, tuple[str, str]]) -> str:
-    """Return a link with the address in place of the label, which a page does not show."""
+    """Return a link with its address in place of its label, because a page does not show the label."""
     definition = definitions.get(_known_as(match["label"]))
     return match[0] if definition is None else f"{match['words']}({definition[1]})"
 
 
 def _endless(content: str) -> int | None:
-    """Return the offset of an unclosed part in a block of HTML: a browser shows nothing after this offset."""
+    """Return the offset of an unclosed part in a block of HTML, after which a browser shows nothing, if any."""
     for begin, end in _NEVER_SHOWN:
         place = content.rfind(begin)
         if place >= 0 and content.find(end, place) < 0:
