@@ -1,1 +1,1 @@
-"""The metrics, and the recorder of their values."""
+"""Septet's metrics, and the recorder of the metrics' values."""

@@ -10,7 +10,7 @@ _DOLLARS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
 
 
 class MetricKind(StrEnum):
-    """The way in which the values of a metric are combined."""
+    """The kind of a metric, which decides how Prometheus combines the metric's values."""
 
     COUNTER = "counter"
     HISTOGRAM = "histogram"

@@ -1,4 +1,4 @@
-"""The recorder of metric values, which drops all values until a worker sets a sink."""
+"""The recorder of metrics' values, which drops all values until a worker sets a sink."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -12,16 +12,16 @@ Sink = Callable[[Metric, float, Mapping[str, str]], None]
 
 _MOST_VALUES: Final = 100
 OTHER: Final = "other"
-"""The value that replaces any value of a label after the first hundred."""
+"""The value that replaces every new value of a label after the first hundred values."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Sends values to a sink, with bounded label values; safe for all threads."""
+    """Sends values of metrics to a sink, and limits the number of values of a label. All threads may use it."""
 
     _sink: Sink | None = None
     _values: dict[tuple[str, str], set[str]] = field(default_factory=dict)
-    """The values up to now, by metric and label."""
+    """The label values up to now, by metric and label."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -34,11 +34,11 @@ class Recorder:
         self._sink = sink
 
     def record(self, metric: Metric, value: float = 1, **labels: str | None) -> None:
-        """Count `value`, add it to a histogram, or set a gauge to it; do nothing without a sink.
+        """Add `value` to a counter or a histogram, or set a gauge to `value`; do nothing without a sink.
 
         Args:
             metric: A metric of `METRICS`.
-            value: For a counter a whole number, for a histogram a value in the unit at the end of its name.
+            value: For a counter a whole number, for a histogram a value in the unit that ends the metric's name.
             labels: A value for each label of the metric; `None` and empty values become `unknown`.
 
         Raises:

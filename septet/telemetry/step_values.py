@@ -1,4 +1,4 @@
-"""Record the values of a step's result."""
+"""Record metrics of the results of steps."""
 
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
@@ -20,7 +20,7 @@ from septet.telemetry.recorder import RECORDER, Recorder
 def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
     """Record the result of an attempt at a step.
 
-    An unread answer has no verdict yet; the finalizer's result records the verdict.
+    If an answer could not be read, the verdict is recorded with the finalizer's result instead.
     """
     step, agent = call.name, result.agent
     if is_settled(result):
@@ -31,7 +31,7 @@ def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDE
 
 
 def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
-    """Record the result of a finalizer: its tokens and time, and the step's verdict if the verdict is final."""
+    """Record the result of a finalizer: its tokens and time, and the step's verdict if the result is final."""
     earlier, step, agent = earlier_of(finalizing), finalizing.call.name, result.agent
     if starts_since(result, earlier):
         recorder.record(FINALIZER_RUNS, step=step, agent=agent, outcome=result.verdict)
@@ -51,7 +51,7 @@ def record_end(ending: EndCall, result: StepResult, recorder: Recorder = RECORDE
 
 
 def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recorder = RECORDER) -> None:
-    """Record the use of a summary turn in a lane, which is no attempt at a step and has no verdict."""
+    """Record the tokens and cost of a summary in a lane, which is no attempt at a step and has no verdict."""
     if summary.usage != Usage():
         agent = call.workspace.agent
         recorder.record(AGENT_STARTS, step=call.name, agent=agent)
@@ -59,10 +59,10 @@ def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recor
 
 
 def is_settled(result: StepResult) -> bool:
-    """Return whether a result is the final result of its try.
+    """Return whether a result is the final result of its attempt at a step.
 
-    A result is not final while an unread answer with a checkpoint waits for a finalizer, a push waits for its
-    reader, or a step waits until running agents free the rest of a budget.
+    A result is not final if an unread answer with a checkpoint waits for a finalizer, a push waits for the reader,
+    or the step waits until running agents give back what they do not use of a budget.
     """
     if result.unread:
         return False
@@ -78,7 +78,7 @@ def _record_verdict(step: str, result: StepResult, recorder: Recorder) -> None:
 
 
 def earlier_of(call: StepCall | FinalizeCall) -> StepResult | None:
-    """Return the result of earlier activities of the same try, if they started agents."""
+    """Return the result of earlier activities of the same attempt, if they started agents; otherwise `None`."""
     earlier = (
         call.result if isinstance(call, FinalizeCall) else call.earlier if isinstance(call, EndCall) else None
     )
@@ -86,7 +86,7 @@ def earlier_of(call: StepCall | FinalizeCall) -> StepResult | None:
 
 
 def starts_since(result: StepResult, earlier: StepResult | None) -> int:
-    """Return the number of agent starts in a result since an earlier result."""
+    """Return the number of agents that were started between an earlier result and `result`."""
     if earlier is not None:
         return result.agent_starts - earlier.agent_starts
     return result.agent_starts if result.run else 0
@@ -107,7 +107,7 @@ def _record_since(call: StepCall, result: StepResult, earlier: StepResult | None
 def _record_use(
     call: StepCall | SummariseCall, agent: str, model: str | None, usage: Usage, recorder: Recorder
 ) -> None:
-    """Record tokens and cost for the project that the work order names, as budgets and `septet costs` do."""
+    """Record tokens and cost for the project that the work order names, like budgets and `septet costs`."""
     project = call.project or call.workspace.project
     tokens = {
         "input": usage.input_tokens,
@@ -123,7 +123,7 @@ def _record_use(
 
 
 def usage_since(usage: Usage, earlier: Usage) -> Usage:
-    """Return the use since an earlier usage, never below 0; an unreported cost stays unknown."""
+    """Return the increase since an earlier usage, never below 0; an unreported cost stays unknown."""
     cost = None if usage.cost_usd is None else max(usage.cost_usd - (earlier.cost_usd or 0.0), 0.0)
     return Usage(
         input_tokens=max(usage.input_tokens - earlier.input_tokens, 0),
