@@ -1,1 +1,1 @@
-"""The core of Septet: all that can be said without Temporal."""
+"""The core of Septet: everything that does not use Temporal."""

@@ -1,9 +1,9 @@
-"""Copy the state directory while workers and agents run; all work continues from a restored copy.
+"""Copy the state directory while workers and agents run, so that all work can continue from a restored copy.
 
-The copy of the disk must contain everything that the copy of the server's database knows. The database is
-therefore copied first, as of one moment, and the disk afterwards. If an agent finishes in between, the restored
-worker reads the agent's result and does not run the step again. Files that a worker removes once the server knows
-their content are copied before the database. For each work order, the results of agents are copied before the
+The copied files must contain everything to which the copy of the server's database refers. The database is
+therefore copied first, as of one moment, and the files afterwards. If an agent ends in between, the restored
+worker reads the agent's result and does not run the step again. Files that a worker removes when their content is
+in the database are copied before the database. For each work order, the results of agents are copied before the
 files that agents wrote, because a result without the files would count as done.
 """
 
@@ -28,13 +28,13 @@ from septet.system.locks import hold_lock
 _PASSING: Final = frozenset({"server.json", "health.json", "up.lock", "runner", "removed", "scratch"})
 """The files of running processes, which a backup leaves out."""
 _TOLD: Final = ("held", "costs", "tokens")
-"""The folders whose files a worker removes once the server knows their content."""
+"""The folders whose files a worker removes when their content is in the server's database."""
 _REPOSITORIES: Final = ("mirrors", "vaults")
 _BY_ORDER: Final = ("runs", "homes", "workspaces")
 """The folders in the order of copying: an agent's results, its sessions, and last its files, which are thus the
 newest."""
 _OWN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-"""The flags for opening a folder of the engine, which may be a link, such as the state directory of a
+"""The flags for opening a folder of Septet. They follow a link, for example to the state directory of a
 container."""
 _FOLDER: Final = _OWN_FOLDER | os.O_NOFOLLOW
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -52,12 +52,12 @@ class Backup:
 
     folder: Path
     has_database: bool = False
-    """Whether the backup contains the embedded server's database; a shared server needs a backup on its own
-    host."""
+    """Whether the backup contains the embedded server's database; a shared server's database needs a separate
+    backup."""
     places: list[str] = field(default_factory=list)
     """The ids of the copied work orders and lanes."""
     changing: list[str] = field(default_factory=list)
-    """The ids of work orders and lanes that the engine changed during every try; after a restore, a step of such a
+    """The ids of work orders and lanes that Septet changed during every try; after a restore, a step of such a
     work order may run again."""
     left_out: list[str] = field(default_factory=list)
     """The paths, relative to the state directory, that this user may not read."""
@@ -65,9 +65,9 @@ class Backup:
 
 
 def back_up(state: StateDir, folder: Path) -> Backup:
-    """Copy the state directory while workers and agents run, with the embedded server's database if it exists.
+    """Copy the state directory, with the embedded server's database if it exists; return what was copied.
 
-    `cp -a` or `mv` makes a state directory of the copy.
+    To restore the backup, copy it with `cp -a`, or move it with `mv`, to the path of the state directory.
 
     After an error, the incomplete copy is next to `folder`, with `.unfinished` added to the name.
 
@@ -116,7 +116,7 @@ def _check(state: StateDir, folder: Path, draft: Path) -> None:
 
 
 def _copy_database(database: Path, copy: Path) -> bool:
-    """Copy a database as of one moment, even while the server writes; return whether it exists."""
+    """Copy a database as of one moment, even while the server writes; return whether there is a database."""
     if not database.exists():
         return False
     try:
@@ -136,14 +136,14 @@ def _copy_database(database: Path, copy: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Copier:
-    """Copies files below one folder; keeps existing copies, and mixes no two states of a work order."""
+    """Copies files below one folder; it keeps existing copies, and never mixes two states of a work order."""
 
     root: Path
     target: Path
     backup: Backup
 
     def copy_place(self, state: StateDir, place_id: str) -> bool:
-        """Copy a work order's files in a few tries; return whether the engine changed none during one try."""
+        """Copy a work order's files in a few tries; return whether Septet changed none during the last try."""
         found = state.vaults.glob(f"*.git/{RECORDS}/{place_id}")
         records = [path.relative_to(self.root).as_posix() for path in found]
         *before_files, files = [f"{name}/{place_id}" for name in _BY_ORDER]
@@ -162,7 +162,7 @@ class _Copier:
         return False
 
     def copy(self, name: str) -> None:
-        """Copy a file or a folder, by its name relative to the root."""
+        """Copy a file or a folder, which is named by its path relative to the root."""
         path = self.root / name
         (self.target / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._noting(name), close_after(os.open(path.parent, _OWN_FOLDER)) as folder:
@@ -201,7 +201,7 @@ class _Copier:
             self.backup.left_out.append(name)
 
     def _marks(self, names: list[str]) -> frozenset[tuple[str, int]]:
-        """Return marks that change when the engine begins or ends work, but not when an agent prints or writes."""
+        """Return values that change when Septet begins or ends work, but not when an agent prints or writes."""
         marks: set[tuple[str, int]] = set()
         for name in names:
             for path in (self.root / name).glob("*"):
@@ -221,13 +221,13 @@ class _Copier:
 
 
 def _is_place(name: str) -> bool:
-    """Return whether a folder belongs to one work order: only `copy_place` copies such a folder."""
+    """Return whether a folder belongs to one work order, so that only `copy_place` copies the folder."""
     parts = name.split("/")
     return (len(parts) == 2 and parts[0] in _BY_ORDER) or (len(parts) == 4 and parts[2] == RECORDS)  # noqa: PLR2004
 
 
 def _refs_first(name: str) -> tuple[bool, bool, str]:
-    """Return an entry's rank in the order of copying: refs, objects, packs (git moves objects into packs)."""
+    """Return the sort key that puts refs first, then objects, then packs, because git moves objects into packs."""
     return name == "objects", name == "pack", name
 
 

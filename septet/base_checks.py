@@ -1,7 +1,7 @@
-"""The results of a repository's checks on a base commit, which a host finds once for all work orders.
+"""The results of a repository's checks on a base commit, which run once on a host for all work orders.
 
-The state directory has a folder for each base commit and settings, with the result and, while the checks run, a
-lock. A work order's records name the folder.
+The state directory has a folder for each combination of base commit and settings. The folder contains the result
+and, while the checks run, a lock. A work order's records name the folder.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ class FailedCheck(Wire):
 
     command: str
     why: str
-    """The report of the failed check."""
+    """The failed check's report, with its last output."""
 
 
 class BaseChecks(Wire):
@@ -36,7 +36,7 @@ class BaseChecks(Wire):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines for people: one line for each check that fails."""
+        """The lines for people, one for each check that fails."""
         where = f"on {self.base_branch} already, before any work."
         firsts = (each.why.partition("\n")[0].rstrip(":.") for each in self.failed)
         return tuple(f"{first} {where}" for first in firsts)
@@ -49,7 +49,7 @@ class BaseChecks(Wire):
         return "\n".join(f"{line.removesuffix('.')}:\n{rest}" if rest else line for line, rest in both)
 
     def fails(self, command: str) -> bool:
-        """Say whether a check fails on the base commit."""
+        """Return whether a check fails on the base commit."""
         return any(each.command == command for each in self.failed)
 
     def note(self) -> str:
@@ -71,14 +71,14 @@ class _Name(Wire):
 def folder_for(state: StateDir, place: Place, settings: Sequence[object]) -> Path:
     """Return the path of the folder for a work order's base commit and settings, without creating the folder.
 
-    `settings` are those that affect the results, as values of JSON.
+    `settings` are the settings that affect the results, as values of JSON.
     """
     facts = json.dumps([place.origin, place.base_sha, *settings], sort_keys=True)
     return state.base_checks / hashlib.sha256(facts.encode()).hexdigest()[:32]
 
 
 def note_folder(place: Place, folder: Path) -> None:
-    """Record the folder of the result in a work order's records."""
+    """Record in a work order's records the name of the folder with its result."""
     write_durably(place.records / _NAME, _Name(folder=folder.name).model_dump_json().encode())
 
 
@@ -88,7 +88,7 @@ def read_result(folder: Path) -> BaseChecks | None:
 
 
 def forget_failure(folder: Path) -> None:
-    """Remove a result with failed checks, so that the checks run again."""
+    """Remove the result in a folder if a check failed, so that the checks run again."""
     result = read_result(folder)
     if result is not None and result.failed:
         (folder / _RESULT).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Choose the waiting work orders that get a seat on the board and begin, best score first, within limits."""
+"""Choose which waiting work orders may run: the best score first, within limits. A seat is a permission to run."""
 
 import hashlib
 import json
@@ -12,36 +12,35 @@ from typing import Final
 from septet.contracts.board import BoardState, HostCapacity, SeatRequest, WaitingOrders
 
 MOST_WAITING: Final = 1_600
-"""The most requests that the board remembers: 215 KB with the longest ids; the server warns above 512 KB."""
+"""The most requests that the board remembers; they take 215 KB at most, and the server warns above 512 KB."""
 _LISTED_WITHIN_SECONDS: Final = 60.0
-"""The seconds until a change appears in the server's lists."""
+"""The seconds within which a change appears in the server's lists of workflows."""
 _KEY_BYTES: Final = 40
-"""The most bytes of a project's name in JSON."""
+"""The most bytes of a project's name that the board stores."""
 
 
 @dataclass(slots=True)
 class Seats:
-    """The waiting work orders, the holders of seats, and the number of seats."""
+    """The waiting work orders, the work orders with a seat (a permission to run), and the number of seats."""
 
     waiting: dict[str, SeatRequest] = field(default_factory=dict)
     holders: dict[str, str] = field(default_factory=dict)
-    """The projects of the holders of seats, by work order."""
+    """The projects of the work orders with a seat, by work order."""
     hosts: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """The limit of a host and the Unix time until which the limit counts, by host."""
+    """By host, the most work orders that the host adds to the seats, and the Unix time until which this counts."""
     project_limit: int = 0
     passed_over: bool = False
-    """Whether more work orders wait than the board remembers."""
+    """Whether the board has dropped requests because too many work orders wait."""
     most_waiting: int = MOST_WAITING
     _late: set[str] = field(default_factory=set)
-    """The work orders that arrived after the board had passed over other work orders, and that rank last. The
-    passed-over work orders may have better scores, so these late work orders get no seat before the next
-    `take_stock`."""
+    """The work orders that arrived after the board had dropped requests, and that rank last. The dropped requests
+    may have better scores, so these late work orders get no seat before the next `take_stock`."""
     _cut_at: float = 0.0
-    """The Unix time at which the board last passed over a work order."""
+    """The Unix time at which the board last dropped a request."""
 
     @classmethod
     def of(cls, state: BoardState) -> "Seats":
-        """Return the seats from a state."""
+        """Return the seats that `state` describes."""
         return cls(
             {row[0]: SeatRequest(id=row[0], project=row[1], score=row[2], since=row[3]) for row in state.waiting},
             dict(state.holders),
@@ -62,7 +61,7 @@ class Seats:
         )
 
     def wait(self, request: SeatRequest) -> None:
-        """Add a request; a work order that requests again loses its seat."""
+        """Add a work order's request for a seat; a work order that already has a seat loses it."""
         self.holders.pop(request.id, None)
         self._take_in(request)
         if self.passed_over:
@@ -72,10 +71,10 @@ class Seats:
         self.waiting[request.id] = request.model_copy(update={"project": project_key(request.project)})
 
     def take_stock(self, others: WaitingOrders, now: float) -> None:
-        """Add the best waiting work orders that the board does not know.
+        """Add the waiting work orders in `others`, which the server has listed and the board does not know.
 
-        The server's lists are late and may lack a work order that was just passed over. A list therefore counts as
-        complete only a minute after the board last passed over a work order.
+        The server's lists are late and may lack a work order whose request was just dropped. A list therefore
+        counts as complete only a minute after the board last dropped a request.
         """
         for each in others.waiting:
             if each.id not in self.holders and each.id not in self.waiting:
@@ -85,7 +84,7 @@ class Seats:
             self._late.clear()
 
     def keep_best(self, now: float) -> None:
-        """Keep the first `most_waiting` requests, and pass over the others."""
+        """Keep the first `most_waiting` requests, and drop the others."""
         if not self._late and len(self.waiting) <= self.most_waiting:
             return
         in_turn = first_in_turn(self.waiting.values(), self.project_limit, self.holders.values())
@@ -96,27 +95,27 @@ class Seats:
 
     @property
     def is_low(self) -> bool:
-        """Whether the board remembers only few requests that may begin before the passed-over requests."""
+        """Whether few of the remembered requests may begin before the dropped requests are listed again."""
         return self.passed_over and len(self.waiting) - len(self._late) < self.most_waiting // 2
 
     def leave(self, order_id: str) -> None:
-        """Forget a work order that no longer waits, or that has left its seat."""
+        """Forget a work order that no longer waits, or that no longer needs its seat."""
         self.waiting.pop(order_id, None)
         self.holders.pop(order_id, None)
         self._late.discard(order_id)
 
     def hear(self, capacity: HostCapacity, now: float) -> None:
-        """Record a host's capacity, and forget hosts whose last report is too old."""
+        """Record how many work orders a host can run, and forget hosts whose last report is too old."""
         self.project_limit = capacity.project_limit
         self.hosts[capacity.host] = (capacity.host_limit, now + capacity.seconds)
         self.hosts = {host: kept for host, kept in self.hosts.items() if kept[1] > now}
 
     def places(self, now: float) -> int:
-        """Return the number of work orders that may run at a time."""
+        """Return the number of seats: the number of work orders that may run at a time."""
         return sum(limit for limit, until in self.hosts.values() if until > now)
 
     def due(self, now: float) -> list[SeatRequest]:
-        """Return the requests that may begin now, by score, and with equal scores by the length of the wait."""
+        """Return the requests that get a free seat now: best scores first, with equal scores the longest wait."""
         free = self.places(now) - len(self.holders)
         if free <= 0:
             return []
@@ -139,12 +138,12 @@ class Seats:
 def first_in_turn(
     requests: Iterable[SeatRequest], project_limit: int, running: Iterable[str] = ()
 ) -> list[SeatRequest]:
-    """Return the requests in groups; each group has at most `project_limit` requests of each project.
+    """Return the requests in the order in which their work orders may run, so that all projects have turns.
 
-    `running` are the projects of the running work orders.
+    The order consists of groups with at most `project_limit` requests of each project, the best score first.
 
-    Within a group, the best score is first. A project with many requests thus does not displace the requests of
-    other projects.
+    `running` are the projects of the running work orders, which count in the first groups. A project with many
+    requests thus does not displace the requests of other projects.
     """
     ahead = Counter(running)
     turns: list[tuple[int, SeatRequest]] = []
@@ -159,7 +158,7 @@ def _rank(each: SeatRequest) -> tuple[int, float, str]:
 
 
 def project_key(project: str) -> str:
-    """Return a project's name if the name is short as JSON, or else a digest of the name."""
+    """Return a project's name if it is short in JSON, or else a digest of the name."""
     if len(json.dumps(project, ensure_ascii=False).encode()) <= _KEY_BYTES + len('""'):
         return project
     return hashlib.sha256(project.encode()).hexdigest()[:_KEY_BYTES]
@@ -171,9 +170,9 @@ _MOST_FOLLOWED: Final = 100
 async def circle_of(
     order_id: str, after: Sequence[str], comes_after: Callable[[str], Awaitable[Sequence[str]]]
 ) -> str | None:
-    """Return the circle of work orders that wait for each other, in words; `None` without a circle.
+    """Return a text that names the circle of work orders that wait for each other; `None` without a circle.
 
-    `comes_after` returns the work orders that a work order waits for; it is called for at most a hundred.
+    `comes_after` returns the work orders for which a work order waits; it is called at most a hundred times.
     """
     ways: deque[tuple[str, ...]] = deque((other,) for other in after)
     visited = set(after)

@@ -7,13 +7,13 @@ class SeptetError(Exception):
     """Something went wrong."""
 
     retryable: ClassVar[bool] = False
-    """Whether the same call may succeed later without a person's help."""
+    """Whether a repeated call may succeed without a person's help."""
     most_tries: ClassVar[int | None] = None
     """The number of tries after which a person must act; `None`: tries are limited only by time."""
     default_remedy: ClassVar[str] = ""
 
     def __init__(self, message: str = "", *, remedy: str = "", retry_after_seconds: float | None = None) -> None:
-        """Make the error from what happened where (`message`), and how to continue (`remedy`)."""
+        """Make the error; `message` says what happened and where, and `remedy` how to continue."""
         self.message = message or (type(self).__doc__ or "").strip()
         self.remedy = remedy or self.default_remedy
         self.retry_after_seconds = retry_after_seconds

@@ -1,4 +1,4 @@
-"""Find protected paths: CI, a forge or a coding agent acts on a change of such a path before a person's review."""
+"""Find protected paths, which CI, a forge or a coding agent uses even before a person's review."""
 
 import re
 import unicodedata
@@ -30,21 +30,21 @@ PROTECTED: Final = (
     # files that Septet obeys
     ".septet",
 )  # fmt: skip
-"""The protected paths, if neither the repository nor the worker names others."""
+"""The protected paths, if neither the repository nor the worker names any."""
 _LONGEST: Final = 4096
 _STREAM: Final = re.compile(r":[^/]*")
 _TRAILING: Final = re.compile(r"[. ]+(?=/|\Z)")
 
 
 class ProtectedPaths:
-    r"""Patterns of paths; a pattern covers every path that ends with it, in any folder, and everything below.
+    r"""Patterns of paths. A pattern covers the paths in any folder that end with it, and everything below them.
 
-    Names are compared as by file systems that are less strict than git: without case, in any form of Unicode,
-    without characters of no width, trailing dots and streams, and with `\` for `/`.
+    Names are compared as by the least strict file systems: case, forms of Unicode, characters of no width,
+    trailing dots and streams make no difference, and `\` counts as `/`.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Read the patterns; without patterns, no path is protected."""
+        """Compile the patterns; without patterns, no path is protected."""
         names = [tuple(filter(None, _plain(pattern).split("/"))) for pattern in patterns]
         names = [each for each in names if each]
         self.is_empty = not names
@@ -52,7 +52,7 @@ class ProtectedPaths:
         self._leading = _any_of([each[:end] for each in names for end in range(1, len(each))], "\\Z")
 
     def cover(self, path: str) -> bool:
-        """Return whether a path from the repository's root is protected, or longer than 4096 characters."""
+        """Return whether a path relative to the repository's root is protected, or longer than 4096 characters."""
         return not self.is_empty and (len(path) > _LONGEST or self._covered.search(_plain(path)) is not None)
 
     def lead_through(self, path: str) -> bool:

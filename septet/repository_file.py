@@ -31,13 +31,13 @@ from septet.repository_settings import (
 )
 
 _LONGEST_STATEMENT_LINES: Final = 50
-"""The most lines of a statement: longer statements are skipped, so that the search is fast in any file."""
+"""The most lines of a TOML statement; longer statements are skipped, so that the search is fast in any file."""
 
 
 def line_of(text: str, path: Sequence[int | str]) -> int:
-    """Return the line, from 1, on which the value at `path` begins, or else the line of the nearest key.
+    """Return the line, counted from 1, on which the value at `path` begins, or else the line of the nearest key.
 
-    `path` begins at the outermost table; its numbers are positions in a list.
+    `path` lists the keys from the outermost table on, and numbers for positions in lists.
     """
     keys = [part for part in path if isinstance(part, str)]
     nearest, depth = 1, 0
@@ -49,7 +49,7 @@ def line_of(text: str, path: Sequence[int | str]) -> int:
 
 
 def _keys(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line of each whole statement, and the full path of its key."""
+    """Yield the number of each whole statement's first line, and the full path of the statement's key."""
     table: list[str] = []
     lines, first = text.split("\n"), 0
     while first < len(lines):
@@ -63,7 +63,7 @@ def _keys(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _statement_at(lines: Sequence[str], first: int) -> tuple[int, list[str]]:
-    """Return the number of lines of the statement at `first`, and its key; 0 if none begins or it is too long."""
+    """Return the number of lines, and the key, of the statement at `first`; 0 if it is missing or too long."""
     if "=" in lines[first] or lines[first].lstrip().startswith("["):
         for last in range(first + 1, min(first + _LONGEST_STATEMENT_LINES, len(lines)) + 1):
             with suppress(tomllib.TOMLDecodeError):
@@ -72,7 +72,7 @@ def _statement_at(lines: Sequence[str], first: int) -> tuple[int, list[str]]:
 
 
 def _path(value: object) -> list[str]:
-    """Return the keys that lead to the only value in nested tables; an inline table with one key is a path too."""
+    """Return the keys that lead to the only value in nested tables, even through an inline table with one key."""
     path: list[str] = []
     while isinstance(value, dict) and len(value) == 1:
         ((key, value),) = value.items()
@@ -97,7 +97,7 @@ _NOT_A_REPOSITORYS: Final[Mapping[str, str]] = MappingProxyType(
 _MEANING: Final[Mapping[str, str]] = MappingProxyType(
     {"model_type": "must be a table", "string_pattern_mismatch": "must be a name"}
 )
-"""The messages that differ from the messages of other interfaces, by pydantic's type of the error."""
+"""By pydantic's type of error, the messages for this file that differ from those of other interfaces."""
 _BUDGETS_PLACE: Final = "Move it to `[limits]` or `[steps.STEP]`, where it can only lower the budget."
 _SEE: Final = "`septet docs commands` lists the settings."
 _SHELL_WORDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
@@ -158,9 +158,9 @@ class _File(StrictWire):
 
 
 def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositorySettings:
-    """Return the settings of a repository; without a file, the default settings.
+    """Return the settings of a repository, or the default settings if it has no file.
 
-    `read` returns a file as of the base commit; `None` for a missing file.
+    `read` returns a file's content in the base commit; `None` for a missing file.
 
 
     Raises:

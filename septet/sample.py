@@ -1,4 +1,4 @@
-"""The sample repository of `septet demo`: a bare origin with one commit, a failing test, an issue on its forge."""
+"""Make the sample repository of `septet demo`: a bare repository with a commit, a failing test and an issue."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -101,22 +101,22 @@ In `shop/pricing.py`, `quantity > BULK_QUANTITY` should be `quantity >= BULK_QUA
 
 _BRANCH: Final = "main"
 _COMMITTER: Final = "Septet Sample <sample@septet.invalid> 1767225600 +0000"
-"""The committer and the date, which are fixed so that the commit has the same id everywhere."""
+"""The committer and the date of the commit, fixed so that the commit has the same id everywhere."""
 
 AddIssue = Callable[[Path, str, str], int]
-"""Adds an issue, with its title and body, to the forge of the bare repository, and returns its number."""
+"""A function that adds an issue, by title and body, to the bare repository's forge, and returns its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A repository to try a work order on."""
+    """A repository on which people can try a work order."""
 
     origin: Path
     issue: int
 
 
 def make_sample(to: Path, add_issue: AddIssue, env: Mapping[str, str]) -> Sample:
-    """Make the repository `shop.git` in the folder `to`, and the issue about the repository's bug.
+    """Make the repository `shop.git` in the folder `to`, with an issue about its bug, and return the sample.
 
     Raises:
         GitError: git failed.
@@ -130,7 +130,7 @@ def make_sample(to: Path, add_issue: AddIssue, env: Mapping[str, str]) -> Sample
 
 
 def _commit(message: str, files: Mapping[str, str]) -> bytes:
-    """Return a commit in the language of `git fast-import`."""
+    """Return the commands for `git fast-import` that make a commit of `files`."""
     head = f"commit refs/heads/{_BRANCH}\ncommitter {_COMMITTER}\n".encode()
     contents = [f"M 100644 inline {path}\n".encode() + _data(text) for path, text in files.items()]
     return b"".join([head, _data(message), *contents])

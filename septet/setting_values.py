@@ -1,4 +1,4 @@
-"""Parse the values of environment variables: lists with commas, pairs, addresses."""
+"""Parse the values of environment variables: lists with commas, pairs, paths and addresses."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,17 +14,17 @@ _LOGIN_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,40}")
 
 
 def split_at_commas(texts: object) -> object:
-    """Return the texts between commas."""
+    """Return the parts of a text between commas; return a value that is not a text unchanged."""
     return tuple(text.strip() for text in texts.split(",")) if isinstance(texts, str) else texts
 
 
 def in_lower_case(word: object) -> object:
-    """Return a word in lower case."""
+    """Return a text in lower case; return a value that is not a text unchanged."""
     return word.lower() if isinstance(word, str) else word
 
 
 def absolute(path: Path) -> Path:
-    """Return an absolute path, in which `~` becomes the user's home."""
+    """Return `path` as an absolute path, with the user's home in place of `~`."""
     return path.expanduser().absolute()
 
 
@@ -38,7 +38,7 @@ def _split_forks(forks: object) -> object:
 
 
 def _split_teams(what: str) -> Callable[[object], object]:
-    """Return a function that splits the choices of teams; `what` names a choice in its error."""
+    """Return a function that parses `TEAM=CHOICE` pairs between commas; `what` names the choice in its error."""
 
     def split(choices: object) -> object:
         if not isinstance(choices, str):

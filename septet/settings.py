@@ -1,4 +1,4 @@
-"""Read the environment; no other module does."""
+"""Read the environment variables; no other module reads them."""
 
 import os
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class Settings(SettingFields):
 
     @property
     def seals(self) -> bool:
-        """Whether text for Temporal is sealed."""
+        """Whether text for Temporal is sealed (encrypted)."""
         return self.seal_keys_file is not None or self.seal_keys_command is not None
 
     @property
@@ -76,7 +76,7 @@ class Settings(SettingFields):
 
     @property
     def guest_resources(self) -> dict[str, int]:
-        """The limits of one agent or check in the sandbox, by the names of an order's limits; 0: no limit.
+        """The limits of one agent or check in the sandbox, by the names that the supervisor uses; 0: no limit.
 
         Without a memory limit, the supervisor derives a limit from its machine or container.
         """
@@ -96,13 +96,13 @@ class Settings(SettingFields):
 
     @cached_property
     def git_env(self) -> dict[str, str]:
-        """The environment of the engine's git, which reads only the engine's configuration."""
+        """The environment of Septet's git, which reads only Septet's configuration."""
         variables = self._variables(*_FOR_EVERY_PROCESS, *_FOR_NETWORK, *_FOR_GIT)
         return {**variables, "GIT_CONFIG_GLOBAL": str(self.git_configuration), "GIT_CONFIG_NOSYSTEM": "1"}
 
     @property
     def git_configuration(self) -> Path:
-        """The configuration file of the engine's git, which `write_configuration` makes."""
+        """The configuration file of Septet's git, which `write_configuration` makes."""
         return self.state_dir / "gitconfig"
 
     @property
@@ -117,7 +117,7 @@ class Settings(SettingFields):
 
     @property
     def webhook_secrets(self) -> dict[str, str]:
-        """The secret that signs a forge's webhooks, by forge; only forges whose webhooks Septet accepts."""
+        """The secret that signs a forge's webhooks, by forge; a forge without a secret is missing."""
         secrets = {
             "github": self.github_webhook_secret,
             "gitlab": self.gitlab_webhook_secret,
@@ -128,18 +128,18 @@ class Settings(SettingFields):
 
     @property
     def forge_login_env(self) -> dict[str, str]:
-        """The environment of `gh` and `glab`, in which both programs find their logins."""
+        """The environment variables by which `gh` and `glab` find their logins."""
         return self._variables(*_FOR_EVERY_PROCESS, *_FOR_LOGINS)
 
     @cached_property
     def agent_programs(self) -> dict[str, str]:
-        """The program's path in `SEPTET_<AGENT>_PATH`, by agent."""
+        """By agent, the path of its program from `SEPTET_<AGENT>_PATH`."""
         names = (name for name in self.environ if name.startswith("SEPTET_") and name.endswith("_PATH"))
         return {name[7:-5].lower().replace("_", "-"): self.environ[name] for name in names}
 
     @property
     def agent_logins(self) -> dict[str, dict[str, Path]]:
-        """The further logins of an agent by name, in the order of `SEPTET_<AGENT>_LOGINS`, by agent.
+        """By agent, its further logins by name, in the order of `SEPTET_<AGENT>_LOGINS`.
 
         Raises:
             ValueError: A login is not `NAME=PATH`, or two logins have the same name.
@@ -153,10 +153,10 @@ class Settings(SettingFields):
 
 
 def load_settings(sandbox: SandboxChoice | None = None) -> Settings:
-    """Read the environment, and mask its keys from now on; `sandbox` takes precedence over `SEPTET_SANDBOX`.
+    """Return the settings of the environment, and mask its keys from now on; `sandbox` precedes `SEPTET_SANDBOX`.
 
     Raises:
-        InvalidInputError: A variable is not valid; the message names it.
+        InvalidInputError: A variable is not valid; the message names the variable.
     """
     try:
         own = Settings()

@@ -14,7 +14,7 @@ from septet.system.durable import write_first
 
 _TOKEN_BYTES: Final = 32
 _OTHERS: Final = 0o077
-"""The permission bits of the group and of all other users."""
+"""The permission bits of the file's group and of all other users."""
 
 
 def _below(name: str) -> cached_property[Path]:
@@ -26,7 +26,7 @@ def _below(name: str) -> cached_property[Path]:
 
 @dataclass(frozen=True)
 class StateDir:
-    """The folders under `SEPTET_STATE_DIR`. A host of Septet is one such directory, not a machine."""
+    """The folders and files under `SEPTET_STATE_DIR`. A host of Septet is such a directory, not a machine."""
 
     root: Path
 
@@ -37,7 +37,7 @@ class StateDir:
     vaults = _below("vaults")
     """The folder with one repository of snapshots (a vault) for each repository."""
     restores = _below("restored")
-    """The folder of snapshots that people restored without naming a folder; only people remove these files."""
+    """The folder to which people restore snapshots if they name no other; only people remove these files."""
     runs = _below("runs")
     """The folder with one folder for each work order, which contains one folder for each agent run."""
     agent_homes = _below("agents")
@@ -47,29 +47,29 @@ class StateDir:
     key_scanner = _below("scanner")
     """The folder of the compiled rules of the scanner for keys."""
     forge_pauses = _below("forge-pauses")
-    """The folder of the pauses of forges, with a file for each used-up limit, whose name is a hash."""
+    """The folder of the pauses of forges, with a file for each used-up rate limit; the file's name is a hash."""
     logins = _below("logins")
-    """The folder of the records about the user's logins that agents use, without the logins themselves."""
+    """The folder of the records about the user's logins that agents use; it does not contain the logins."""
     packages = _below("packages")
-    """The folder of the files that agents' CLIs have unpacked, for all work orders."""
+    """The folder of the files that agents' CLIs have unpacked, which all work orders share."""
     scratch = _below("scratch")
     """The folder of temporary repositories."""
     tokens = _below("tokens")
-    """The folder of the task tokens of the activities that run on this host."""
+    """The folder of Temporal's task tokens of the activities that run on this host."""
     base_checks = _below("base-checks")
-    """The folder of the results of checks before any work, with a folder for each base commit and settings."""
+    """The folder of results of checks on base commits, with a folder for each base commit and settings."""
     worker_lock = _below("worker.lock")
     """The lock that all workers of this host share while they run."""
     metrics_lock = _below("metrics.lock")
-    """The lock of the worker of this host that measures budgets for all hosts."""
+    """The lock by which only one worker of this host measures budgets."""
     held_turns = _below("held")
-    """The folder of the turns whose use is not yet reported to the accounts of budgets."""
+    """The folder of records of agents' turns whose use is not yet reported to the accounts of budgets."""
     cost_notes = _below("costs")
-    """The folder of the costs that are not yet reported to the history of their project."""
+    """The folder of records of costs that are not yet in the history of their project."""
     runner = _below("runner")
     """The folder with the lock and the socket of the runner."""
     pipelines = _below("pipelines")
-    """The folder with one folder for each pipeline, which contains solutions, results and report."""
+    """The folder with one folder for each pipeline, which contains its solutions, results and report."""
     trash = _below("removed")
     """The folder of files that are no longer needed and that the janitor removes."""
     janitor_file = _below("janitor.json")
@@ -121,7 +121,7 @@ class StateDir:
                         path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
     def _refuse_other_path(self) -> None:
-        """Refuse a path that differs from the first path, because work would be done at the first path."""
+        """Refuse a state directory that was moved, because its contents still name the first path."""
         path, own = self.root / "path", os.path.abspath(self.root)  # noqa: PTH100 -- links on the way stay
         if not path.exists():
             write_first(path, os.fsencode(own))
@@ -131,11 +131,11 @@ class StateDir:
             raise UsageError(message, remedy=f"Put it back, or make {before} a link to it.")
 
     def host_id(self) -> str:
-        """Return this host's id, which the first call makes."""
+        """Return this host's id, which the first call makes and writes to a file."""
         return _once(self.root / "host-id", secrets.token_hex(6))
 
     def is_of_host(self, host: str) -> bool:
-        """Return whether this is the state directory of a host, without making an id."""
+        """Return whether this is the state directory of the host with id `host`, without making an id."""
         return (self.root / "host-id").exists() and self.host_id() == host
 
     def api_token(self) -> str:
@@ -148,7 +148,7 @@ class StateDir:
 
 
 def _once(path: Path, word: str) -> str:
-    """Return the word in a file; write `word` first if the file is missing. The first of two processes wins."""
+    """Return the word in a file; if the file is missing, write `word` first. Of two processes, the first wins."""
     if not path.exists():
         write_first(path, f"{word}\n".encode("ascii"))
     return path.read_text(encoding="ascii").strip()
