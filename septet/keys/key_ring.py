@@ -115,7 +115,7 @@ class KeyRing:
         return self._clock() - self._tried_at >= _LOAD_AGAIN_SECONDS or self._fingerprint() != self._tried
 
     def _follow_source(self) -> None:
-        """Read the source if it has changed; keep the present keys if a read fails, as in a half-written file."""
+        """Read the source if it has changed; keep the present keys if that fails, as for a half-written file."""
         if self._fingerprint() == self._read or not self.may_read_again:
             return
         try:

@@ -211,7 +211,7 @@ class Outgoing:
 
 
 _OWN: Final = "\x00"
-"""The temporary replacement for the `!` of a picture that stays; other control characters are removed before."""
+"""The temporary replacement for the `!` of a picture that stays; a text cannot contain it."""
 
 
 def readable(text: str) -> str:

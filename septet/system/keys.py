@@ -52,7 +52,7 @@ def keys_in(document: object, name: str = "") -> frozenset[str]:
     """Return the secret values in a CLI's own file: keys, by the names of their fields, and passwords.
 
     Other values of such fields do not count: names of variables, placeholders such as `{env:NAME}`, and words. A
-    value of less than twenty characters is a key only with a digit. `name` is the field that holds `document`.
+    value of less than twenty characters is a key only with a digit. `name` is the field that contains `document`.
     """
     if isinstance(document, str):
         account = _ACCOUNT.match(document) if "://" in document else None

@@ -16,7 +16,7 @@ LockHolders = Mapping[int, Sequence[int]]
 
 
 def read_lock_holders() -> LockHolders:
-    """Return the holders of locks on files, as the kernel reports them; empty if the system has no report."""
+    """Return which processes hold locks on files, from the kernel's report; empty if the system has no report."""
     holders: dict[int, list[int]] = {}
     with suppress(OSError):
         for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():

@@ -1,4 +1,4 @@
-"""Locks on files, which the kernel frees when their holder dies."""
+"""Locks on files, which the kernel frees when the process that holds the lock dies."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""The checkpoint remote keeps a host's snapshots, so that another host can continue when the first host is gone.
+"""The remote to which a host pushes its snapshots, so that another host can continue if the first host is lost.
 
 Each work order has one ref, `refs/septet/checkpoints/<work order>/<digest of the first Temporal run>`. The ref's
 commits form a chain. Only the host that has the work order may extend the chain: each commit names its host, and a
@@ -20,7 +20,7 @@ from septet.git.engine.remote import Remote
 from septet.git.engine.stale_locks import share_guard
 
 ORIGIN: Final = "origin"
-"""The value of the setting that keeps the snapshots on the origin, in hidden refs."""
+"""The value of the setting by which snapshots are pushed to hidden refs of the work order's own repository."""
 
 _REFS: Final = "septet/checkpoints"
 _PUSH_SECONDS: Final = 600.0
@@ -43,7 +43,7 @@ class CheckpointRef:
     ref: str
     """The ref's full name."""
     folder: Path | None = None
-    """The folder of the bare repository, which this host makes if missing; `None` for an existing repository."""
+    """The path of the bare repository if Septet must make it when it is missing; `None` for other repositories."""
 
     @property
     def local(self) -> str:
@@ -62,7 +62,7 @@ class CheckpointRef:
         return self.remote.refs(vault.git_dir, self.ref).shas.get(self.ref)
 
     def fetch(self, vault: Git) -> str:
-        """Fetch the chain into the vault and return its last commit.
+        """Fetch the ref's commits into the vault, and return the last commit.
 
         Raises:
             NotFoundError: The remote has no chain of this work order.
@@ -97,7 +97,7 @@ class CheckpointRef:
         vault.run("update-ref", self.local, commit)
 
     def _make(self) -> None:
-        """Make the bare repository `folder` in one step, unless another host was faster."""
+        """Make the bare repository `folder`, whole or not at all, if it is missing."""
         if self.folder is None or self.folder.exists():
             return
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

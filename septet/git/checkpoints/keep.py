@@ -42,7 +42,7 @@ class ChainState:
 
 
 def keep(place: Place, ref: CheckpointRef, host: str, extra: Mapping[str, bytes] = _NOTHING) -> None:
-    """Push all snapshots that the remote lacks, in one push, also those whose earlier push failed.
+    """Push all snapshots that the remote lacks in one push, even snapshots whose earlier push failed.
 
     Raises:
         MovedError: The work order has moved to another host.
@@ -150,7 +150,7 @@ def _expect_host(chain: ChainState, host: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The content of the next commit of the chain."""
+    """The content of a commit that will extend the chain."""
 
     place: Place
     host: str

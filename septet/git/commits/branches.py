@@ -64,7 +64,7 @@ def free_name(
 
     Args:
         began_at: The commit of another work order that this work order continues; empty for a new start.
-        there: The remote's branches; `None` if the function must read the branches from the remote.
+        there: The remote's branches, from `remote_branches`; `None` if the function must read the branches.
 
     Raises:
         EvidenceError: No name is allowed.
@@ -163,7 +163,7 @@ def bring_branch_to_head(place: Place, name: str, since: str) -> str:
     first commit, or if an operation such as a merge is unfinished.
 
     Returns:
-        The former place of HEAD, in words; the empty string if nothing changed.
+        A text on where HEAD was before; empty if nothing changed.
 
     Raises:
         WorkspaceError: `.git` is damaged, or HEAD moved meanwhile.

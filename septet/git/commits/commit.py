@@ -28,14 +28,14 @@ def commit_all(
 ) -> str:
     """Commit all changes since HEAD, and return HEAD's commit; if the worktree is clean, make no commit.
 
-    Commits of the agent stay below the new commit. No hook runs. The agent's index is updated: afterwards
-    `git status` in the worktree is clean.
+    Commits of the agent stay and precede the new commit. No hook runs. The agent's index is updated, so that `git
+    status` in the worktree is clean afterwards.
 
     Args:
         message: The whole message, untrusted text.
         sign: Sign with the worker's own git settings.
-        examine: Raises if the work must not be committed. The arguments are the index that holds the work
-            (`None` if HEAD holds all work), HEAD's commit, and the tree of the work.
+        examine: A function that raises an error if the work must not be committed. The arguments are a repository
+            with the index of the work (`None` if HEAD has all work), HEAD's commit, and the tree of the work.
         merges: A second parent, which is left out if HEAD contains it; its files are in the worktree already.
 
     Raises:

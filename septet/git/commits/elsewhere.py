@@ -69,7 +69,7 @@ def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
     files were written.
 
     Raises:
-        SnapshotError: The workspace could not be secured first; nothing was changed.
+        SnapshotError: No snapshot could be taken first; nothing was changed.
         WorkspaceError: git would wait at a pipe.
     """
     known = first_and_last(vault_at(place), place.order_id)

@@ -80,7 +80,7 @@ def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -
     `options.equal_to` is a snapshot of the present worktree.
 
     Returns:
-        `head` if the worktree has unpushed commits and the forge has other commits; else the empty string.
+        `head` if the worktree has unpushed commits and the forge has other commits; otherwise an empty string.
     """
     git_dir = place.worktree / ".git"
     clear_locks(git_dir)
@@ -96,7 +96,7 @@ def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -
 
 
 def go_to(place: Place, branch: str, sha: str, options: SnapshotOptions) -> None:
-    """Move a clean worktree, which is on `branch`, and that branch to commit `sha`."""
+    """Move a clean worktree and its branch `branch` to commit `sha`."""
     here = read_head(place.worktree / ".git")
     refuse_links(place.worktree / ".git", branch)
     hold_head(place)
@@ -134,7 +134,7 @@ def merge_commits(place: Place, ours: str, theirs: str) -> MergedTree:
 
 
 def lay_merge(place: Place, merge: MergedTree, options: SnapshotOptions) -> None:
-    """Write a merge's result into a clean worktree; HEAD stays, and the agent's index holds the result."""
+    """Write a merge's result into a clean worktree and the agent's index; HEAD stays."""
     git_dir = place.worktree / ".git"
     refuse_links(git_dir)
     head = hold_head(place)
@@ -148,7 +148,7 @@ def lay_merge(place: Place, merge: MergedTree, options: SnapshotOptions) -> None
 
 
 def unresolved(place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the files of `paths` that still hold a conflict's marker at the beginning of a line."""
+    """Return those of `paths` whose files still have a conflict marker at the beginning of a line."""
     contents = ((path, read_inside(place.worktree, path, _MARKER_LIMIT_BYTES)) for path in paths)
     return tuple(path for path, content in contents if _MARKER in b"\n" + (content or b""))
 

@@ -55,12 +55,12 @@ class Address:
 
 
 def parse_address(repository: str, *, home: Path | None = None, cwd: Path | None = None) -> Address:
-    """Return the address that `repository` names, without access to the disk or the network.
+    """Return the address that `repository` names; neither the disk nor the network is used.
 
     Args:
         repository: A path, or an address in one of git's forms; credentials in the address are dropped.
         home: The folder that `~` stands for.
-        cwd: The folder that a relative path starts from; without `cwd`, a relative path is refused.
+        cwd: The folder to which a path may be relative; if it is `None`, a relative path is refused.
 
     Raises:
         InvalidInputError: The form is not allowed, or git could read the text as an option.
@@ -100,7 +100,7 @@ def _from_url(text: str) -> Address:
 
 
 def _url(text: str, parts: SplitResult, port: int | None) -> str:
-    """Return the URL without a password, and without a user unless the scheme is ssh: a user could be a token."""
+    """Return the URL without password, and unless the scheme is ssh without user, because it could be a token."""
     user, host = parts.username if parts.scheme == "ssh" else None, parts.hostname or ""
     if user and not re.fullmatch(_USER, user):
         raise _refusal(text, "names no valid user")

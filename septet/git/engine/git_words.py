@@ -1,7 +1,7 @@
 """The parts of git's messages that may be shown, and Septet's errors for git's messages when a remote refuses.
 
 If `packed-refs`, `alternates` or a config is a link, git reads another user's file and prints the line that it
-does not understand. So an error's text holds only phrases of git itself.
+does not understand. So an error's text contains only phrases of git itself.
 """
 
 import re

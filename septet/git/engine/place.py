@@ -48,7 +48,7 @@ class Place:
 
     @cached_property
     def objects(self) -> Path:
-        """The folder of the mirror's objects, which the worktree borrows."""
+        """The folder of the mirror's objects, which the worktree's repository uses by git's `alternates`."""
         return self.mirror / "objects"
 
     @cached_property

@@ -103,7 +103,7 @@ class PlanAlone:
 
         Raises:
             EvidenceError: The plan cannot be kept alone at its path; nothing was changed.
-            SnapshotError: The workspace could not be secured first, or the disk failed halfway: repeat the call
+            SnapshotError: No snapshot could be taken first, or the disk failed halfway: repeat the call
                 with the same snapshot.
         """
         place, before = self.place, self.before

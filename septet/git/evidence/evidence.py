@@ -109,7 +109,7 @@ def _check_plan(root: Path, file: Path, name: str) -> None:
 
 
 def is_ignored(place: Place, path: str) -> bool:
-    """Return whether a `.gitignore` keeps a file of the worktree out of commits.
+    """Return whether a `.gitignore` excludes a file of the worktree from commits.
 
     Raises:
         WorkspaceError: `.git` is damaged.

@@ -19,7 +19,7 @@ _MOST_LISTED_BYTES: Final = 1024 * 1024 * 1024
 """The most bytes of a list of a tree: enough for a million entries, more than a worktree may have."""
 _LINK: Final = b"120000"
 _NO_FOLDERS: Final = (_LINK, b"160000")
-"""The modes of entries that can replace a folder by a way to other files: symlinks and submodules."""
+"""The modes of entries that can replace a folder and lead to other files: symlinks and submodules."""
 _LINK_ENTRY: Final = re.compile(rb"(?:\A|\0)120000 blob ([0-9a-f]+)\t([^\0]*)")
 _MOST_HOPS: Final = 40
 

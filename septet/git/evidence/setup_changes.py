@@ -61,7 +61,7 @@ _AGAIN: Final = (
 
 
 def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> None:
-    """Refuse a set-up that changed the repository's files or commit, or left more new files than can be excluded.
+    """Refuse a set-up that changed files of the repository or HEAD, or left more new files than can be excluded.
 
     Raises:
         SetupError: Set-up made a change that is refused; the message names the change.
@@ -87,7 +87,7 @@ def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> Non
 
 
 def exclude_files(place: Place, paths: tuple[bytes, ...], reason: str) -> None:
-    """Exclude new files of this workspace from git: the files stay on disk, and no commit holds them.
+    """Exclude new files of this workspace from git: the files stay on disk, and no commit contains them.
 
     Each file has its own line, so a file that an agent adds next to it is the agent's work. Earlier exclusions
     stay. The caller holds the writer's lock.

@@ -56,7 +56,7 @@ def return_to(
         passes_on: Whether the snapshot may be another work order's, so that its settings in `.git` are dropped.
 
     Raises:
-        SnapshotError: The workspace could not be secured first, or a file that was left out is in the way: nothing
+        SnapshotError: No snapshot could be taken first, or a file that was left out is in the way: nothing
             was changed. Or the disk failed halfway: the rescue exists, and the call can be repeated.
     """
 
@@ -113,7 +113,7 @@ def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, .
     touched, no process is started. No guest may work in the workspace.
 
     Raises:
-        SnapshotError: The workspace could not be secured first: nothing was changed. Or the disk failed halfway:
+        SnapshotError: No snapshot could be taken first: nothing was changed. Or the disk failed halfway:
             the snapshot exists, and the call can be repeated.
     """
     if is_own(place):
@@ -147,7 +147,7 @@ def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOpti
         to: A commit or a tree.
 
     Raises:
-        SnapshotError: The workspace could not be secured first; nothing was changed.
+        SnapshotError: No snapshot could be taken first; nothing was changed.
         WorkspaceError: git would wait at a pipe.
         GitError: git refuses, since present files would be overwritten.
     """
@@ -173,7 +173,7 @@ def remove_workspace(place: Place, options: SnapshotOptions, *, accept_loss: boo
     that the rescue had to leave out.
 
     Raises:
-        SnapshotError: The workspace could not be secured first, or files were left out: nothing was removed. Or
+        SnapshotError: No snapshot could be taken first, or files were left out: nothing was removed. Or
             the disk failed halfway: the rescue exists, and the call can be repeated.
     """
     if not os.path.lexists(place.worktree):

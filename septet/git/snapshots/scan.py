@@ -25,7 +25,7 @@ from septet.system.locks import hold_lock
 LEDGER: Final = "ledger"
 _KEPT: Final = 16
 _KEPT_BYTES: Final = 4 << 20
-"""The size of the longest ledger that is kept in memory."""
+"""The size in bytes of the longest ledger that is cached in memory."""
 
 
 @dataclass(frozen=True, slots=True)

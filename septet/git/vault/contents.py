@@ -61,7 +61,7 @@ class Builder:
     now_ns: int
     """The file system's clock before the first file is read."""
     file_limit_bytes: int = 0
-    """The size above which a file is left out unread; 0 is no limit."""
+    """The size in bytes above which a file is left out and not read; 0 is no limit."""
     records: dict[bytes, Record] = field(default_factory=dict)
 
     def build(self) -> dict[bytes, Record]:

@@ -22,7 +22,7 @@ class LeftOut(msgspec.Struct, frozen=True):
     """The path relative to the worktree's root; bytes that are not UTF-8 are shown as `\\xNN`."""
     reason: str
     size_bytes: int
-    """The size in bytes, as far as it is known."""
+    """The size in bytes, or the part of it that was counted."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

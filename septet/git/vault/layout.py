@@ -3,8 +3,8 @@
 `tree/` has the worktree's files, tracked and untracked, as raw bytes. `state` is the agent's whole `.git`, and
 `index` is the agent's index again, where people find it. `extra/` has files that git keeps out of trees: ignored
 files, the `.git` of nested repositories, names that git refuses. `manifest.json` lists the path of each entry of
-`extra/`, permission bits that git does not store, and the paths that were left out. An empty folder is an empty
-tree. Everything is stored as git objects, so equal content of several snapshots is stored once.
+`extra/`, the permission bits that git does not store, and the paths that were left out. An empty folder is an
+empty tree. Everything is stored as git objects, so equal content of several snapshots is stored once.
 """
 
 import json

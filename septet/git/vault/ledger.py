@@ -55,7 +55,7 @@ class Missing(msgspec.Struct, array_like=True, frozen=True, gc=False):
     name: bytes
     reason: str
     size: int
-    """The size in bytes, as far as known."""
+    """The size in bytes, or the part of it that was counted."""
 
 
 class Record(msgspec.Struct, array_like=True, frozen=True):

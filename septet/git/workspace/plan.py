@@ -74,7 +74,7 @@ def switch(
 
     Raises:
         NotFoundError, WorkspaceError: The snapshot does not exist, or does not have the file.
-        SnapshotError: The present content could not be secured first; nothing was changed.
+        SnapshotError: No snapshot could be taken first; nothing was changed.
     """
     ends = first_and_last(vault_at(place), place.order_id)
     adding = plan_items(place, start, *plan) if plan is not None else None

@@ -24,7 +24,7 @@ class StatusEntry:
 
     @property
     def is_nested_repository(self) -> bool:
-        """Whether the path is a separate repository, which a commit cannot hold."""
+        """Whether the path is a separate repository, which a commit cannot contain."""
         return self.is_untracked and self.path.endswith(b"/")
 
     @property

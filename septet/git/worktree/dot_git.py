@@ -166,7 +166,7 @@ def refuse_foreign(git_dir: Path, lender: bytes) -> None:
     folders that changed since this process last listed them.
 
     Args:
-        lender: The only folder of objects that `git_dir` may borrow, in the form of its `alternates`.
+        lender: The only folder from which `git_dir` may borrow objects, as the path in its `alternates`.
 
     Raises:
         WorkspaceError: The check failed; the message names the path.

@@ -2,7 +2,7 @@
 
 The view is in Septet's records. The view's config, attributes, HEAD and index are separate; objects, refs and
 excludes are links into the worktree's `.git`, so that view and worktree share commits and branches. Every git
-command of the engine that reads a worktree runs in the view, and ignores filters, hooks, file-system monitors,
+command by which Septet reads a worktree runs in the view, and ignores filters, hooks, file-system monitors,
 external diffs, signing programs, includes and promisor remotes of the agent's config.
 """
 
