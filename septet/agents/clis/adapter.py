@@ -142,7 +142,7 @@ class Adapter(ABC):
         return Invocation((program, *arguments), env, text.encode("utf-8", errors="replace"))
 
     def provider_of(self, host: Machine, model: str | None) -> str:
-        """Return the model's provider if the CLI has several providers; empty if it has one, or if unknown."""
+        """Return the model's provider if the CLI has several providers; otherwise, or if unknown, empty."""
         del host, model
         return ""
 

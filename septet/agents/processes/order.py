@@ -45,14 +45,14 @@ class Limits:
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
     ) -> None:
-        """Take the longest times for the run, a silence, the end after a request, and no attached attempt."""
+        """Take the limits for the run, its silence, its end after a request, and the time without an attempt."""
         self.wall_seconds = wall_seconds
         self.idle_seconds = idle_seconds
         self.grace_seconds = grace_seconds
         self.orphan_seconds = orphan_seconds
 
     def with_resources(self, resources: Mapping[str, int]) -> "Limits":
-        """Return these limits with limits of resources by the names of fields; ignore unknown names."""
+        """Return these limits together with the given limits of resources; ignore unknown names."""
         limits = Limits(**{name: vars(self)[name] for name in LIMIT_NAMES})
         vars(limits).update({name: int(resources[name]) for name in RESOURCE_NAMES if name in resources})
         return limits
@@ -72,7 +72,7 @@ class Confinement:
         system_calls: str = "",
         network: Mapping[str, object] | None = None,
     ) -> None:
-        """Take bubblewrap's absolute path and arguments, and contents of the guest's files by path inside.
+        """Take bubblewrap's absolute path, its arguments, and files' contents by their paths in the sandbox.
 
         The filter of system calls is in hexadecimal. `network` has the rules of the proxy, see `network_rules.py`;
         `None` is a guest without a private network.

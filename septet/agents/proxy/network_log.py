@@ -28,7 +28,7 @@ class AskedHost:
     """A network host that a guest requested, and the reason if the request was refused."""
 
     def __init__(self, name: str, port: int, refusal: str = "", request: str = "") -> None:
-        """Take the present time too; `refusal` is the reason in words, empty for a permitted request."""
+        """Take a request and note its time; `refusal` is the reason in words, empty for a permitted request."""
         self.name = name
         self.port = port
         self.refusal = refusal

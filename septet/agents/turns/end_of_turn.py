@@ -106,8 +106,8 @@ def failure_of(
 ) -> AgentError:
     """Return the error for an outcome.
 
-    Each wait is twice as long as the wait before, which `starts` counts, unless the CLI has named the time.
-    `crashed_again` states that every rung of the ladder was tried.
+    Each wait is twice as long as the last wait, by the number of waits in `starts`, unless the CLI has named the
+    time. `crashed_again` states that every rung of the ladder was tried.
     """
     words = outcome.message.rstrip()
     message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."

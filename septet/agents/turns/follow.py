@@ -50,7 +50,7 @@ class Polls:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def catch_up(self, stream: GrowingStream, poll_seconds: float) -> None:
-        """Wait until the new bytes of a stream are read, together with other streams; none delays another.
+        """Wait until the stream's new bytes are read, in turn with other streams; no stream delays another.
 
         Raises:
             OSError: The stream cannot be read.
