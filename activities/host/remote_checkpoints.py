@@ -19,7 +19,6 @@ from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.vault.vault import vault_at
 from septet.git.workspace.workspace import record_of
-from septet.keys.key_ring import seal, unseal
 
 _SESSION: Final = "session"
 
@@ -65,6 +64,7 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
     sealed = read_file(vault_at(move.place), checkpoint, _SESSION)
     if key is None or sealed is None:
         return
+    from septet.keys.key_ring import unseal  # ten megabytes, which only a worker with a checkpoint key needs
 
     errors = []
     for agent in agents:
@@ -84,6 +84,7 @@ def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptS
     key = host.settings.checkpoint_key
     if key is None or host.settings.checkpoint_remote == ORIGIN:
         return {}
+    from septet.keys.key_ring import seal  # as above
 
     adapter = adapter_for(session.agent)
     packed = pack_session(adapter, session.id, host.agents, host.sessions(place, adapter))

@@ -8,7 +8,6 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-import httpx
 from pydantic_core import to_json
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
@@ -36,6 +35,8 @@ class SendNotification:
         settings = self.host.settings
         if settings.notify_url is None or settings.notify_secret is None:
             return
+        import httpx  # ten megabytes, which only a worker that notifies needs
+
         body = to_json(cloud_event(notification, self.host.id))
         headers = {
             "Content-Type": "application/cloudevents+json",

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import jwt
-
 from septet.errors import ForgeError
 from septet.forges.answers import Foreign
 from septet.forges.http.api import HttpApi
@@ -92,6 +90,8 @@ def _ask(app: GitHubApp, api_url: str, project: str) -> str:
 
 def _jwt(app: GitHubApp) -> str:
     """Return the JWT that authenticates the App, which is signed by the App's key and valid for some minutes."""
+    import jwt  # ten megabytes, which only a worker with an App needs
+
     now = int(time.time())
     # The clocks may differ by a minute.
     claims = {"iat": now - 60, "exp": now + _JWT_SECONDS, "iss": app.id}
