@@ -29,7 +29,7 @@ SAFE_CONFIG: Final[Mapping[str, str]] = {
     "diff.external": "",
     "core.pager": "cat",
 }
-"""Settings that keep git from running an agent's programs, and from writing other spellings of `.git`."""
+"""Settings that keep git from running an agent's programs, and from names that other systems read as `.git`."""
 
 _DEFAULT_TIMEOUT_SECONDS: Final = 120.0
 

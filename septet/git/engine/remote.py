@@ -146,7 +146,7 @@ class Remote:
         """Run a git command that connects to the remote, from a repository whose config no agent can write.
 
         Args:
-            ok: Exit codes that are no error.
+            ok: The exit codes that do not count as errors.
             timeout_seconds: The time after which git is killed, with all its child processes.
             silent_seconds: The time after which git closes an HTTP connection that is almost silent.
 

@@ -1,4 +1,4 @@
-"""The lines that a work order adds: staged for the next commit, or in commits that will be pushed."""
+"""Find the lines that a work order adds, staged for the next commit or in commits that will be pushed."""
 
 import secrets
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,8 @@
 """Restore a workspace's state before the first agent, but keep the plan.
 
 What a snapshot can contain is kept in a rescue. Files that no snapshot contains, such as ignored files over their
-limit, move out of the worktree and stay on disk as long as the rescue. Such a file of set-up moves only if it was
-touched later, as its change time shows, which no guest can set.
+limit, move out of the worktree and stay on disk as long as the rescue. Such a file that set-up made moves only if
+its change time, which no guest can set, shows a later change.
 """
 
 import os

@@ -83,7 +83,7 @@ def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) 
 
 
 def inner_config(git: Git, content: bytes, git_dir: bytes) -> bytes:
-    """Return the allowed part of the configuration of `git_dir`, a submodule's or another repository inside."""
+    """Return the allowed settings of `git_dir`, the repository of a submodule or a repository in the worktree."""
     found = _settings(git, content)
     rules = {**_HARMLESS, **_HARMLESS_INSIDE}
     return _as_file(

@@ -1,6 +1,6 @@
 """Recorded digests, by which Septet finds out whether a guest has touched a worktree's own repositories.
 
-A digest costs a few `lstat` and small reads for each repository of a worktree, and no process.
+A digest takes a few `lstat` and small reads for each repository of a worktree, and starts no process.
 """
 
 import hashlib

@@ -41,7 +41,7 @@ class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A name in a folder that git's trees do not contain; the same holds for everything below."""
+    """A name that git's trees do not contain, and neither do they contain anything below it."""
 
     name: bytes
     entry: LedgerEntry
@@ -114,7 +114,7 @@ def pack_entries(entries: dict[bytes, LedgerEntry]) -> bytes:
 
 
 def load(path: Path) -> Ledger | None:
-    """Return the ledger at `path`; `None` if the file is missing, torn or of another version."""
+    """Return the ledger at `path`; `None` if the file is missing, incomplete or of another version."""
     try:
         ledger = _DECODER.decode(whole_body(path.read_bytes()) or b"")
     except (FileNotFoundError, msgspec.DecodeError):
