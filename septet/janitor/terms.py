@@ -91,7 +91,7 @@ def combine_owners(own: Owner, pipeline: Owner) -> Owner:
 def distrust(last_pass: datetime | None, now: datetime, server_now: datetime) -> str:
     """Return why this pass may remove nothing, if the clocks do not agree; empty if the pass may remove files.
 
-    If the clock jumps, all files seem old at once, so that pass removes no file.
+    If the clock jumps, all files seem old at once. Such a pass removes no file; a later pass may remove files.
 
     Args:
         last_pass: The start of the previous pass, by this host's clock; `None` before the first pass.
