@@ -10,9 +10,9 @@ ROOT = Path(__file__).parents[2]
 BOUNDS: Final = {
     "modules over 300 lines": 0,
     "functions with more than 5 parameters": 1,
-    "noqa": 44,
-    "modules with one importer": 166,
-    "imports inside functions": 36,
+    "noqa": 43,
+    "modules with one importer": 110,
+    "imports inside functions": 24,
     "modules with an underscore": 0,
     "settings": 92,
     "dependencies that run": 20,
