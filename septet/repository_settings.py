@@ -52,7 +52,7 @@ class AllowedFinding(StrictWire):
     """The scanner's name for the kind of key; any kind when absent."""
 
     def covers(self, path: str, rule: str) -> bool:
-        """Say whether a finding is allowed."""
+        """Return whether a finding of kind `rule` in the file `path` is allowed."""
         return fnmatchcase(path, self.path) and fnmatchcase(rule, self.rule)
 
 

@@ -85,7 +85,7 @@ def reveal(values: Iterable[str]) -> None:
 
 
 def mask(text: str) -> str:
-    """Return `text` with all values of `hide` and their encodings masked, the longest encodings first.
+    """Return `text` with all values of `hide` masked, even in other encodings, the longest encodings first.
 
     Base64 and hexadecimal digits are found even if they are broken into lines.
     """

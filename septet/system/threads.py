@@ -24,7 +24,7 @@ LOOKS: Final = None
 
 _LOOKS_PER_AGENT: Final = 2
 _SPARE: Final = 64
-"""The number of more threads for other work: probes, ends of cancelled work orders, stray agents, the HTTP API."""
+"""The number of threads for work without agents: probes, ends of cancelled work orders, stray agents, HTTP API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Beside:
         thread.start()
 
     def end(self) -> None:
-        """Halt the work, and wait for each thread, at most ten seconds, until the thread ends."""
+        """Halt the work, and wait until each thread ends, at most ten seconds for each."""
         self._halt.now()
         for thread in self._threads:
             thread.join(10.0)
