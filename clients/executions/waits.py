@@ -14,6 +14,7 @@ from temporalio.common import SearchAttributeKey
 from activities.host.payloads import read_memo
 from clients.executions.seals import began_unsealed, seals
 from septet.contracts.names import TROUBLE, Stage, Status, Step
+from septet.contracts.wire import Wire
 from septet.errors import SealedError, UnknownKeyError
 from septet.system.text import cut_bytes
 from workflows.wire.search_attributes import STAGE, STATUS
@@ -37,6 +38,13 @@ def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
     return any(each.activity_type.name == "open_workspace" and each.state == waiting for each in pending)
 
 
+class _Trouble(Wire):
+    """The part of a `PullRequestNews` that a client shows; the whole report takes long to import."""
+
+    why: str
+    """The reason why the host cannot read the pull request."""
+
+
 async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_try: bool = False) -> str | None:
     """Return what a work order waits for: a decision, or an activity and why it failed last; `None` if nothing.
 
@@ -56,9 +64,7 @@ async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_t
             return f"{what}{reason}{_next_try(pending) if tells_next_try else ''}"
     if columns.get(STAGE) != Stage.REVIEW:
         return None
-    from septet.contracts.pull_request_watch import PullRequestNews
-
-    news = await read_memo(description, TROUBLE, PullRequestNews)  # the host cannot read the pull request's state
+    news = await read_memo(description, TROUBLE, _Trouble)
     return f"look_at_pull_request: {news.why}" if news is not None else None
 
 

@@ -1,4 +1,4 @@
-"""What a Septet program sets for its own process: the memory heaps, the imports at the start, and the end."""
+"""What a Septet program sets for its own process: memory heaps, imports at the start, the log, and the end."""
 
 import ctypes
 import gc
@@ -6,7 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
 
 HEAPS: Final = 2
 _M_ARENA_MAX: Final = -8
@@ -53,3 +56,10 @@ def quick_imports() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def own_log() -> "FilteringBoundLogger":
+    """Return the log of this process; in a command, whose output is its answer, the log drops all events."""
+    import structlog  # a command does not wait for this import
+
+    return structlog.get_logger() if structlog.is_configured() else structlog.wrap_logger(structlog.ReturnLogger())

@@ -28,10 +28,9 @@ from septet.contracts.seal import (
 )
 from septet.errors import DamagedSealError, SeptetError
 from septet.settings import Settings
+from septet.system.own_process import own_log
 
 if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger
-
     from septet.keys.key_ring import KeyRing
 
 _ABOUT: Final = b"septet-payload-1"
@@ -91,7 +90,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
         except DamagedSealError as error:
             if not self.serves:
                 raise
-            _logger().error("seal_damaged", key=box.key_id, error=error.message)
+            own_log().error("seal_damaged", key=box.key_id, error=error.message)
             return Payload(metadata=refusing_metadata({}, is_damaged=True))
 
     def _content(self, box: SealedBox, binding: bytes) -> bytes:
@@ -111,7 +110,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
         try:
             await asyncio.to_thread(self.keys.read_again)
         except SeptetError as error:
-            _logger().warning("seal_keys_not_read", error=error.message)
+            own_log().warning("seal_keys_not_read", error=error.message)
 
 
 @dataclass(frozen=True)
@@ -173,11 +172,3 @@ def _box_in(payload: Payload) -> SealedBox | None:
         return None
     key_id, check = (payload.metadata.get(name, b"").decode("utf-8", "replace") for name in (KEY_ID, KEY_CHECK))
     return SealedBox(key_id, check, payload.data)
-
-
-def _logger() -> "FilteringBoundLogger":
-    """Return the logger, imported at the first use: a command that logs nothing does not wait for the import."""
-    import structlog
-
-    logger: FilteringBoundLogger = structlog.get_logger()
-    return logger

@@ -16,6 +16,7 @@ from septet.errors import (
     RemoteFullError,
     SeptetError,
 )
+from septet.system.own_process import own_log
 
 _FILE: Final = r"'[^'\n]*'"
 _ERRNO: Final = (
@@ -60,10 +61,7 @@ def shown_words(stderr: bytes) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     phrases = [": ".join(match[0].rstrip(": ") for match in _KNOWN.finditer(line)) for line in lines]
     if not all(phrases):
-        import structlog  # commands that log nothing do not pay for the import
-
-        if structlog.is_configured():  # otherwise a command runs this, and its stdout is its answer
-            structlog.get_logger().debug("git_said", text=text[-2000:])
+        own_log().debug("git_said", text=text[-2000:])
         phrases = list(filter(None, phrases)) or [_MORE]
     return "; ".join(dict.fromkeys(phrases)) or "it said nothing"
 
