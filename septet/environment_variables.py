@@ -123,7 +123,8 @@ class SettingFields(BaseSettings):
     ignored_limit_mib: Annotated[int, Field(ge=0)] = 50
     """The most MiB of all ignored files in a snapshot."""
     orphan_limit_seconds: Annotated[float, Field(gt=0)] = 1800.0
-    """The seconds without a worker after which an agent is ended and its work is rescued."""
+    """The seconds without a worker after which an agent is ended and its work is rescued, and after which the work
+    orders of a silent host move to another host."""
     disk_wait_seconds: Annotated[float, Field(ge=0)] = 3600.0
     """The seconds that a step waits for space on a full disk before its work order fails."""
     checkpoint_remote: str | None = None

@@ -1,4 +1,4 @@
-"""Read the environment variables; no other module reads them."""
+"""Read the environment variables, which `septet.environment_variables` lists; no other module reads them."""
 
 import os
 from collections.abc import Mapping

@@ -92,14 +92,14 @@ GROUPS: Final[Mapping[str, Mapping[str, CommandRow]]] = {
     },
     "Watch": {
         "watch": _row("watch.follow:watch", "watch.options:OneOrderOptions", "Watch a work order live until it ends: steps, tool calls, tokens, plan and changes.", _ORDER),
-        "show": _row("watch.show:show", "watch.options:OneOrderOptions", "Show one work order: why it waits, its progress and its result.", _ORDER),
-        "list": _row("watch.show:list_orders", "watch.options:OrdersOptions", "List work orders, open ones first.", "--state failed --since 7d"),
-        "board": _row("watch.show:board", "watch.options:BoardOptions", "Show the work orders by stage.", "--project o/r --follow"),
+        "show": _row("watch.view_commands:show", "watch.options:OneOrderOptions", "Show one work order: why it waits, its progress and its result.", _ORDER),
+        "list": _row("watch.view_commands:list_orders", "watch.options:OrdersOptions", "List work orders, open ones first.", "--state failed --since 7d"),
+        "board": _row("watch.view_commands:board", "watch.options:BoardOptions", "Show the work orders by stage.", "--project o/r --follow"),
         "logs": _row("watch.follow:logs", "watch.options:LogsOptions", "Show what the agents of a work order said and did.", "wo-42 --follow"),
-        "plan": _row("watch.show:plan", "watch.options:OneOrderOptions", "Show the plan of a work order.", _ORDER),
-        "diff": _row("watch.show:diff", "watch.options:OneOrderOptions", "Show all changes of a work order so far, paged and in colour on a terminal.", _ORDER),
-        "steps": _row("watch.show:steps", "watch.options:OneOrderOptions", "Show each step in full: result, session, tokens, files and warnings.", "wo-42 --json"),
-        "costs": _row("watch.show:costs", "watch.options:CostsOptions", "Show what agents have cost: dollars, tokens and minutes; costs of the last five minutes may be missing.", "--by week --project o/r"),
+        "plan": _row("watch.view_commands:plan", "watch.options:OneOrderOptions", "Show the plan of a work order.", _ORDER),
+        "diff": _row("watch.view_commands:diff", "watch.options:OneOrderOptions", "Show all changes of a work order so far, paged and in colour on a terminal.", _ORDER),
+        "steps": _row("watch.view_commands:steps", "watch.options:OneOrderOptions", "Show each step in full: result, session, tokens, files and warnings.", "wo-42 --json"),
+        "costs": _row("watch.view_commands:costs", "watch.options:CostsOptions", "Show what agents have cost: dollars, tokens and minutes; costs of the last five minutes may be missing.", "--by week --project o/r"),
         "open": _row("watch.open:open_in_browser", "watch.options:OpenOptions", "Open the board, or a work order, in your browser.", _ORDER),
     },
     "Decide": {
@@ -112,7 +112,7 @@ GROUPS: Final[Mapping[str, Mapping[str, CommandRow]]] = {
     },
     "Recover": {
         "retry": _row("decide.decide:retry", "decide.options:RetryOptions", "Continue work orders that failed, were cancelled, are blocked or ended with their plan.", "wo-42 --from implement_plan"),
-        "refresh": _row("watch.show:refresh", "watch.options:OneOrderOptions", "Check now what a work order waits for: its pull request, host or predecessors.", _ORDER),
+        "refresh": _row("watch.view_commands:refresh", "watch.options:OneOrderOptions", "Check now what a work order waits for: its pull request, host or predecessors.", _ORDER),
         "rescue": CommandRow(summary="List and restore saved work.", commands=_RESCUES),
         "doctor": _row("doctor.doctor:doctor", "options:DoctorOptions", "Check this machine: what is missing, and how to fix it.", "--repo ."),
         "docs": _row("decide.docs:docs", "decide.options:DocsOptions", "Show a page of the documentation, or list all pages.", "commands"),
@@ -155,6 +155,6 @@ def find_command(words: Sequence[str]) -> tuple[CommandRow, list[str]]:
 
 
 def load(place: str) -> Any:  # noqa: ANN401 -- whatever is there
-    """Import and return the object that a place names, such as `clients.cli.watch.show:board`."""
+    """Import and return the object that a place names, such as `clients.cli.watch.view_commands:board`."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -25,7 +25,7 @@ WARM: Final = (
     "septet.agents.clis.registry", "septet.contracts.pull_request_watch", "septet.contracts.steps", "septet.forges",
     "septet.pipelines", "septet.pipelines.records", "septet.trackers.choose",
     # The modules of `up` and `worker`, which take a second.
-    "clients.cli.serve.up", "clients.cli.serve.worker", "clients.cli.watch.follow", "clients.cli.watch.show", "clients.cli.decide.decide", "clients.cli.start.run", "clients.http.serving", "workers.recovery.strays", "workers.worker",
+    "clients.cli.serve.up", "clients.cli.serve.worker", "clients.cli.watch.follow", "clients.cli.watch.view_commands", "clients.cli.decide.decide", "clients.cli.start.run", "clients.http.serving", "workers.recovery.strays", "workers.worker",
 )  # fmt: skip
 _COMM: Final = Path("/proc/self/comm")
 _FORKS: Final = multiprocessing.get_context("forkserver")

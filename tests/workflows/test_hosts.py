@@ -30,6 +30,7 @@ from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, RetryCall, Target
 from septet.contracts.names import Step, Verdict
+from septet.contracts.order import Timeouts
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import (
@@ -44,6 +45,7 @@ from septet.contracts.workspace import (
 )
 from septet.errors import NotFoundError
 from workflows.pull_request.pull_request import PullRequestWorkflow
+from workflows.wire.policies import end_options
 from workflows.wire.search_attributes import HOST
 from workflows.work_order import WorkOrder
 
@@ -425,3 +427,11 @@ async def test_a_cancel_is_delivered_where_the_server_does_not_push_it(client: C
         await replayed(handle, "histories/cancel-delivered")
     assert (task.status, task.steps[0].error_message) == ("cancelled", "cancelled")
     assert "end_work" not in doubles.names()
+
+
+@pytest.mark.parametrize("limit_seconds", [1800.0, 7200.0])
+def test_an_end_waits_longer_than_an_agent_can_live_without_a_worker(limit_seconds: float) -> None:
+    """An agent that nobody can reach has ended before the workflow gives up its end."""
+    waits = end_options(Timeouts(), limit_seconds)["schedule_to_close_timeout"]
+    assert waits is not None
+    assert waits > timedelta(seconds=limit_seconds)

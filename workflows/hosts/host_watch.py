@@ -1,7 +1,7 @@
 """Run a work order's activities on the host of its workspace, or on another host if that host is gone.
 
-A busy host is not gone. A host is gone if it was silent for as long as its agents can live without a worker, or if
-a person reports the host dead.
+A busy host is not gone. A host is gone if it was silent for as long as its agents can live without a worker
+(`SEPTET_ORPHAN_LIMIT_SECONDS`, see `gone_host`), or if a person reports the host dead.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from temporalio.exceptions import ActivityError, is_cancelled_exception
 from septet.contracts.lanes import EnterLane
 from septet.contracts.steps import FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import DELIVERS_CANCELS, LIVENESS, CancelledWork, HostSilence, Workspace
-from workflows.hosts.host_move import (
+from workflows.hosts.gone_host import (
     LONGEST_PAUSE,
     HostCall,
     HostNews,

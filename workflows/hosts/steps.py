@@ -17,7 +17,7 @@ from septet.contracts.names import AGENT_NAMES, Verdict
 from septet.contracts.order import StepSettings
 from septet.contracts.steps import EndCall, FinalizeCall, ReaderReport, StepCall, StepResult
 from workflows.gates import BudgetGate
-from workflows.hosts.host_move import Running
+from workflows.hosts.gone_host import Running
 from workflows.hosts.host_watch import AnyStepCall, HostWatch
 from workflows.wire.activity_stubs import END_WORK, FINALIZE_JSON, READ_OUTGOING, REWORK, STEPS
 from workflows.wire.cancellation import is_to_end
@@ -188,7 +188,7 @@ class StepTaker:
             EndCall.of(call, self._known, self._activity_id),
             task_queue=call.workspace.end_queue,
             summary=f"{_role_of(call)}: the agent's end and a rescue",
-            **end_options(call.limits),
+            **end_options(call.limits, call.workspace.orphan_limit_seconds),
         )
         return await self._hosts.end_of(running)
 

@@ -38,9 +38,7 @@ _AGENT_STARTS: Final = 3
 """The most agent runs of one activity: a start, a resumed session, and a new start."""
 _AROUND_AN_AGENT: Final = timedelta(minutes=15)
 """The time before and after an agent, for evidence, the repository's checks, a snapshot, and a push."""
-_AGENT_LIVES_ALONE: Final = timedelta(hours=1)
-"""The longest life of an agent without a worker: longer than the orphan limit of 30 minutes, after which the
-supervisor ends the agent."""
+_LEAST_WAIT_FOR_AN_END: Final = timedelta(hours=1)
 
 _DELIVERED_WITHIN: Final = timedelta(seconds=5)
 _SUMMARY_IN_ALL: Final = timedelta(minutes=30)
@@ -122,13 +120,13 @@ def probe_options(probe_seconds: float) -> ActivityOptions:
     )
 
 
-def end_options(limits: Timeouts) -> ActivityOptions:
+def end_options(limits: Timeouts, orphan_limit_seconds: float) -> ActivityOptions:
     """Return the options of the activity that ends a cancelled step's agent.
 
-    The wait for a host without a worker lasts as long as an agent can live without a worker.
+    The wait for a host without a worker lasts longer than an agent can live there: `orphan_limit_seconds`.
     """
     return ActivityOptions(
-        schedule_to_close_timeout=_AGENT_LIVES_ALONE,
+        schedule_to_close_timeout=max(_LEAST_WAIT_FOR_AN_END, timedelta(seconds=2 * orphan_limit_seconds)),
         start_to_close_timeout=_AROUND_AN_AGENT,
         heartbeat_timeout=timedelta(seconds=limits.heartbeat_seconds),
         retry_policy=_STEP_RETRIES,

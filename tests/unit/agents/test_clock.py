@@ -28,7 +28,7 @@ WALL_CLOCKS = {
     "workers/watching/reports.py": "how old a note on disk is, and when the server was last asked, for a health check",
     "activities/board/account_archive.py": "when an account was looked up, held against the server's clock: where they differ, it is looked up once more",
     "activities/workspaces/hosts.py": "ages of days, held against the server's clock and the last pass",
-    "clients/cli/watch/show.py": "in which week an age began, for people",
+    "clients/cli/watch/view_commands.py": "in which week an age began, for people",
     "clients/temporal/costs.py": "in which week an age began, for people",
     "clients/cli/doctor/server_checks.py": "how far this machine's clock is from the server's",
     "clients/cli/terminal/serving.py": "when a service ended, for people",
