@@ -73,8 +73,8 @@ def busy_settings(root: Path, remote: SilentRemote) -> Settings:
 async def test_work_orders_that_hang_on_a_remote_hold_nobody_up(client: Client, tmp_path: Path) -> None:
     """While forty work orders have a silent remote, a work order with a working remote completes.
 
-    Meanwhile the host answers probes, and shares pauses of forges with other hosts. A work order that waits for
-    another's fetch is cancelled at once, and so is a work order whose own fetch hangs.
+    Meanwhile the host answers probes, and its workers and other hosts share pauses of forges. A work order that
+    waits for another's fetch is cancelled at once, and so is a work order whose own fetch hangs.
     """
     async with AsyncExitStack() as stack:
         remote = await stack.enter_async_context(silent_remote())
@@ -101,6 +101,7 @@ async def test_work_orders_that_hang_on_a_remote_hold_nobody_up(client: Client, 
             assert task.status is Status.COMPLETED, task.error
 
             assert PAUSES.fleet is not None
+            assert PAUSES.folder == parts.host.state.forge_pauses
             probe = parts.control["probe_host"]
             assert await asyncio.wait_for(probe(), 30) == parts.host.id
             cancelled = (waiting, hanging[0])

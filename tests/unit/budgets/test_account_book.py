@@ -244,6 +244,15 @@ def test_a_budget_is_raised_in_its_own_kind() -> None:
     assert "add `--step implement_plan`" in unlimited.find_mistake(LimitCall(limit="5usd"))[1]
 
 
+def test_a_budget_is_not_raised_beyond_what_can_be_read() -> None:
+    """A raise to an amount that the account could not read again is refused, with the command that helps."""
+    account = book("1000000Mtok", "day")
+    assert account.find_mistake(LimitCall(limit="1tok")) == ("", "")
+    message, remedy = account.find_mistake(LimitCall(limit="1000000000Mtok"))
+    assert "and with 1000000000Mtok more it has too large an amount" in message
+    assert "`septet budget set day none`" in remedy
+
+
 def test_a_budget_that_has_just_been_raised_or_removed_asks_for_no_other_raise() -> None:
     """After a raise the work order is called; the view names a command again only if the raise was too small."""
     for limit, raises in (("5usd", True), ("none", False), ("1usd", True)):

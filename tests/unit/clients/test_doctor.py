@@ -12,6 +12,7 @@ import pytest
 from clients.cli.doctor.machine_checks import (
     Check,
     MissingAgent,
+    filter_checks,
     machine_checks,
     without_missing_agents,
 )
@@ -97,6 +98,21 @@ def test_without_git_the_machine_is_unfit(tmp_path: Path) -> None:
     assert _named(answer)["git"]["status"] == "failed"
     assert answer["error"]["message"] == "These checks failed: git."
     assert "remedy" in answer["error"]["remedy"]
+
+
+def test_the_output_of_an_agent_without_a_version_is_quoted(tmp_path: Path) -> None:
+    """A program that prints an error in place of its version is a warning that quotes the error."""
+    broken = _program(tmp_path / "codex", "echo 'Error: a part is not installed.' >&2\nexit 1")
+    check = _named(_doctor(tmp_path, PATH=str(tmp_path), SEPTET_CODEX_PATH=broken)[1])["agent codex"]
+    assert check["status"] == "warning"
+    assert "it reports no version, but 'Error: a part is not installed.'" in check["message"]
+
+
+def test_a_machine_without_a_filter_of_system_calls_is_a_warning() -> None:
+    """A machine without a filter is a warning, and a machine with a filter gives no finding."""
+    (check,) = filter_checks("riscv64")
+    assert (check.status, "the kernel refuses no system calls" in check.message) == ("warning", True)
+    assert list(filter_checks("aarch64")) == []
 
 
 def test_further_logins_are_listed_each_with_whether_it_can_log_in(tmp_path: Path) -> None:

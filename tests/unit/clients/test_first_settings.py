@@ -14,6 +14,14 @@ from septet.repository_settings import RepositorySettings
 
 _PACKAGE_LOCK = {"packages": {"node_modules/a": {"resolved": "https://npm.example:8443/a/-/a-1.0.0.tgz"}}}
 
+_UV_LOCK = """
+[[package]]
+name = "a"
+source = { registry = "https://index.example/simple" }
+sdist = { url = "https://files.example/packages/a-1.0.0.tar.gz", hash = "sha256:0" }
+"""
+_HELP = "  -i, --index-url <url>  Base URL of the index (default\n                         https://default.example/simple). More.\n"
+
 
 class Project:
     """A repository's files, and the tools on PATH."""
@@ -67,6 +75,15 @@ def test_a_package_of_node_is_installed_by_its_lock_file(project: Project) -> No
     assert project.look().notes == ()
 
 
+def test_the_lock_file_shows_which_tool_installs(project: Project) -> None:
+    """A placeholder that npm writes for a test is no check; a note names the command of a missing tool."""
+    scripts = {"test": 'echo "Error: no test specified" && exit 1'}
+    project.write({"package.json": {"scripts": scripts}, "pnpm-lock.yaml": "lockfileVersion: '9.0'\n"})
+    found = project.look()
+    assert (found.setup, found.checks) == ((("pnpm", "install", "--frozen-lockfile"),), ())
+    assert (found.hosts, found.notes) == ((), ("Ask `pnpm config get registry` for the host of packages.",))
+
+
 def test_a_python_project_gets_an_environment_of_its_own(project: Project) -> None:
     """The requirements decide whether pytest runs, and pip's settings name the index."""
     project.write({"requirements.txt": "flask\n", "requirements-dev.txt": "pytest\n", "tests/test_a.py": ""})
@@ -76,6 +93,26 @@ def test_a_python_project_gets_an_environment_of_its_own(project: Project) -> No
     assert settings.setup == (("python3", "-m", "venv", ".venv"), install)
     assert settings.checks == ((".venv/bin/python", "-m", "pytest"),)
     assert project.look().hosts == ("index.example:443",)
+
+
+def test_without_an_index_in_pips_settings_the_default_in_its_help_counts(project: Project) -> None:
+    """The host of pip's default index is found, and the tests' extra is installed with the project."""
+    project.write(
+        {"pyproject.toml": '[project]\ndependencies = ["a"]\n[project.optional-dependencies]\ndev = ["pytest"]\n'}
+    )
+    project.tool("python3", **{"-m pip config list": "", "-m pip install --help": _HELP})
+    found = project.look()
+    assert found.hosts == ("default.example:443",)
+    assert found.setup[-1][-2:] == ("-e", ".[dev]")
+
+
+def test_uv_has_all_hosts_in_its_lock_file(project: Project) -> None:
+    """The lock file of uv names the index and the host of the files."""
+    project.write({"pyproject.toml": "[dependency-groups]\ndev = ['pytest']\n", "uv.lock": _UV_LOCK})
+    found = project.look()
+    assert found.setup == (("uv", "sync", "--locked"),)
+    assert found.checks == (("uv", "run", "--no-sync", "python", "-m", "pytest"),)
+    assert found.hosts == ("files.example:443", "index.example:443")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from clients.page.live import Pieces, keep_alive
 from clients.page.rendering import text_of
 from clients.page.standing import need_of
 from septet.contracts.facts import LEFT_BESIDE_PLAN, Rescue
-from septet.contracts.host_files import PlanView
+from septet.contracts.host_files import AgentRun, PlanView
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import DetailReply, WatchReply
 from septet.contracts.rework import ReworkRound, ReworkState
@@ -47,6 +47,19 @@ def test_what_was_left_besides_a_plan_is_named_at_its_approval() -> None:
     html = text_of("_overview.html", look=WatchReply(task=waits), detail=DETAIL)
     assert "AGENTS.md (`septet rescue restore wo-1/0004-rescue --to DIR`)" in html
     assert "another one" not in html
+
+
+def test_refused_hosts_are_shown_at_their_run_and_at_the_set_up() -> None:
+    """The record names the first ten hosts that were refused to a run or to the set-up, and counts the others."""
+    hosts = tuple(f"host-{number}.example:443" for number in range(12))
+    runs = (AgentRun(run="1-a-1", folder="/r/1", refused_hosts=hosts), AgentRun(run="2-b-1", folder="/r/2"))
+    detail = DetailReply(task=TASK, runs=runs, refused_in_setup=("npm.example:443",))
+    html = text_of("_record.html", look=WatchReply(task=TASK), detail=detail, ui=None)
+    assert html.count("Refused on the network") == 2
+    assert "Refused on the network: <code>npm.example:443</code>" in html
+    assert "host-9.example:443" in html
+    assert "host-10.example:443" not in html
+    assert "and 2 more" in html
 
 
 def test_a_failed_check_is_told_by_its_first_line_and_its_output_stands_below() -> None:

@@ -90,6 +90,11 @@ def networks_of(service: str) -> set[str]:
     return {name for file in files for name in file.get(service, {}).get("networks", ())} or {"default"}
 
 
+def test_a_new_database_has_room_to_grow() -> None:
+    """The number of shards cannot change later, and the image's four are too few for production."""
+    assert SERVICES["temporal"]["environment"]["NUM_HISTORY_SHARDS"] == "512"
+
+
 def test_agents_share_a_network_with_no_other_service() -> None:
     """The runner has a network of its own with the internet, and reaches neither Temporal nor the database."""
     others = {name: networks_of(name) for name in SERVICES.keys() - {"runner"}}

@@ -106,6 +106,14 @@ def test_an_app_needs_its_key(tmp_path: Path) -> None:
         settings_of(tmp_path, github_app_id="1")
 
 
+def test_a_login_of_a_program_that_is_not_installed_is_an_error(tmp_path: Path) -> None:
+    """The error names the program, and its remedy names the setting."""
+    settings = settings_of(tmp_path, forge_logins="gh", environ={"PATH": str(tmp_path)})
+    with pytest.raises(ForgeError, match="`gh` could not be started") as missing:
+        token_for(parse_address("https://github.com/o/absent"), settings)
+    assert "SEPTET_FORGE_LOGINS" in missing.value.remedy
+
+
 @pytest.mark.parametrize(
     ("program", "hosts", "words"),
     [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin, git, git_env, make_origin
 
-from septet.errors import ForgeError, NotFoundError, RefusedTransitionError
+from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, RefusedTransitionError
 from septet.forges.local.forge import LocalForge
 from septet.forges.values import NewPullRequest, PullRequest
 
@@ -83,6 +83,16 @@ def test_writers_at_the_same_time_lose_nothing(forge: LocalForge) -> None:
     assert set(range(1, 13)) == {issue.number for issue in added}
     assert {f"Issue {number}" for number in range(12)} == {forge.issue(number).title for number in range(1, 13)}
     assert {1} == opened
+
+
+def test_a_ref_that_stays_locked_is_given_up(forge: LocalForge, origin: Origin) -> None:
+    """A write ends after a limit of tries, with an error that a retry may solve."""
+    lock = origin.bare / "refs" / "septet" / "forge.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    with pytest.raises(ForgeUnavailableError) as busy:
+        replace(forge, tries=3).add_issue("First")
+    assert busy.value.retryable
 
 
 @pytest.mark.parametrize("given", ["checkout", "checkout/linked", "without suffix"])
@@ -183,6 +193,17 @@ def test_no_program_of_a_checkout_runs(here: LocalForge, tmp_path: Path) -> None
 
     assert here.merge_pull_request(1).state == "merged"
     assert not ran.exists()
+
+
+def test_a_merge_updates_a_linked_worktree_of_the_base(here: LocalForge, tmp_path: Path) -> None:
+    """A linked worktree with the base checked out has the merge, and no change that would take the merge back."""
+    git(here.path, "checkout", "-q", "--detach")
+    git(here.path, "worktree", "add", "-q", str(tmp_path / "linked"), "main")
+
+    assert here.merge_pull_request(1).state == "merged"
+
+    assert (tmp_path / "linked" / "b").exists()
+    assert git(tmp_path / "linked", "status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from fakes.forges.serving import serving_forge
 from septet.errors import ForgeUnavailableError, NotFoundError
 from septet.forges.github.forge import GitHubForge, github_api
 from septet.forges.http.api import HttpApi
+from septet.forges.http.pauses import ForgePauses
 from septet.telemetry.recorder import RECORDER
 
 
@@ -50,6 +51,12 @@ def test_a_forge_that_is_away_counts_as_unreached(taken: Counter[str]) -> None:
         with pytest.raises(ForgeUnavailableError):
             GitHubForge("o/r", github_api(url)).issue(1)
     assert taken == {"septet_forge_requests 127.0.0.1 unreached": 2}
+
+
+def test_a_pause_that_a_forge_requires_is_recorded(taken: Counter[str]) -> None:
+    """The pause after a used-up limit is recorded for the alert about it."""
+    ForgePauses().note("https://api.github.com", "t", 30.0)
+    assert taken == {"septet_forge_pause_seconds api.github.com": 1}
 
 
 @pytest.mark.parametrize(

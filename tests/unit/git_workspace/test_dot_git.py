@@ -8,7 +8,7 @@ import pytest
 from fakes.repositories import Origin, git
 
 from septet.errors import WorkspaceError
-from septet.git.worktree.dot_git import Head, clear_locks, read_head, refuse_links, switch_head
+from septet.git.worktree.dot_git import Head, clear_locks, read_file, read_head, refuse_links, switch_head
 
 
 @pytest.fixture
@@ -61,6 +61,13 @@ def test_a_head_that_leads_to_no_commit_is_an_error(dot_git: Path, content: byte
         read_head(dot_git)
 
     assert error.value.remedy
+
+
+def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
+    """A file that an agent made too large for a worker's memory is not read."""
+    (tmp_path / "large").write_bytes(b"x" * 11)
+    assert read_file(tmp_path / "large", limit_bytes=10) is None
+    assert read_file(tmp_path / "large", limit_bytes=11) == b"x" * 11
 
 
 def test_a_symlink_or_a_fifo_is_no_head(dot_git: Path, tmp_path: Path) -> None:
