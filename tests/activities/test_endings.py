@@ -118,7 +118,7 @@ async def test_a_bad_command_file_costs_the_end_of_the_work_no_rescue(lab: StepL
 
 
 async def test_the_wall_limit_ends_the_agent_and_its_children(lab: StepLab) -> None:
-    """The limit ends all processes of the agent; output, session, usage and work are kept and reported."""
+    """The limit ends all processes of the agent; its work is kept and reported, and no other agent starts."""
     lab.agent("""
 init()
 turn('m1')
@@ -128,7 +128,7 @@ time.sleep(60)
 """)
     await lab.open_to(Step.IMPLEMENT_PLAN)
     failed = await lab.failing(lab.call(Step.IMPLEMENT_PLAN, limits=Timeouts(wall_seconds=3)))
-    run = lab.runs[0]
+    (run,) = lab.runs
     assert failed.type == "AgentLimit"
     assert carriers(mark_of(run)) == []
     assert b'"m1"' in run.stdout.read_bytes()

@@ -77,6 +77,14 @@ def test_a_program_of_the_home_is_told_with_the_setting_that_shows_it(desk: Desk
 
 
 @pytest.mark.needs("bubblewrap")
+def test_a_remedy_keeps_the_paths_that_the_worker_names(desk: Desk) -> None:
+    """The remedy's setting keeps the paths of the worker's setting, so that a user can copy it as it is."""
+    named = parse_named_paths(("~/cache:rw", "/opt"), desk.home)
+    ((_, remedy),) = desk.missing("mytool", sandbox=replace(desk.sandbox, world=World(desk.home, named)))
+    assert f'SEPTET_GUEST_PATHS="{desk.home}/cache:rw,/opt,~/bin/mytool"' in remedy
+
+
+@pytest.mark.needs("bubblewrap")
 def test_a_program_that_is_a_part_of_something_is_shown_with_it(desk: Desk) -> None:
     """For a program of pipx the remedy names the link on PATH and its virtual environment, and nothing else."""
     place = desk.home / ".local" / "share" / "pipx" / "venvs" / "tool"

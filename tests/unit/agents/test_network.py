@@ -288,7 +288,7 @@ def test_a_workers_proxy_is_not_asked_for_a_name_that_is_private_here(address: s
             server.accept()
 
 
-@pytest.mark.parametrize("addresses", [(), ("8.8.8.8",)])
+@pytest.mark.parametrize("addresses", [(), ("8.8.8.8", "2606:4700::1111")])
 @pytest.mark.parametrize("kind", ["hosts", "own_hosts"])
 def test_a_workers_proxy_is_asked_for_other_names(addresses: tuple[str, ...], kind: str) -> None:
     """The worker's proxy gets its password, and requests for public names and names that only the proxy may know."""

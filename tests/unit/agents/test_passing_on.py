@@ -52,6 +52,17 @@ async def test_a_lane_that_forgot_its_past_reads_it_again(lab: Lab) -> None:
     assert runs.lately("wo-1") == []
 
 
+async def test_no_run_has_the_name_of_one_that_is_gone(lab: Lab) -> None:
+    """With an archived run's name a living run would be hidden, and a second agent could start."""
+    lab.agent(ANSWER)
+    runs = lab.runtime.runs
+    first = (await carry_out_turn(lab, "a")).run
+    pass_on(runs, "wo-1")
+    first.folder.rename(lab.root / "gone")
+    second = (await carry_out_turn(lab, "b")).run
+    assert [run.name for run in runs.lately("wo-1")] == [second.name] != [first.name]
+
+
 async def test_what_a_session_has_used_before_its_lane_was_passed_on_is_no_turns_own(lab: Lab) -> None:
     """The figures of codex grow with its thread, and each turn counts only its own share."""
     program = lab.root / "codex"

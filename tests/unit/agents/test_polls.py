@@ -3,6 +3,8 @@
 import asyncio
 import threading
 
+import pytest
+
 from septet.agents.turns.follow import Polls
 
 SECONDS = 0.05
@@ -44,3 +46,17 @@ async def test_trouble_with_one_stream_is_no_others() -> None:
     assert results[1] is None
     await polls.catch_up(good, SECONDS)
     assert len(good.threads) == 2
+
+
+async def test_a_cancelled_poll_delays_no_other() -> None:
+    """A cancelled poll ends at once, and the other stream is still read."""
+    polls, good = Polls(), ToldStream()
+    cancelled = asyncio.create_task(polls.catch_up(ToldStream(), SECONDS))
+    other = asyncio.create_task(polls.catch_up(good, SECONDS))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    async with asyncio.timeout(10):
+        await other
+    assert len(good.threads) == 1

@@ -86,10 +86,13 @@ async def test_an_agent_is_asked_to_end_before_it_is_killed(confined: Lab) -> No
 async def test_exit_codes_and_signals_are_known(
     confined: Lab, end: str, code: int | None, number: int | None
 ) -> None:
-    """The record holds the end of the agent itself, not of its sandbox."""
+    """The records name the sandbox, and hold the end of the agent itself."""
     confined.agent(f"init(); {end} if not resumed else result('done')")
     assert (await confined.run_turn()).recovered_by == "resume"
-    record = end_of(confined.runtime.runs.of("wo-1")[0])
+    run = confined.runtime.runs.of("wo-1")[0]
+    assert run.record is not None
+    assert run.record.sandbox == confined.runtime.sandbox.kind
+    record = end_of(run)
     assert (record.cause, record.exit_code, record.signal) == ("exited", code, number)
 
 

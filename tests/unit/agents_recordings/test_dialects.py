@@ -222,6 +222,14 @@ def test_opencode_errors_are_understood_by_name_or_status(error: dict[str, Any],
     assert (outcome.ended, outcome.kind) == (ended, kind)
 
 
+@pytest.mark.parametrize("named", ["soon", "9" * 400])
+def test_opencode_waits_as_usual_where_a_header_names_no_believable_time(named: str) -> None:
+    """A `retry-after` that is no number of seconds, or far away, gives the usual wait of a minute."""
+    busy = failed("APIError", message="slow", statusCode=429, responseHeaders={"retry-after": named})
+    outcome = outcome_of("opencode", busy, end=BAD)
+    assert (outcome.retry_after_seconds, outcome.retry_is_named) == (60.0, False)
+
+
 def test_opencode_keeps_nothing_of_headers_and_body() -> None:
     """Only the message of an error event is kept, because headers and body may hold secrets."""
     secret = {"responseHeaders": {"set-cookie": "s3cret"}, "responseBody": "s3cret"}
