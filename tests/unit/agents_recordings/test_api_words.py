@@ -90,6 +90,7 @@ MONEY: Final = (
     ("gemini, a plan without that model", "Quota exceeded for metric: x, limit: 0, model: y\nPlease retry in 59s."),
     ("gemini", "INSUFFICIENT_G1_CREDITS_BALANCE: Insufficient credits balance"),
     ("copilot", "You've run out of your included AI credits for the month."),
+    ("copilot", "You've reached your additional usage limit for your plan."),
     ("copilot, earlier", "You have exceeded your premium request allowance."),
     ("opencode, its Zen", "Insufficient balance. Manage your billing here: https://opencode.ai/workspace/x/billing"),
     ("opencode, its Zen", "Your workspace has reached its monthly spending limit of $20."),
@@ -102,6 +103,7 @@ REFUSALS: Final = (
     ("claude, earlier", "Claude Code is unable to respond to this request, which appears to violate our Usage Policy"),
     ("claude, Anthropic's API", "API Error: 400 Output blocked by content filtering policy"),
     ("codex", "This request has been flagged for possible cybersecurity risk."),
+    ("codex", "The input was rejected by the content policy."),
     ("codex", "This request was blocked due to a misalignment policy violation."),
     ("codex", "Invalid prompt: we've limited access to this content for safety reasons."),
     ("codex", "stream disconnected before completion: Incomplete response returned, reason: content_filter"),
@@ -117,6 +119,9 @@ REFUSALS: Final = (
 
 OTHERS: Final = (
     (None, "prompt is too long: 215197 tokens > 200000 maximum", "context_length"),
+    (None, "the request exceeds the available context size, try increasing it", "context_length"),
+    (None, "ValidationException: Input is too long for requested model.", "context_length"),
+    (None, "The input token count (9) exceeds the maximum number of tokens", "context_length"),
     (None, "Your request exceeded model token limit: 262144 (requested: 300000)", "context_length"),
     (None, "invalid params, context window exceeds limit", "context_length"),
     (None, "Codex ran out of room in the model's context window. Start a new thread.", "context_length"),
@@ -128,6 +133,7 @@ OTHERS: Final = (
     ),
     (400, "prompt token count of 9 exceeds the limit of 8", "context_length"),
     (None, "OAuth token has expired. Please obtain a new token.", "authentication"),
+    (None, "Incorrect API key provided: sk-xxxx.", "authentication"),
     (None, "API key not valid. Please pass a valid API key.", "authentication"),
     (None, "Missing environment variable: `OPENAI_API_KEY`.", "authentication"),
     (None, "Your access token could not be refreshed because your refresh token was revoked.", "authentication"),
