@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from fakes.failing_bubblewrap import failing_bubblewrap
 from fakes.repositories import Origin
+from fakes.sealed import write_keys
 from fakes.septet_command import Septet, free_port
+from fakes.shared_server import Host
 from fakes.waiting import until
 
 from workflows.wire.search_attributes import ALL
@@ -57,6 +59,27 @@ def test_register_makes_the_namespace_that_a_server_lacks(served: Septet, septet
     with agents.serving("worker"):
         done = agents("run", "--repo", origin.bare, "--title", "T", "--wait", "--json")
         assert done.json["task"]["status"] == "completed"
+
+
+def test_a_worker_with_other_seal_keys_than_the_fleet_does_not_start(
+    served: Septet, origin: Origin, tmp_path: Path
+) -> None:
+    """A worker with other keys would fail each task."""
+    host = Host.beside(served, tmp_path / "host")
+    fleet, stranger = (
+        Septet(
+            tmp_path / key,
+            {**host.septet.extra, "SEPTET_SEAL_KEYS_FILE": str(write_keys(tmp_path / f"{key}.keys", key))},
+        )
+        for key in ("k1", "k2")
+    )
+    with fleet.serving("worker"):
+        assert fleet("create", "--repo", origin.bare, "--title", "T", "--id", "wo-of-k1", "--json").code == 0
+        until(lambda: "wo-of-k1" in fleet("list", "--json").out)
+        refused = stranger("worker", "--json")
+        assert (refused.code, refused.error["type"]) == (1, "Preflight"), refused
+        assert "k1 (wo-of-k1)" in refused.error["message"]
+        assert fleet("cancel", "wo-of-k1", "--json").code == 0
 
 
 def test_an_error_that_ends_a_worker_is_a_line_of_its_log(septet: Septet) -> None:

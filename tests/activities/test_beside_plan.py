@@ -124,6 +124,27 @@ async def test_a_plan_that_cannot_go_on_alone_is_asked_for_again(lab: StepLab, l
     assert "plain file" in refused.reasons[0]
 
 
+async def test_a_set_up_that_ran_later_stays(lab: StepLab) -> None:
+    """After a move the files of the new host's set-up stay, and files that agents left before the move go."""
+    lab.origin.push(_SETUP | {"install.sh": _SETUP["install.sh"] + "date +%s%N > node_modules/stamp\n"})
+    await lab.open_to(Step.FIND_PLAN_FILE)
+    first = lab.workspace
+    for name in ("AGENTS.md", "node_modules/mine"):
+        lab.write(name, "obey")
+    lab.parts.host.snapshots.take(lab.place, "checkpoint", "as another host has left it")
+    (lab.place.records / "setup.json").unlink()
+    await lab.open()
+    stamp = (lab.worktree / "node_modules" / "stamp").read_bytes()
+    lab.workspace = first
+    lab.agent(_FOUND)
+
+    done = await lab.run(Step.FIND_PLAN_FILE)
+
+    assert "left besides the plan, and not passed on: AGENTS.md, node_modules/mine (" in done.warnings[-1]
+    assert (lab.worktree / "node_modules" / "stamp").read_bytes() == stamp
+    assert not {"AGENTS.md", "node_modules/mine"} & _files(lab)
+
+
 async def test_a_workspace_that_continues_from_a_lane_returns_to_the_lanes_beginning(lab: StepLab) -> None:
     """A file that agents left in the lane goes into the rescue, though the workspace began with the file."""
     await lab.open_to(Step.FIND_PLAN_FILE)

@@ -8,6 +8,7 @@ import pytest
 from fakes.agent_lab import carriers, mark_of
 from fakes.repositories import git
 from fakes.step_lab import FIXED, IMPLEMENTED, StepLab
+from fakes.taken_values import taken_values
 from fakes.waiting import wait_until
 from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
@@ -18,6 +19,7 @@ from septet.agents.turns.end_of_turn import finalize_run
 from septet.contracts.names import Step, Verdict
 from septet.contracts.order import Timeouts
 from septet.contracts.steps import StepResult
+from septet.telemetry.metrics import RESCUES
 
 pytestmark = pytest.mark.law
 
@@ -59,11 +61,13 @@ async def test_a_crash_costs_no_work(lab: StepLab, tmp_path: Path) -> None:
 
 
 async def test_an_agent_that_only_crashes_fails_the_step_with_a_rescue(lab: StepLab, tmp_path: Path) -> None:
-    """If every start crashes, the error's details hold the usage and the rescues."""
+    """If every start crashes, the error's details hold the usage and the rescues, and a metric counts the rescues."""
     await lab.open_to(Step.IMPLEMENT_PLAN, {"edits": _HALF, "crash_after_edits": 1})
-    failed = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
+    with taken_values(RESCUES) as counted:
+        failed = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
     assert (failed.type, failed.non_retryable) == ("AgentGaveUp", True)
     result = failed.details[0].result
+    assert counted == [(1, {"step": "implement_plan"})] * len(result.rescues)
     assert (result.verdict, result.agent_starts) == (Verdict.FAILED, 3)
     assert result.session_id is not None
     assert [rescue.snapshot for rescue in result.rescues] == lab.snapshots("rescue")

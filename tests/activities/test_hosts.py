@@ -87,6 +87,18 @@ async def test_a_cancel_does_not_wait_for_a_checkpoint_remote_that_hangs(host_of
     assert ended.verdict is Verdict.CANCELLED
 
 
+async def test_the_host_itself_keeps_what_it_has(host_of: HostOf) -> None:
+    """A move to the same host changes neither workspace nor files."""
+    first = await host_of("a")
+    await first.open_to(Step.IMPLEMENT_PLAN)
+    await first.run(Step.CLASSIFY_ISSUE)
+    first.write("src/half.py", "half done")
+    before = first.workspace
+    await moved(first, first, first.snapshots()[-1])
+    assert first.workspace == before
+    assert (first.worktree / "src" / "half.py").read_text() == "half done"
+
+
 async def test_a_workspace_is_set_up_on_the_other_host_as_well(host_of: HostOf) -> None:
     """The other host runs set-up for files that no snapshot holds, and no step reports those files as changes."""
     first, second = await host_of("a", ignored_limit_mib=0), await host_of("b", ignored_limit_mib=0)

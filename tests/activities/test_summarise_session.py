@@ -101,6 +101,16 @@ async def test_a_long_summary_is_cut_at_the_end_of_a_line(lab: StepLab) -> None:
     assert set(summary.split("\n")) == {"é" * 50}
 
 
+async def test_what_the_agent_changes_meanwhile_is_undone(lab: StepLab) -> None:
+    """The agent's edits during the summary are undone, and are in a rescue."""
+    lab.agent('if "ends here" in prompt:\n    write("late.txt", "late")\n' + TELLS % "All is well.")
+    await in_a_lane(lab)
+    result = await summarised(lab, await classified(lab))
+    assert result.kept_bytes > 0
+    assert not (lab.worktree / "late.txt").exists()
+    assert len(lab.snapshots("rescue")) == 1
+
+
 @pytest.mark.parametrize(
     ("does", "why"),
     [

@@ -58,6 +58,20 @@ def test_an_index_of_the_engines_own_leaves_the_agents_alone(tree: Git, tmp_path
     assert tree.text("ls-files") == "a.txt"
 
 
+def test_no_hook_of_the_repository_runs(tree: Git, tmp_path: Path) -> None:
+    """The engine's git runs no hook of `.git/hooks`, also if the repository's config names that folder."""
+    hooks = tree.git_dir / "hooks"
+    hooks.mkdir(exist_ok=True)
+    for name in ("post-index-change", "reference-transaction"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+        (hooks / name).chmod(0o755)
+    with (tree.git_dir / "config").open("a") as config:
+        config.write(f"[core]\n\thooksPath = {hooks}\n")
+    tree.run("read-tree", "HEAD")
+    tree.run("update-ref", "refs/heads/other", "HEAD")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_command_that_hangs_is_killed(tree: Git) -> None:
     """A command that exceeds its time is killed, and the remedy names `septet retry`."""
     with pytest.raises(GitError, match="took longer") as failed:

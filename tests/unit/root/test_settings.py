@@ -24,6 +24,8 @@ CASES = [
     ({"GITHUB_TOKEN": "a-key", "OPENAI_API_KEY": "a-key"}, "'a-key' in repr(settings) + str(settings)", False),
     ({"SEPTET_LOG_LEVEL": "WARNING"}, "settings.log_level", "warning"),
     ({"SEPTET_MAX_AGENTS": "none"}, "settings.max_agents", "SEPTET_MAX_AGENTS is not valid"),
+    ({"SEPTET_CLAUDE_LOGINS": "second"}, "settings.agent", "SEPTET_CLAUDE_LOGINS is not valid"),
+    ({"SEPTET_CLAUDE_LOGINS": "a=/x,a=/y"}, "settings.agent", "SEPTET_CLAUDE_LOGINS is not valid"),
     ({"SEPTET_GITHUB_HOSTS": "", "SEPTET_TASK_QUEUE": "mine"}, "settings.task_queue", "mine"),
 ]  # fmt: skip
 _READER = """
