@@ -23,14 +23,15 @@ from temporalio.api.workflowservice.v1 import (
     PollActivityTaskQueueRequest,
     RespondActivityTaskCompletedRequest,
 )
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.worker import Worker
 
 from clients.temporal.decisions import OrderDecisions
+from clients.temporal.hosts import give_up
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, RetryCall, Target
 from septet.contracts.names import Step, Verdict
-from septet.contracts.order import Timeouts
+from septet.contracts.order import Timeouts, WorkOrderInput
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import (
@@ -43,7 +44,7 @@ from septet.contracts.workspace import (
     OpenWorkspace,
     Workspace,
 )
-from septet.errors import NotFoundError
+from septet.errors import NotFoundError, ServerNotReachedError
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.wire.policies import end_options
 from workflows.wire.search_attributes import HOST
@@ -115,6 +116,18 @@ async def test_the_word_on_a_host_reaches_what_does_not_show_where_it_is(client:
         assert await wait_until(partial(given_up, client, lost)) == [handle.id]
         assert (await result_of(handle)).status == "completed"
     assert (await handle.describe()).typed_search_attributes.get(HOST) is None
+
+
+async def test_the_word_on_a_host_names_the_missing_worker(client: Client) -> None:
+    """Without an answer the host may still have work orders: the error names the remedy, and not an empty host."""
+    lost = f"lost-{uuid.uuid4().hex}"
+    order_id = (await WorkOrders(client, lost).put(WorkOrderInput(repository="/app", title="Totals"))).id
+    listed = partial(client.count_workflows, f'WorkflowId="{order_id}"')
+    await wait_until(listed, lambda found: found.count == 1)
+    with pytest.raises(ServerNotReachedError, match="No worker answered within 1 s") as refused:
+        await give_up(client, lost, timedelta(seconds=1))
+    assert "septet up" in refused.value.remedy
+    await client.get_workflow_handle(order_id).terminate()
 
 
 async def test_a_move_that_fails_leaves_the_work_order_waiting_with_the_reason(client: Client) -> None:
@@ -254,6 +267,17 @@ async def test_one_whose_host_is_silent_goes_on_elsewhere(client: Client) -> Non
     assert kinds["EVENT_TYPE_TIMER_STARTED"] <= 1
     described = await handle.describe()
     assert described.typed_search_attributes.get(HOST) == "host"
+
+
+async def test_a_word_on_another_host_moves_nothing(client: Client) -> None:
+    """A work order ignores the silence of a host without its workspace, and refuses a report of its loss."""
+    async with worker_of(client, watched()):
+        handle = await running(client)
+        await tell_silence(handle, "another")
+        with pytest.raises(WorkflowUpdateFailedError):
+            await handle.execute_update(WorkOrder.host_gone, "another")
+        assert await scheduled(handle) == ["open_workspace", "classify_issue"]
+        await handle.terminate()
 
 
 async def test_one_that_goes_back_to_before_the_loss_of_its_host_leaves_that_host_again(client: Client) -> None:

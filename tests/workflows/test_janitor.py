@@ -109,6 +109,16 @@ async def test_a_pass_removes_what_closed_and_keeps_what_runs(client: Client, ho
     await client.get_workflow_handle(running).terminate()
 
 
+async def test_a_clock_that_jumped_removes_nothing(client: Client, host: Parts, origin: Origin) -> None:
+    """On a host whose clock is a year ahead of the server's clock, no workspace counts as old."""
+    closed = await opened(client, host, origin, closed=True)
+    async with worker(client, host, days_ahead=400.0):
+        await swept(client, host)
+        report = await swept(client, host)
+    assert (report.removed, "clock" in report.note) == ((), True)
+    assert (host.host.state.workspaces / closed).exists()
+
+
 async def test_a_host_that_cannot_sweep_is_named_in_the_report(client: Client, host: Parts) -> None:
     """The pass completes, and its report has the reason."""
 

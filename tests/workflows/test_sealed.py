@@ -146,6 +146,16 @@ async def test_keys_are_rotated_in_the_middle_of_a_work_order(
         await WorkOrders(sealing(client, keys), doubles.task_queue).input_of(WorkOrderInput, order_id)
 
 
+async def test_work_that_began_unsealed_continues_with_keys(client: Client, doubles: Doubles, keys: Path) -> None:
+    """Workers that seal carry out a work order that a client without keys started."""
+    order_id = (await WorkOrders(client, doubles.task_queue).put(ORDER)).id
+    own = sealing(client, keys, serves=True)
+    async with worker_of(own, doubles):
+        task = await asyncio.wait_for(WorkOrders(own, doubles.task_queue).wait(order_id), WITHIN_SECONDS)
+        assert task.status == "completed"
+        await own.get_workflow_handle(f"{order_id}/pr").terminate()
+
+
 async def test_an_unsealed_start_fails_and_does_nothing(client: Client, doubles: Doubles, keys: Path) -> None:
     """If workers refuse unsealed input, the workflow fails with the reason, and no activity runs."""
     own = sealing(client, keys, serves=True, required=True)

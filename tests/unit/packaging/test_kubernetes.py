@@ -225,6 +225,20 @@ def test_an_outage_of_the_server_restarts_no_worker() -> None:
     assert worker["livenessProbe"]["periodSeconds"] * worker["livenessProbe"]["failureThreshold"] >= 120
 
 
+def test_an_outage_of_the_server_holds_up_no_drain() -> None:
+    """Unready pods may leave their node during an outage of the server."""
+    (budget,) = (each for each in documents(BASE) if each["kind"] == "PodDisruptionBudget")
+    assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+
+
+def test_workers_reach_temporal_cloud_and_a_server_in_the_cluster() -> None:
+    """Port 7233 is open to public addresses and to the namespace of a server."""
+    open_to = [rule["to"] for rule in rules("egress") if 7233 in {port["port"] for port in rule["ports"]}]
+    assert sorted(next(iter(peer)) for rule in open_to for peer in rule) == [
+        "ipBlock", "ipBlock", "namespaceSelector",
+    ]  # fmt: skip
+
+
 def test_prometheus_alone_can_connect_to_the_port_that_serves_metrics() -> None:
     """One rule lets only the monitoring namespace connect, at the port of the metrics."""
     (rule,) = rules("ingress")

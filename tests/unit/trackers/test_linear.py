@@ -249,3 +249,18 @@ def test_who_works_on_an_issue_is_its_delegate(linear: LinearFake, tracker: Line
     tracker.mark_started("ENG-2")
     assert linear.issues[1]["delegate"] is other
     assert linear.issues[1]["state"]["type"] == "started"
+
+
+def test_the_token_of_an_app_is_a_bearer_token(linear: LinearFake) -> None:
+    """An app's token is sent as a bearer token, a person's key as it is; neither is in the client's `repr`."""
+    linear.token = "Bearer lin_oauth_1"  # noqa: S105 -- of a fake on loopback
+    api = LinearApi("lin_oauth_1", linear.url)
+    assert LinearTracker(api).read_issue("ENG-1").key == "ENG-1"
+    assert "lin_oauth_1" not in repr(api)
+
+
+def test_a_persons_key_makes_nobody_delegate(linear: LinearFake, tracker: LinearTracker) -> None:
+    """With a personal key the issue gets no delegate, since only an app can be a delegate."""
+    linear.viewer = ADA
+    tracker.mark_started("ENG-1")
+    assert (linear.issues[0].get("delegate"), linear.issues[0]["state"]["type"]) == (None, "started")

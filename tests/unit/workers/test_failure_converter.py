@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -105,3 +106,11 @@ def test_the_plugin_gives_it_to_all_and_leaves_another_ones_alone() -> None:
     encoding = DataConverter(failure_converter_class=DefaultFailureConverterWithEncodedAttributes)
     assert given(usual).failure_converter_class is FailureConverter
     assert given(encoding).failure_converter_class is DefaultFailureConverterWithEncodedAttributes
+
+
+def test_the_plugin_keeps_the_codec_of_a_client(tmp_path: Path) -> None:
+    """A client that encrypts its payloads keeps its codec, whether Septet has keys or not."""
+    own, ours = (SealingCodec(keys_in_file(write_keys(tmp_path / name, name))) for name in ("own", "ours"))
+    encrypting = replace(DataConverter.default, payload_codec=own)
+    assert given(encrypting).payload_codec is own
+    assert pydantic_values(ours, encrypting).payload_codec is own
