@@ -13,7 +13,7 @@ from fakes.snapshots import begin, snapshot_of
 from septet.errors import SnapshotError
 from septet.git.engine.place import Place
 from septet.git.snapshots.destroy import disarm_repository, own_repository, return_to
-from septet.git.snapshots.repository_stamp import is_own, note_baseline
+from septet.git.snapshots.repository_stamp import gitlinks, is_own, note_baseline
 from septet.git.snapshots.restore import restore
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import find, list_snapshots, vault_at
@@ -159,6 +159,20 @@ def _poison(place: Place, poison: object) -> None:
     poison(place)
     with (place.worktree / "README.md").open("a", encoding="utf-8") as file:
         file.write("more\n")
+
+
+def test_gitlinks_are_found_in_an_index_of_each_version(tmp_path: Path) -> None:
+    """Gitlinks are found in each version of the index, among many files and names that are similar or long."""
+    git(tmp_path, "init", "-q", ".")
+    blob = git(tmp_path, "hash-object", "-w", "--stdin", stdin=b"x")
+    files = [
+        f"100644 {blob}\t{path}" for path in (f"c/{'n' * 200}", *(f"a/{number}.txt" for number in range(300)))
+    ]
+    links = [f"160000 {'1' * 40}\t{path}" for path in ("a/150.d", "b/sub", "z")]
+    git(tmp_path, "update-index", "--index-info", stdin="".join(f"{line}\n" for line in files + links).encode())
+    for version in ("2", "4"):
+        git(tmp_path, "update-index", "--index-version", version)
+        assert {b"a/150.d", b"b/sub", b"z"} <= set(gitlinks(f"{tmp_path}/.git"))
 
 
 @pytest.mark.parametrize("poison", POISONS, ids=lambda poison: poison.__name__)
