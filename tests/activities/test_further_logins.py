@@ -361,6 +361,16 @@ def test_logins_are_told_apart_by_whatever_holds_their_keys(agent: str, variable
     assert other.identity(adapter) == (f"{variable}=/second",)
 
 
+def test_a_login_in_the_file_goes_before_the_key_of_its_provider(tmp_path: Path) -> None:
+    """Opencode uses the login in its file before the provider's key, so a pause is not that of the key."""
+    adapter, machine = adapter_for("opencode"), Machine({"HOME": str(tmp_path), "ANTHROPIC_API_KEY": FIRST})
+    own = NamedLogin("", machine)
+    assert own.identity(adapter, "anthropic") == (f"ANTHROPIC_API_KEY={FIRST}",)
+    (folder := tmp_path / ".local/share/opencode").mkdir(parents=True)
+    (folder / "auth.json").write_text('{"anthropic": {"type": "oauth"}}', encoding="utf-8")
+    assert own.identity(adapter, "anthropic") == ()
+
+
 async def test_the_limit_of_one_provider_holds_no_other_one_up(tmp_path: Path, origin: Origin) -> None:
     """A pause holds for the key of the provider whose model met the limit, also on other hosts."""
     recorded = (RECORDINGS / "opencode/rate_limit.stdout").read_text(encoding="utf-8")

@@ -39,6 +39,13 @@ async def test_commits_are_made_as_git_says_when_the_work_begins(lab: StepLab) -
     assert git(lab.worktree, "log", "-1", "--format=%an <%ae>") == "Ada <ada@example.org>"
 
 
+async def test_a_repository_chooses_sessions_for_work_orders_that_do_not(lab: StepLab) -> None:
+    """`sessions = "shared"` of the repository's settings holds, unless the work order names another choice."""
+    lab.origin.push({".septet/septet.toml": '[agents]\nsessions = "shared"\n'})
+    assert (await lab.open()).sessions == "shared"
+    assert (await lab.open(work_order_id="wo-2", sessions="separate")).sessions == "separate"
+
+
 async def test_a_full_host_passes_a_work_order_on(lab: StepLab) -> None:
     """A full host refuses a shared opening three times at most, and accepts an opening on its own queue at once."""
     host = replace(lab.parts.host, max_agents=1)

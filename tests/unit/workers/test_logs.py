@@ -92,6 +92,24 @@ def test_a_cancelled_attempt_logs_nothing() -> None:
     assert ended.stderr == b""
 
 
+_IN_ACTIVITY = """
+import asyncio, pathlib, structlog
+from temporalio.testing import ActivityEnvironment
+from septet.settings import Settings
+from workers.observing.logs import set_up_logs
+set_up_logs(Settings(state_dir=pathlib.Path("."), log_format="json"))
+async def say():
+    structlog.get_logger().warning("rescue_taken")
+asyncio.run(ActivityEnvironment().run(say))
+"""
+
+
+def test_each_line_of_an_activity_names_its_work_order() -> None:
+    """A line of an activity names work order, workflow, run, activity and attempt."""
+    ended = subprocess.run([sys.executable, "-c", _IN_ACTIVITY], capture_output=True, check=True, timeout=60)
+    assert {"work_order_id", "workflow", "run_id", "activity", "attempt"} <= json.loads(ended.stderr).keys()
+
+
 _SEALED = """
 import asyncio
 import gc
