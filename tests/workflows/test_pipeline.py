@@ -406,4 +406,10 @@ async def test_what_a_branch_does_not_hold_is_told(client: Client) -> None:
         assert {name: branches for name, branches in lacks.items() if branches} == {
             "e": (view.issues[2].branch_name,)
         }
+        starts = {
+            line.issue_of(asked.opening.work_order_id): asked.lane.starts_from
+            for asked in line.lanes
+            if asked.plan_path
+        }
+        assert starts == {"a": "", "c": "", **dict.fromkeys("bde", "after-create_pull_request")}
         assert view.executors[0].lacks == ()
