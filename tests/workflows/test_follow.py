@@ -251,6 +251,27 @@ async def test_what_is_answered_already_counts_for_no_round(client: Client) -> N
     assert task.rework.history == ()
 
 
+@pytest.mark.parametrize(
+    ("terms", "limit"),
+    [
+        (FollowTerms(rounds=1), "the round limit (1)"),
+        (FollowTerms(work_seconds=1e-6), "the time limit for rounds"),
+    ],
+    ids=["rounds", "time"],
+)
+async def test_rounds_are_bounded(client: Client, terms: FollowTerms, limit: str) -> None:
+    """At the limit no agent starts, and the task names the events that wait for a person."""
+    doubles = doubles_with(terms)
+    async with watched(client, doubles, follow_pr=True) as watch:
+        await tell(watch, "checks:1")
+        await until_round(watch, "waiting", 1)
+        await tell(watch, "checks:2")
+        task = await until_round(watch, "ended", 1)
+    assert task.rework is not None
+    assert task.rework.why == f"{limit} is reached, and this still needs you: title of checks:2"
+    assert (task.stage, len(calls_of(doubles, "rework"))) == (Stage.REVIEW, 1)
+
+
 async def test_a_retry_is_refused_while_an_agent_works_and_a_cancel_ends_it(client: Client) -> None:
     """The remedy names the cancel; after a cancel the pull request is a person's, and later events start nothing."""
     doubles = doubles_with(FollowTerms())
