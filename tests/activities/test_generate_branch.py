@@ -113,6 +113,14 @@ async def test_the_branch_of_an_earlier_pull_request_is_kept(lab: StepLab) -> No
     assert git(lab.worktree, "symbolic-ref", "--short", "HEAD") == BRANCH
 
 
+async def test_one_that_has_ended_is_told_before_more_is_paid_for(lab: StepLab) -> None:
+    """If the work order's pull request is closed, the step fails for good, and no other branch begins."""
+    forge = await _with_earlier(lab)
+    forge.close_pull_request(1)
+    failed = await lab.failing(lab.call(Step.GENERATE_BRANCH), "/pull/1 of this work order is closed")
+    assert failed.non_retryable
+
+
 async def test_a_branch_that_was_only_pushed_is_kept(lab: StepLab) -> None:
     """A work order continues on a branch that it pushed without a pull request, also if the name lacks the id."""
     await lab.open_to(Step.GENERATE_BRANCH)

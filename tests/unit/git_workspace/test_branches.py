@@ -107,7 +107,7 @@ def test_the_first_name_that_is_free_is_taken(place: Place, origin: Origin) -> N
 
 def test_branches_are_found_by_the_number_of_their_issue(place: Place, origin: Origin) -> None:
     """Branches with the issue's number in their name may belong to the work order, whatever their class."""
-    for name in ("septet/bug-7-x", "septet-feat-7", "septet/bug-70-x", "fix-bug-17"):
+    for name in ("septet/bug-7-x", "septet-feat-7", "septet/bug-70-x", "fix-bug-17", "feat-wo-10-other"):
         origin.push({"a": name}, branch=name)
 
     assert set(branches_of(place, "wo-1", "7")) == {"septet/bug-7-x", "septet-feat-7"}
