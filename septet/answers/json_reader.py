@@ -58,11 +58,11 @@ class Reading:
     mends: tuple[str, ...] = ()
     """The mistakes of syntax that the reader mended, in words."""
     faults: tuple[str, ...] = ()
-    """The reasons why the value is unusable, in words for its author."""
+    """The reasons why the value is unusable, in words for the author of the text."""
 
 
 def read_json(text: str, start: int = 0) -> Reading:
-    """Read the array or object that begins at `start`; the last fault names the place where the JSON stops."""
+    """Return the array or object that begins at `start`; if it breaks off, the last fault names the place."""
     reader = _Reader()
     for step in _STEP.finditer(text, start):
         try:

@@ -48,7 +48,7 @@ _CHECKED_AFTERWARDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """The forms of one step's answer."""
+    """The contract of one step's answer, and the forms in which Septet reads the answer."""
 
     contract: TypeAdapter[Any]
     plain: PlainReader | None = None
@@ -75,7 +75,7 @@ PIPELINE_FORMS: Final[Mapping[Step, AnswerForm]] = MappingProxyType(
         Step.IMPLEMENT_PLAN: AnswerForm(TypeAdapter(ExecutionAnswer)),
     }
 )
-"""The forms that differ inside a pipeline."""
+"""The forms of the steps whose answers differ inside a pipeline."""
 
 OTHER_FORMS: Final[Mapping[str, AnswerForm]] = MappingProxyType(
     {
@@ -188,7 +188,7 @@ class _WithoutFieldTitles(GenerateJsonSchema):
     """A generator without titles of fields, which only repeat the fields' names."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
-        """Return false for each schema."""
+        """Return false, so that no field gets a title."""
         del schema
         return False
 
@@ -231,7 +231,7 @@ The schema that it is checked against:
 
 
 def finalizer_prompt(name: str, reasons: Sequence[str], attempt: int, *, in_pipeline: bool = False) -> str:
-    """Return the first prompt, or the more explicit prompt if `attempt` is a later number."""
+    """Return the finalizer's prompt, which is more explicit if `attempt` is above 1."""
     schema = schema_of(name, in_pipeline=in_pipeline)
     forms = forms_of(name, in_pipeline=in_pipeline)
     return (_FIRST if attempt == 1 else _SECOND).format(
