@@ -1,1 +1,1 @@
-"""Budgets: the accounts, which permit turns and count their use, and a host's notes on permitted turns."""
+"""The accounts of budgets, which permit turns and count the turns' use, and a host's notes on such turns."""

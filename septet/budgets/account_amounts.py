@@ -26,16 +26,16 @@ from septet.contracts.names import REWORK
 from septet.system.timestamps import timestamp
 
 _SHARE: Final = 0.1
-"""The share of the limit to reserve for a turn if no turn of its step is counted yet and others may run too."""
+"""The share of the limit to reserve for a turn if no turn of its step is counted yet and other turns may run."""
 _TOLD: Final = 0.9
-"""The part of a reserved share that the agent may use; the request with which it exceeds this part is paid too."""
+"""The part of a reserved share that the agent may use; the rest pays for the request that exceeds this part."""
 
 
 class AccountAmounts:
     """The amounts of one account."""
 
     def __init__(self, state: AccountState) -> None:
-        """Continue from `state`."""
+        """Begin with the amounts in `state`."""
         self._state = state
         self._holds: dict[str, Hold] = {hold.key: hold for hold in state.holds}
 
@@ -56,17 +56,17 @@ class AccountAmounts:
         return by_step.get(step, Spending())
 
     def is_daily(self, step: str = "") -> bool:
-        """Return whether the limit exists and resets each day."""
+        """Return whether a step, or the whole budget, has a limit that resets each day."""
         limit = self.limit_of(step)
         return limit is not None and limit.daily
 
     def is_spent(self, step: str = "") -> bool:
-        """Return whether the limit is used up."""
+        """Return whether a step, or the whole budget, has a limit that is used up."""
         limit = self.limit_of(step)
         return limit is not None and min(_amounts_left(limit, self.use_of(step)).values()) <= 0
 
     def is_held(self, step: str = "") -> bool:
-        """Return whether a limit exists and is not used up: a work order then waits for amounts of other turns."""
+        """Return whether a limit is not used up, so that a turn that must wait waits only for reserved amounts."""
         return self.limit_of(step) is not None and not self.is_spent(step)
 
     def has_room(self, step: str = "") -> bool:
@@ -142,7 +142,7 @@ class AccountAmounts:
         return True
 
     def take_limits(self, call: ReserveCall) -> None:
-        """Set the limits of a turn's call, unless a limit was set or removed before."""
+        """Set each limit that a turn's call names, unless that limit was set or removed before."""
         state = self._state
         if call.step_limit is not None and call.step not in {*state.step_limits, *state.unlimited}:
             self._change(step_limits={**state.step_limits, call.step: call.step_limit})
@@ -150,7 +150,7 @@ class AccountAmounts:
             self._change(limit=call.limit)
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
-        """Set, remove or raise a limit."""
+        """Set or remove a limit, or with `raises` add an amount to the limit."""
         state, step = self._state, call.step
         limit = None if call.limit == NO_LIMIT else parse_limit(call.limit)
         before = self.limit_of(step)
@@ -199,7 +199,7 @@ def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None
 
 
 def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
-    """Return all that is left, twice: for the turn to reserve, and for its agent to use; `None` if nothing is."""
+    """Return what is left, twice: to reserve for the turn, and for the agent to use; `None` if nothing is left."""
     return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
 
 

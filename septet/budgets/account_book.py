@@ -1,4 +1,4 @@
-"""Decide, from an account's state and a given time alone, which turns may start and which work orders to call."""
+"""Decide, from an account's state and the time, which turns may start and which waiting work orders to call."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -37,10 +37,10 @@ that are reserved for the turn."""
 
 
 class AccountBook:
-    """The account of one budget."""
+    """Decides about the turns of one budget, and counts their use."""
 
     def __init__(self, state: AccountState) -> None:
-        """Continue from `state`."""
+        """Begin with the account's `state`."""
         self._amounts = AccountAmounts(state)
         self._waiting = {order_id: state.waiting_steps.get(order_id, "") for order_id in state.waiting}
         """The step whose limit a work order waits for, by work order, oldest first; empty for the whole budget's
@@ -94,13 +94,13 @@ class AccountBook:
         return Grant(caps=told)
 
     def settle(self, call: SettleCall, now: datetime) -> None:
-        """Count a turn's use; a turn without reserved amounts was counted before."""
+        """Count a turn's use and free its reserved amounts; without any, the turn was counted before."""
         self.take_time(now)
         self._is_room_new = True
         self._count(call.key, call.used)
 
     def note_time(self) -> None:
-        """Note that time has passed, so that the work orders called last may have ended."""
+        """Note that work orders called last may have ended by now, so that others can be called."""
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:
@@ -108,11 +108,11 @@ class AccountBook:
         return find_mistake(self._amounts, call)
 
     def is_expected(self, call: RaiseCall) -> bool:
-        """Return whether the limit is still the limit that the caller saw before the raise."""
+        """Return whether the limit is still the one that the caller saw, or the caller named none."""
         return call.expected in {"", str(self._amounts.limit_of(call.step) or "")}
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
-        """Set, remove or raise the limit, and call all waiting work orders."""
+        """Set, remove or raise a limit; `take_callers` then returns all waiting work orders."""
         self._amounts.set_limit(call, raises=raises)
         self._to_call = list(self._waiting)
 

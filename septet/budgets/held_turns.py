@@ -19,8 +19,8 @@ class HeldTurn(Wire):
     activity_id: str
     scopes: tuple[str, ...] = ()
     is_over: bool = False
-    """Whether the turn's attempt has ended without a report to the accounts; the next reader of the note must
-    report."""
+    """Whether the turn's attempt has ended without a report to the accounts; the next process that reads the note
+    must report."""
 
     @property
     def key(self) -> str:
