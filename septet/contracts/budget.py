@@ -149,7 +149,7 @@ class AccountState(Wire):
     """The seconds between two checks whether the account of a work order or pipeline is used; an unused account
     ends."""
     read_at: float | None = None
-    """The Unix time at which the state of the ended account was read; only the input of a workflow run has it."""
+    """The Unix time at which an ended account's state was read; only the input of a workflow run has this time."""
 
     def waits_for(self, key: str) -> bool:
         """Say whether a turn's use is not counted yet."""
@@ -202,7 +202,7 @@ class AccountView(Wire):
     themselves, as after a raise."""
 
     def on(self, day: str) -> Self:
-        """Return the budget as of an ISO 8601 day; its account begins a new day only with the next call."""
+        """Return the view as of an ISO 8601 day, because an account begins a new day only at its next call."""
         if not self.day or day <= self.day:
             return self
         is_daily = bool(self.limit) and parse_limit(self.limit).daily

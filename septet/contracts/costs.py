@@ -31,7 +31,7 @@ SUMMARY: Final = "summarise_session"
 
 _SINCE: Final = r"^([0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])|[0-9]{1,4}[dw])?$"
 Since = Annotated[str, WithJsonSchema({"type": "string", "pattern": _SINCE})]
-"""An ISO week such as `2026-W40`, or an age such as `4w` or `30d`; or empty. `first_week` reads it."""
+"""An ISO week such as `2026-W40`, or an age such as `4w` or `30d`; or empty. `first_week` parses the text."""
 
 
 def costs_id(task_queue: str, project: str) -> str:
@@ -66,13 +66,13 @@ class CostNote(Wire):
 
 
 class CostNotes(Wire):
-    """Notes of one project."""
+    """The notes on turns of one project's work orders, in one message."""
 
     notes: tuple[CostNote, ...] = ()
 
 
 class TurnCost(Wire):
-    """One turn of a work order."""
+    """The use of one turn of a work order."""
 
     key: str
     step: str
@@ -132,7 +132,7 @@ class CostHistory(Wire):
 
 
 class Interval(Wire):
-    """An interval that contains the real amount in eight of ten cases, and the middle of the interval."""
+    """An interval that contains the real amount in eight of ten cases, and the median amount."""
 
     low: float
     middle: float

@@ -98,7 +98,7 @@ class FileChange(Wire):
 
 
 LEFT_BESIDE_PLAN: Final = "left besides the plan, and not passed on"
-"""The beginning of the reason of a rescue that contains files that agents wrote in addition to the plan."""
+"""The first words of a rescue's reason, if it contains files that agents wrote in addition to the plan."""
 
 
 class Rescue(Wire):

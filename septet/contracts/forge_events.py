@@ -1,7 +1,7 @@
 """The events that a forge reports by webhook, in one form for all forges.
 
-After an event, Septet reads the state from the forge. Events of issues and comments also contain the account, and
-a digest of the issue's text at the time of the event. Texts of people are untrusted and bounded.
+After an event, Septet reads the state from the forge. Events of issues and comments also contain the user who
+acted, and a digest of the issue's text at the time of the event. Texts of people are untrusted and cut to a limit.
 """
 
 from typing import Annotated, Final, Literal
@@ -34,7 +34,7 @@ class IssueChanged(ForgeEvent):
     labels: tuple[str, ...] = Field(default=(), max_length=100)
     """All labels of the issue after the event."""
     actor: str = Field(default="", max_length=200)
-    """The account that caused the event."""
+    """The name of the forge's user who caused the event."""
     text_sha256: str = Field(default="", max_length=64)
     """The SHA-256 of the issue's title and body at the time of the event."""
 
@@ -65,8 +65,8 @@ class PullRequestTouched(ForgeEvent):
 
     kind: Literal["pull_request"] = "pull_request"
     look: Look = "none"
-    """The watches that read the pull request's state now: `followers` are the watches with an agent, `watches` are
-    all watches. `merged`: no watch needs to read."""
+    """Which watches must read the pull request's state now: `followers` are those with an agent, and `watches` are
+    all. With `merged`, no watch needs to read, because the event itself reports the merge."""
     url: str = Field(default="", max_length=2048)
     """The address of the pull request; empty if the event names a commit."""
     commit: str = Field(default="", max_length=64)
@@ -92,7 +92,7 @@ class CommentCommand(Wire):
 
 
 class CommandComment(Wire):
-    """A comment with a command that a pass of an intake found."""
+    """A comment that contains a command, which a pass of an intake found."""
 
     event: CommentWritten
     command: CommentCommand

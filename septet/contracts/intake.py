@@ -109,7 +109,7 @@ class IntakePass(Wire):
     intake: IntakeInput
     issue: int | None = None
     delivered: IssueRequest | None = None
-    """The request that a webhook reports, with the account and a digest of the issue's text at that time."""
+    """The request that a webhook reports, with its user and a digest of the issue's text at that time."""
 
 
 class FindIssues(Wire):
@@ -168,8 +168,8 @@ class IssueClaim(Wire):
     intake: IntakeInput | None = None
     """The intake whose options apply to the work order; `None`: the options of the claiming intake apply."""
     requested: IssueRequest | None = None
-    """The account that requested the work, with a digest of the issue's text at that time; `None` if no request is
-    needed."""
+    """The user who requested the work on the forge, with a digest of the issue's text at that time; `None` if no
+    request is needed."""
     why_not: str = Field(default="", max_length=1000)
     """The reason why the issue is not taken, with a remedy; empty if no person needs to know the reason."""
 
@@ -257,7 +257,7 @@ class CommenterStanding(Wire):
 
 
 class CommandAnswer(Wire):
-    """The answer to a comment; repeated requests write one answer."""
+    """Septet's reply to a comment with a command; repeated requests write one reply."""
 
     repository: str
     number: int

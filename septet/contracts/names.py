@@ -10,7 +10,7 @@ ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 """The pattern of a whole work order id, which is also a folder's name."""
 BUDGET_NAME: Final = r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200}|[A-Za-z0-9._-]{1,64})$"
 BUDGET_NAMES: Final = "`day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order"
-"""The names that `BUDGET_NAME` matches, for people."""
+"""The names that `BUDGET_NAME` matches, in words for people."""
 SHA256: Final = re.compile("[0-9a-f]{64}")
 """The pattern of a whole SHA-256, such as a plan's."""
 AGENTS: Final = ("claude", "codex", "command", "copilot", "gemini", "opencode", "scripted")
@@ -121,9 +121,9 @@ WATCHER: Final = "watcher"
 TROUBLE: Final = "trouble"
 """The key, in a watch's memo, for the reason why the state of the pull request is unknown."""
 FOLLOWS: Final = "follows"
-"""The key, in a watch's memo, for the fact whether an agent answers events of the pull request."""
+"""The key, in a watch's memo, of a flag: whether an agent answers events of the pull request."""
 LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
-"""The address of a pull request of a repository on this machine's disk."""
+"""The pattern of the address of a pull request of a repository on this machine's disk."""
 _WATCH: Final = "/pr"
 """The end of a watch's id; a work order's id cannot contain the slash."""
 

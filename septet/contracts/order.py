@@ -65,7 +65,7 @@ class IssueRequest(InnerWire):
     """The request of a person who may push, by a label or a comment."""
 
     by: str = Field(default="", max_length=200)
-    """The account of the person."""
+    """The person's user name on the forge."""
     at: str = Field(default="", max_length=40)
     """The time of the request: ISO 8601."""
     text_sha256: str = Field(default="", max_length=64)

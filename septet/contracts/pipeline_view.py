@@ -160,7 +160,7 @@ class ContinuedState(Wire):
 
     @field_serializer("issues")
     def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:
-        """Return all issues, but leave out fields with default values: a thousand issues may not have begun."""
+        """Return all issues without their default values, because a thousand issues may not have begun."""
         return [issue.model_dump(mode="json", exclude_defaults=True) for issue in issues]
 
 
@@ -179,7 +179,7 @@ class PlanningResult(Wire):
     """The solution's `id`, which names the solution here and in `execution-results.json`."""
     status: Literal["completed", "failed", "skipped"]
     solution: dict[str, object] | None = None
-    """The whole solution in the document on disk; the outline in a query, and if the disk lacks the solution."""
+    """The whole solution; only the outline in a reply to a query, or if the disk lacks the solution."""
     planned_at: str | None = None
     """The time of the plan: ISO 8601, UTC; `None` without a plan."""
 

@@ -71,7 +71,7 @@ class PullRequestEnd(Wire):
 
 
 class PullRequestNews(Wire):
-    """A host's report that a pull request has changed or has events, or that the host cannot read it."""
+    """A host's report that a pull request has changed, has events, or cannot be read by the host."""
 
     url: str
     state: Literal["open", "merged", "closed", "unknown"]

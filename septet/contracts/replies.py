@@ -114,13 +114,13 @@ class TasksReply(PagedReply):
 
 
 class BoardSummary(Wire):
-    """The board in four numbers."""
+    """The numbers of work orders on the board: all, in progress, blocked, and completed."""
 
     total: int = 0
     in_progress: int = 0
     blocked: int = 0
     completed: int = 0
-    """The work orders with the status `completed`, in any state of the pull request."""
+    """The number of work orders with the status `completed`, in any state of the pull request."""
 
 
 class BoardReply(PagedReply):
@@ -183,7 +183,7 @@ class DiffReply(Reply):
 
 RUNNING: Final = "running"
 NOBODY_WORKS: Final = "nobody works on it"
-"""The states of a step that has begun."""
+"""The two values of `WatchReply.standing`: whether an attempt at the running step is at work."""
 
 
 class WatchReply(TaskReply):

@@ -28,7 +28,7 @@ _FOLDERS: Final = frozenset((
 ))  # fmt: skip
 """The first folders of names that git resolves before branches."""
 _OWN: Final = re.compile(r"septet/(?:forge|issues|checkpoints)(?:/|$)", re.IGNORECASE)
-"""The beginnings of Septet's refs under `refs/` on an origin, which git resolves before branches."""
+"""The pattern of Septet's refs under `refs/` on an origin, which git resolves before branches."""
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _KINDS: Final = {IssueClass.BUG: "bug", IssueClass.FEATURE: "feat", IssueClass.CHORE: "chore"}
 
@@ -52,7 +52,7 @@ def form_refusal(name: str) -> str | None:
 
 
 def name_refusal(name: str) -> str | None:
-    """Return why `name` cannot be a work order's branch: its form or another meaning; `None` if it can."""
+    """Return why no work order's branch can have this name: its form, or another meaning in git; else `None`."""
     if refusal := form_refusal(name):
         return refusal
     if _OWN.match(name):

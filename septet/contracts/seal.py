@@ -18,7 +18,7 @@ ACTIVITY: Final = "septet-activity"
 owner."""
 _REFUSED: Final = "septet-refused"
 NOTHING_SEALED: Final = MappingProxyType({_REFUSED: b"there is none that could be sealed"})
-"""The metadata of the payload that replaces a missing payload for a worker."""
+"""The metadata of the payload that a worker gets, and must refuse, in place of no payload at all."""
 
 CODEC_PATH: Final = "/codec"
 """The path of the endpoint that seals payloads (`/codec/encode`) and opens payloads (`/codec/decode`) for

@@ -200,7 +200,7 @@ class Task(Wire):
 
     @property
     def plan_answer(self) -> str:
-        """A sentence with the command that continues from the plan; empty unless the work order ended with it."""
+        """A sentence with the command that continues from the plan that ended the work order, or an empty text."""
         return f"Its plan is ready: septet retry {self.id} continues with it." if self.has_plan_alone else ""
 
     @property

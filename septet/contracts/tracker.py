@@ -15,7 +15,7 @@ IssueKey = Annotated[str, StringConstraints(max_length=40, pattern=r"^([A-Za-z0-
 MESSAGE_LIMIT: Final = 60_000
 """The most characters of a message."""
 PROMPT_LIMIT: Final = 8000
-"""The most characters of a text that a person wrote to a session."""
+"""The most characters of a text that a person wrote in a tracker's session."""
 
 
 def tracked_order_id(tracker: TrackerName, key: str) -> str:
@@ -36,13 +36,13 @@ class TrackedIssue(InnerWire):
 
 
 class SessionStarted(Wire):
-    """A person requested work on an issue, and waits for a reply in a session."""
+    """A person requested work on an issue, and waits for a reply in the tracker's session."""
 
     issue: TrackedIssue
 
 
 class SessionPrompted(Wire):
-    """A person wrote to a session, or requested its stop."""
+    """A person wrote in a tracker's session, or requested that its work stops."""
 
     issue: TrackedIssue
     prompt_id: str = Field(max_length=64)
@@ -55,7 +55,7 @@ MessageKind = Literal["thought", "action", "elicitation", "response", "error"]
 
 
 class SessionMessage(Wire):
-    """A message to a session; repeated requests send one message."""
+    """A message of Septet in a tracker's session; repeated requests send one message."""
 
     issue: TrackedIssue
     key: str = Field(max_length=300)
@@ -100,7 +100,7 @@ _PAGE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TeamPage:
-    """A team of a workspace."""
+    """A team on Linear, from the address of the team's page."""
 
     workspace: str
     team: str
@@ -113,6 +113,6 @@ class TeamPage:
 
 
 def team_page(text: str) -> TeamPage | None:
-    """Return the team of a page's address; `None` if the address is no team's page."""
+    """Return the team whose page has the address `text`; `None` if it is no team's page."""
     page = _PAGE.fullmatch(text.strip())
     return TeamPage(page["workspace"].lower(), page["team"].upper()) if page is not None else None
