@@ -33,10 +33,10 @@ _OF_OTHERS: Final = PLAN_STEPS | {SUMMARY, REWORK}
 
 
 class CostBook:
-    """The history of one project."""
+    """Adds notes on turns to the history of one project's costs."""
 
     def __init__(self, history: CostHistory) -> None:
-        """Continue from a history."""
+        """Begin with a history, to which `add` adds notes."""
         self._project = history.project
         self._rows: dict[_Key, Spending] = {
             (row.week, row.step, row.agent, row.model, row.login): row.use for row in history.rows

@@ -126,10 +126,10 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 
 
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Return the last work orders that have all these steps and the same agents.
+    """Return the last work orders that have the question's steps and agents.
 
-    If enough of these have the same model, only these count. In the same way, only work orders of pipelines count
-    for a pipeline, and only other work orders for a single work order.
+    If enough of them have the question's model, only those count. In the same way, only work orders of pipelines
+    count for a pipeline, and only other work orders for a single work order.
     """
     needed = set(question.steps) - _NOT_ALWAYS
     alike = [
@@ -154,7 +154,7 @@ class _Forecast:
     question: Question
 
     def amounts(self, steps: Collection[str]) -> Amounts:
-        """Return the expected costs of these steps in all the remaining work."""
+        """Return the expected costs of the steps `steps` in all remaining work."""
         return Amounts(
             usd=self._dollars(steps),
             tokens=self._interval(self.orders, steps, lambda use: float(use.tokens)),
@@ -164,8 +164,8 @@ class _Forecast:
     def _dollars(self, steps: Collection[str]) -> Interval | None:
         """Return the expected dollars; `None` if too few costs are known.
 
-        If too few work orders have a known cost for every run, all work orders count, with estimates for the other
-        runs.
+        If too few work orders have a known cost for every run, all work orders count, with
+        estimates for the runs without a known cost.
         """
         orders = [each for each in self.orders if not any(turn.use.unpriced for turn in _turns_of(each, steps))]
         if len(orders) < FEWEST:
