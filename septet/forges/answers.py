@@ -16,7 +16,7 @@ class Foreign(BaseModel):
 
 
 class UserAnswer(Foreign):
-    """An account."""
+    """A user of the forge."""
 
     login: str
 

@@ -54,7 +54,7 @@ class Writers:
 
     forge: Forge
     trusted_accounts: Iterable[str] = ()
-    """Accounts that count without a check of the forge, such as those of Apps."""
+    """Accounts that count even if they may not push, such as the accounts of Apps."""
     known: dict[str, bool] = field(default_factory=dict)
     refusal: str = ""
     """The reason why the forge refused to report an account's permission; such an account does not count."""
@@ -157,7 +157,7 @@ class RequestReader:
 
     forge: TellingForge
     trusted_accounts: Iterable[str] = ()
-    """Accounts that count without a check of the forge."""
+    """Accounts that count even if they may not push."""
     on_unknown_edits: UnknownEdits = "wait"
     """Whether to wait or to take the issue if the forge does not report all edits."""
 

@@ -1,4 +1,4 @@
-"""The text of issues: within bounds, and in the form for agents with only the comments that count."""
+"""The text of issues, cut to limits, and their form for agents, with only the comments that count."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -99,7 +99,7 @@ def newest_comments(comments: Sequence[Comment], room_bytes: int, url: str) -> t
 
 
 def bounded_list(issues: Sequence[Issue], label: str, project: str) -> tuple[Issue, ...]:
-    """Return the issues of a label in the order of their numbers, each bounded.
+    """Return the issues of a label in the order of their numbers, each cut to the limit.
 
     Raises:
         InvalidInputError: The label has more than `MOST_LABELLED` issues, or an issue is not of `project`.

@@ -28,7 +28,7 @@ class ForgeKind:
     webhook: WebhookKind
     """The form of the forge's events at `POST /webhooks/<name>`."""
     login: tuple[str, ...] = ()
-    """The forge's own command that prints a token for the appended host; empty for a forge without a command."""
+    """The forge's own command, which prints a token for an appended host name; empty without such a command."""
 
 
 def _web_address(address: Address) -> str:

@@ -266,7 +266,7 @@ class RestForge(ABC):
 
     @abstractmethod
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue within bounds, with its newest comments."""
+        """Return an issue of limited size, with its newest comments."""
 
     @abstractmethod
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:

@@ -31,7 +31,7 @@ class Comment:
 
     @property
     def is_note(self) -> bool:
-        """Whether the comment is Septet's note about left-out comments; only comments on a forge have a time."""
+        """Whether the comment is Septet's note about left-out comments: only this note has no time."""
         return not self.created_at and self.author == "septet"
 
 

@@ -1,6 +1,6 @@
 """Feedback on a pull request that waits for an agent's answer: failed checks, reviews, threads, conflicts.
 
-Septet's answers carry hidden marks, so that no event is answered twice, even if another process reads the pull
+Septet's replies carry hidden marks, so that no event gets two replies, even if another process reads the pull
 request or a record was lost.
 """
 
@@ -23,19 +23,19 @@ from septet.system.text import cut, without_controls
 BODY_LIMIT: Final = 8000
 """The most characters of one comment."""
 _MOST_SHOWN: Final = 10
-"""The most comments of one thread: the newest."""
+"""The number of comments of one thread that an agent gets at most: the newest."""
 _OURS: Final = "<!-- septet: "
 _ANSWERED: Final = re.compile(r"<!-- septet answers: ([\x21-\x7e]{1,200}) -->")
 
 
 def mark_answer(event_id: str) -> str:
-    """Return the hidden mark of an answer to an event."""
+    """Return the hidden mark of a reply to an event, by which the reply is found again."""
     return f"<!-- septet answers: {event_id} -->"
 
 
 @dataclass(slots=True)
 class Feedback:
-    """The feedback on a pull request that waits for an answer."""
+    """The feedback on a pull request to which no agent has replied yet."""
 
     pull_request: PullRequest
     conversation: Conversation | None

@@ -17,7 +17,7 @@ TOLD_SECONDS: Final = 300.0
 _MOST_PAGES: Final = 200
 """The most pages that are read of a repository; pull requests on later pages are read one by one."""
 _SHARE: Final = 0.1
-"""The greatest age of a shared answer, as a part of the time without changes before the answer."""
+"""The age up to which callers share an answer, as a part of the time for which nothing had changed before."""
 
 
 @dataclass(frozen=True, slots=True)

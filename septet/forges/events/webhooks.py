@@ -182,7 +182,7 @@ class _Origin(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class EventForm:
-    """The form of one forge's events; this class's methods are the readers of a `WebhookKind`."""
+    """The form of one forge's events; the methods read the events for a `WebhookKind`."""
 
     forge: str
     issue_actions: frozenset[str]
@@ -260,7 +260,7 @@ class EventForm:
 
 
 def common_readers(form: EventForm) -> dict[str, Reader]:
-    """Return the readers of the events whose kinds have the same names on GitHub, Gitea and Forgejo."""
+    """Return, by kind, the functions that read the kinds of events that GitHub, Gitea and Forgejo share."""
     return {
         "issues": form.issue,
         "issue_comment": form.comment,

@@ -75,12 +75,12 @@ class GiteaConversation(RestConversation):
         return check.summary[-LOG_LIMIT:]
 
     def replies(self, thread: ReviewThread) -> list[MarkedComment]:
-        """Return the comments on the same line."""
+        """Return the comments on the line of the thread."""
         place = (thread.path, thread.line or 0)
         return [each.marked_comment() for each in self._review_comments() if (each.path, each.position) == place]
 
     def create_reply(self, thread: ReviewThread, text: str) -> None:
-        """Create a review with a comment on the same line."""
+        """Create a review with a comment on the line of the thread."""
         comment = {"path": thread.path, "new_position": thread.line or 0, "body": text}
         body = {"event": "COMMENT", "comments": [comment]}
         self.forge.write(f"a reply on {self.name}", "POST", f"{self.path}/reviews", body)
@@ -196,7 +196,7 @@ class GiteaForge(RestForge):
         return label in issue.labels
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue within bounds, with its newest comments and their authors' roles."""
+        """Return an issue of limited size, with its newest comments and the roles of their authors."""
         found = self.read_comments(client, f"issues/{number}") if answer.comments else ()
         issue = bounded_issue(answer.issue(tuple(each.comment() for each in found)))
         standings = self._standings(client, issue.comments)

@@ -69,7 +69,7 @@ class ReferenceAnswer(Foreign):
 
 
 class GitHubReviewAnswer(ReviewAnswer):
-    """A review."""
+    """A review on GitHub, with GitHub's words for its state."""
 
     states: ClassVar[dict[str, ReviewState]] = REVIEWS
 
@@ -211,7 +211,7 @@ class _Events(Foreign):
 
 
 class IssueHistoryAnswer(Foreign):
-    """The issue in the answer to `HISTORY`."""
+    """The issue in the answer to the query `HISTORY`."""
 
     lastEditedAt: datetime | None = None
     editor: _Actor | None = None
@@ -247,7 +247,7 @@ class _Reply(Foreign):
 
 
 def ask_graphql(client: "ApiClient", document: str, variables: dict[str, Any]) -> dict[str, Any]:
-    """Return the data of a GraphQL answer, or raise its error: GitHub's refusals have a status of success.
+    """Return the data of a GraphQL answer, or raise its error, because GitHub refuses with a status of success.
 
     Raises:
         NotFoundError: The thing does not exist, or the token may not see it.

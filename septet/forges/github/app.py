@@ -1,4 +1,4 @@
-"""A GitHub App instead of a person's token: an installation's tokens last an hour."""
+"""Tokens of a GitHub App's installations, which replace a person's token; each lasts an hour."""
 
 import re
 import threading
@@ -38,7 +38,7 @@ class _InstallationToken(Foreign):
 
 @dataclass(frozen=True, slots=True)
 class GitHubApp:
-    """A GitHub App."""
+    """A GitHub App, and the key with which the App requests tokens."""
 
     id: str
     """The App's App id or client id."""

@@ -113,7 +113,7 @@ _REFUSALS: Final = (
 _UNNAMED_SECONDS: Final = 60.0
 """The first pause if a refusal names no time: GitHub requires at least a minute."""
 HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}
-"""The version that GitHub Enterprise servers support too; newer versions have the same fields."""
+"""The header with the API's version, which GitHub Enterprise has too; newer versions have the same fields."""
 
 
 def github_api(url: str, token: str | None = None) -> HttpApi:

@@ -1,1 +1,1 @@
-"""GitLab, of any address."""
+"""The forge GitLab, at gitlab.com or any other address."""

@@ -42,7 +42,7 @@ _REVIEWS: Final[dict[str, ReviewState]] = {
 
 
 class GitLabUserAnswer(UserAnswer):
-    """An account in other answers and in `GET /users`."""
+    """A user, in other answers and in the answer to `GET /users`."""
 
     id: int
     login: str = Field(alias="username")

@@ -1,4 +1,4 @@
-"""Bounds of a forge's answers: a time, a number of unpacked bytes, and for logs only the end of the log."""
+"""Limits of a forge's answers: a time, and a number of unpacked bytes. Of a log, only the end is kept."""
 
 import socket
 import ssl
@@ -31,7 +31,7 @@ class TooMuchError(httpx.TransportError):
 
 @dataclass(slots=True)
 class AnswerBounds:
-    """The bounds of all requests of one `with` block."""
+    """The limits of all requests of one `with` block."""
 
     seconds: float
     tail_bytes: int = 0
@@ -111,7 +111,7 @@ class AnswerBounds:
         return end
 
     def _trace(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Record new connections: only another thread can close a connection that receives nothing."""
+        """Record new connections, so that the timer's thread can close a connection that receives nothing."""
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             self._sockets.append(facts["return_value"].get_extra_info("socket"))
 
@@ -146,7 +146,7 @@ class _BoundedStream(httpx.SyncByteStream):
 
 
 def _unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield unpacked gzip, one piece at most at a time: a piece may unpack to a thousand times its size."""
+    """Yield unpacked gzip in pieces of 64 KB at most, because gzip may unpack to a thousand times its size."""
     unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)  # 16: gzip
     try:
         for piece in pieces:

@@ -72,7 +72,7 @@ def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | Non
 
 
 def bounded_words(words: str, response: "httpx.Response") -> str:
-    """Return an API's own words within bounds, or the words of the status if `words` is empty."""
+    """Return an API's own words, cut to a limit, or the words of the status if `words` is empty."""
     return (words or response.reason_phrase or "no reason given")[:1000]
 
 

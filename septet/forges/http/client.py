@@ -1,4 +1,4 @@
-"""The HTTP client for forges and trackers: bounds of time and size, and Septet's errors."""
+"""The HTTP client for forges and trackers, with limits of time and size, and Septet's errors."""
 
 import re
 import time

@@ -169,7 +169,7 @@ PAUSES: Final = ForgePauses()
 
 @dataclass(slots=True)
 class ForgePatience:
-    """Waits for a client whose reads an API refuses for a moment; the sum of the waits is bounded."""
+    """Waits for a client whose reads an API refuses for a moment; all its waits together have a limit."""
 
     left: float = _WAITING_SECONDS
     refusals: int = 0

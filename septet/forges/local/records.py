@@ -23,7 +23,7 @@ _NOTHING: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class StoreContents:
-    """The contents of the ref when it was read."""
+    """The commit of the ref and the files in its tree, at the time of reading."""
 
     commit: str
     shas: Mapping[str, str]
@@ -91,13 +91,13 @@ T = TypeVar("T")
 
 
 class LocalRecord(Wire):
-    """A record with its number."""
+    """The record of an issue or a pull request, with its number."""
 
     number: int
 
 
 class LocalComment(Wire):
-    """A comment on an issue."""
+    """A comment in the record of an issue."""
 
     author: str
     body: str
@@ -105,7 +105,7 @@ class LocalComment(Wire):
 
 
 class LocalIssue(LocalRecord):
-    """An issue with its comments."""
+    """The record of an issue, with its comments."""
 
     title: str
     body: str
@@ -115,7 +115,7 @@ class LocalIssue(LocalRecord):
 
 
 class LocalPull(LocalRecord):
-    """A pull request."""
+    """The record of a pull request."""
 
     head: str
     base: str
