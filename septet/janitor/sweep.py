@@ -235,7 +235,7 @@ class Sweep:
 
     @contextmanager
     def _written_by_nobody(self, order_id: str) -> Iterator[None]:
-        """Hold the work order's writer lock during the block, so that nobody else writes; end a waiting agent."""
+        """Hold the work order's writer lock during the block, so that nobody else writes; end a warm process."""
         folder = self.state.runs / order_id
         if folder.is_symlink():
             raise NotADirectoryError(0, "this is a link; it is left as it is", str(folder))
@@ -253,7 +253,7 @@ class Sweep:
 
     @contextmanager
     def _refusing(self, kind: SweptKind, name: str) -> Iterator[None]:
-        """Record an error in the block, which ends the block, and continue after it."""
+        """If the block raises an error, record the error and continue after the block."""
         try:
             yield
         except (SeptetError, OSError) as error:
