@@ -36,7 +36,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class SealKey:
-    """A key, and its id, which is in each box (sealed content) of the key."""
+    """A key, and its id, which is in each box (sealed content) that the key has sealed."""
 
     id: str
     secret: bytes = field(repr=False)

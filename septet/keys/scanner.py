@@ -152,7 +152,7 @@ class KeyScanner:
         return self._run(content)
 
     def _run(self, content: bytes, *kept: int) -> bytes:
-        """Return the program's output; until its end, the inherited descriptors `kept` hold a lock."""
+        """Return the program's output; the program inherits the descriptors `kept`, and so holds their lock."""
         scratch = self.folder / "scratch"
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         argv = (get_binary_path(), "scan", "-", *_OPTIONS, "--rule-cache-dir", str(self.folder / "rules"))
