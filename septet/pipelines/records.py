@@ -251,7 +251,7 @@ def report(store: PipelineStore, view: PipelineView) -> None:
 
 
 def documents(store: PipelineStore, view: PipelineView) -> tuple[PlanningResults, ExecutionResults]:
-    """Return the results of planning and of execution, with whole solutions and lists of files if on this disk."""
+    """Return the results of planning and of execution, with whole solutions and files if this disk has them."""
     planning = planning_results(view, lambda state: _solution(store, state))
     return planning, execution_results(view, lambda state: _files(store, state))
 

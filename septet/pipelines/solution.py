@@ -1,6 +1,6 @@
 """Check that a planner's solution is complete, consistent, correct and clear before its execution.
 
-Each finding is one sentence with the place and the remedy; the planner reads the findings.
+Each mistake is described by one sentence for the planner, with the place and the remedy.
 """
 
 from collections import Counter
@@ -61,7 +61,7 @@ def why_outside(worktree: Path, path: str) -> str | None:
 
 SOLUTION_ID: Final = "SOL-"
 _FINDINGS_BYTES: Final = 1300
-"""The most bytes of all findings in the reason that the planner gets, without the reason's heading."""
+"""The most bytes of all mistakes in the reason that the planner gets, without the reason's heading."""
 _SHOWN: Final = 80
 _VAGUE: Final = frozenset(
     {
@@ -95,7 +95,7 @@ def findings(solution: SolutionAnswer, scope: IssueScope) -> tuple[str, ...]:
 
 
 def findings_text(messages: Sequence[str]) -> str:
-    """Return findings as one bounded text for the planner: the first findings, and the number of the rest."""
+    """Return the mistakes as a short text for the planner: the first mistakes, and the number of the rest."""
     lines: list[str] = []
     for number, finding in enumerate(messages):
         if sum(len(line.encode()) + 3 for line in lines) + len(finding.encode()) > _FINDINGS_BYTES:
@@ -217,7 +217,7 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class CheckedExecution:
-    """The mistakes and warnings that the check of an answer found."""
+    """The mistakes and warnings that the check of an executor's answer found."""
 
     findings: tuple[str, ...] = ()
     """The false or missing claims, which the executor reads."""
