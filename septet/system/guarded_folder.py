@@ -16,7 +16,7 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class GuardedFolder:
-    """A folder with relative names that have no `..`. No link is followed, and only plain files are read."""
+    """A folder whose files have relative names without `..`. No link is followed; only plain files are read."""
 
     root: Path
     """The path of a folder that untrusted writers cannot move or replace."""

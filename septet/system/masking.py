@@ -33,7 +33,7 @@ _CHANGES_KEPT: Final = 4
 
 
 class _Hidden:
-    """The values to mask; `values` is replaced as a whole, so that readers need no lock."""
+    """The values to mask; `values` is replaced as a whole, so that a thread that reads it needs no lock."""
 
     def __init__(self) -> None:
         self.values: frozenset[str] = frozenset()
@@ -101,7 +101,7 @@ def mask(text: str) -> str:
 
 
 def mask_bytes(content: bytes) -> bytes:
-    """Return `content`, which need not be valid UTF-8, with the values masked as by `mask`."""
+    """Return `content`, which need not be valid UTF-8, with the same values masked as in `mask`."""
     whole, broken = _forms_in_bytes(_hidden.values)
     for form in whole:
         if form in content:
@@ -120,7 +120,7 @@ def longest_form_bytes() -> int:
 
 
 def mask_json(content: bytes) -> bytes:
-    """Return a JSON document with the values masked in its strings; numbers and structure stay."""
+    """Return a JSON document in whose strings this process's secrets are masked; numbers and structure stay."""
     values = _hidden.values
     if not values or (
         mask_bytes(content) == content and not any(form in content for form in _forms_in_json(values))
@@ -166,7 +166,7 @@ def _forms_in_bytes(values: frozenset[str]) -> tuple[tuple[bytes, ...], tuple[Br
 
 @lru_cache(maxsize=2)
 def _forms_in_json(values: frozenset[str]) -> tuple[bytes, ...]:
-    """Return the forms of `values` in strings of JSON that differ from all other forms."""
+    """Return how JSON writes the forms of `values`, where that differs from all forms outside of JSON."""
     whole, _ = _forms(values)
     return tuple({_bytes(escaped) for form in whole for escaped in _in_json(form)} - set(map(_bytes, whole)))
 
@@ -217,7 +217,7 @@ def _encodings_in_lines(value: str) -> Iterator[str]:
 
 
 def _core(text: str, before: int, length: int) -> str:
-    """Return the part of a base64 text that depends only on the value, and not on the bytes around it."""
+    """Return the part of a base64 text that depends only on the value, and not on the bytes around the value."""
     first = -(-before * 8 // 6)
     last = (before + length) * 8 // 6
     return text[first:last]

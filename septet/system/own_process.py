@@ -59,7 +59,7 @@ def quick_imports() -> Iterator[None]:
 
 
 def own_log() -> "FilteringBoundLogger":
-    """Return the log of this process; in a command, whose output is its answer, the log drops all events."""
+    """Return the log of this process; a command's log drops all events, to keep the command's output clean."""
     import structlog  # a command does not wait for this import
 
     return structlog.get_logger() if structlog.is_configured() else structlog.wrap_logger(structlog.ReturnLogger())
