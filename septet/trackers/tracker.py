@@ -1,4 +1,4 @@
-"""The interface that all trackers have for Septet. People's text in a tracker is untrusted, and bounded."""
+"""The interface that all trackers have for Septet. People's text in a tracker is untrusted, and cut to a limit."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ from septet.outgoing.visible import visible_line, visible_text
 from septet.system.text import cut, one_line
 
 _HEARD: Final = ("member", "guest")
-"""The roles of authors whose comments agents get: people of the workspace, but no apps and no outsiders."""
+"""The roles of authors whose comments agents get: people of the tracker's workspace, but no apps or outsiders."""
 _STANDINGS: Final = {"guest": "a guest of the workspace", "app": "an app"}
 _MARK: Final = re.compile(r"#septet-(?P<order>wo-[A-Za-z0-9._-]{1,61})")
 
@@ -73,7 +73,7 @@ class LabelledIssue:
 
 @dataclass(frozen=True, slots=True)
 class LabelSetter:
-    """The account that set a label, with the account's role in the workspace."""
+    """The account that set a label, with the account's role in the tracker's workspace."""
 
     name: str = ""
     standing: Literal["member", "guest", "app", ""] = ""

@@ -1,4 +1,4 @@
-"""Septet's messages in a session: every sender gives the same message the same key."""
+"""Septet's messages in a tracker's session; a message has the same key, whichever part of Septet sends it."""
 
 import re
 from typing import Final

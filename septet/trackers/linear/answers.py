@@ -56,7 +56,7 @@ class _Comment(Foreign):
     externalUser: _Bot | None = None
 
     def comment(self) -> Comment:
-        """Return the comment with its author, and the author's role in the workspace."""
+        """Return the comment with its author, and the author's role in Linear's workspace."""
         if self.user is not None:
             return Comment(
                 self.user.displayName, self.body, self.createdAt, "guest" if self.user.guest else "member"
@@ -75,7 +75,7 @@ class _Project(_WithId):
 
 
 class IssueNode(_WithId):
-    """An issue."""
+    """An issue, as the answer to the query `ISSUE` has it."""
 
     identifier: str
     title: str
@@ -87,7 +87,7 @@ class IssueNode(_WithId):
     comments: _Nodes[_Comment] = _Nodes()
 
     def issue(self) -> TrackerIssue:
-        """Return the issue within the bounds for agents."""
+        """Return the issue, cut to the limits of texts for agents."""
         ordered = sorted((each.comment() for each in self.comments.nodes), key=lambda each: each.created_at)
         body, comments = bound_text(self.description or "", ordered, self.url)
         project = self.project
@@ -105,7 +105,7 @@ class IssueNode(_WithId):
 
 
 class TrackedIssueAnswer(Foreign):
-    """The answer to `ISSUE`."""
+    """The answer to the query `ISSUE`, with one issue."""
 
     issue: IssueNode
 
@@ -130,7 +130,7 @@ class _Marked(Foreign):
 
 
 class MarksAnswer(Foreign):
-    """The answer to `MARKS`."""
+    """The answer to the query `MARKS`, with the marks on one issue."""
 
     viewer: _WithId
     issue: _Marked
@@ -146,7 +146,7 @@ class _Labelled(_Marked):
 
 
 class IssuesAnswer(Foreign):
-    """The answer to `ISSUES`: one page."""
+    """The answer to the query `ISSUES`, with one page of issues."""
 
     viewer: _WithId
     issues: _PagedNodes[_Labelled]
@@ -164,7 +164,7 @@ class _Setter(_User):
     app: bool = False
 
     def setter(self, viewer: _WithId) -> LabelSetter:
-        """Return the account with its role in the workspace; the key's own account counts as a member."""
+        """Return the account with its role in Linear's workspace; the key's own account counts as a member."""
         is_other_app = self.app and self.id != viewer.id
         return LabelSetter(self.displayName, "app" if is_other_app else "guest" if self.guest else "member")
 
@@ -176,7 +176,7 @@ class _Change(Foreign):
     addedLabels: tuple[_Named, ...] | None = None
 
     def setter(self, viewer: _WithId) -> LabelSetter:
-        """Return the account that made the change; an automation of the workspace has no account."""
+        """Return the account that made the change; an automation of Linear's workspace has no account."""
         if self.actor is not None:
             return self.actor.setter(viewer)
         return LabelSetter(self.botActor.name or "", "app") if self.botActor is not None else LabelSetter()
@@ -188,7 +188,7 @@ class _WithHistory(Foreign):
 
 
 class LabelledAnswer(Foreign):
-    """The answer to `LABELLED`: one page."""
+    """The answer to the query `LABELLED`, with one page of an issue's history."""
 
     viewer: _WithId
     issue: _WithHistory
@@ -229,7 +229,7 @@ class _Viewer(_WithId):
 
 
 class StartAnswer(Foreign):
-    """The answer to `START`."""
+    """The answer to the query `START`, before an issue is started."""
 
     viewer: _Viewer
     issue: _ToStart
@@ -246,10 +246,10 @@ class StartAnswer(Foreign):
 
 
 class ActivityAnswer(Foreign):
-    """The answer to `ACTIVITY`."""
+    """The answer to the query `ACTIVITY`, with one activity of a session."""
 
     agentActivity: _WithId
 
 
 class DoneAnswer(Foreign):
-    """The answer to a mutation."""
+    """The answer to a mutation; Septet uses no field of this answer."""
