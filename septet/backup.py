@@ -136,7 +136,7 @@ def _copy_database(database: Path, copy: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Copier:
-    """Copies files below one folder; it keeps existing copies, and never mixes two states of a work order."""
+    """Copies files from `root` to `target`; keeps existing copies, and mixes no two states of a work order."""
 
     root: Path
     target: Path
@@ -211,7 +211,7 @@ class _Copier:
         return frozenset(marks)
 
     def _forget_attempts(self, attempts: Path) -> None:
-        """Mark the attempts in the copy as restored, so that they supersede no later attempt.
+        """Mark the attempts in the copy as restored, so that no later attempt is refused because of them.
 
         The restored server numbers attempts from its own copy, which may be older.
         """

@@ -78,7 +78,7 @@ def folder_for(state: StateDir, place: Place, settings: Sequence[object]) -> Pat
 
 
 def note_folder(place: Place, folder: Path) -> None:
-    """Record in a work order's records the name of the folder with its result."""
+    """Note, in a work order's records, the name of the folder that has the results of its base checks."""
     write_durably(place.records / _NAME, _Name(folder=folder.name).model_dump_json().encode())
 
 

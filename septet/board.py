@@ -27,7 +27,7 @@ class Seats:
     holders: dict[str, str] = field(default_factory=dict)
     """The projects of the work orders with a seat, by work order."""
     hosts: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """By host, the most work orders that the host adds to the seats, and the Unix time until which this counts."""
+    """By host, the number of seats that the host adds, and the Unix time until which the host counts."""
     project_limit: int = 0
     passed_over: bool = False
     """Whether the board has dropped requests because too many work orders wait."""
@@ -95,7 +95,7 @@ class Seats:
 
     @property
     def is_low(self) -> bool:
-        """Whether few of the remembered requests may begin before the dropped requests are listed again."""
+        """Whether so few remembered requests may begin that the dropped requests must be listed again."""
         return self.passed_over and len(self.waiting) - len(self._late) < self.most_waiting // 2
 
     def leave(self, order_id: str) -> None:

@@ -64,27 +64,27 @@ class SettingFields(BaseSettings):
     )
     """The worker's key to GitHub, also read from `GITHUB_TOKEN` and `GH_TOKEN`; agents never see it."""
     github_hosts: Hosts = ("github.com",)
-    """The hosts with GitHub's API, separated by commas."""
+    """The host names in addresses of GitHub servers, separated by commas."""
     github_api_url: str | None = None
-    """The API's address, if the address cannot be derived from the host."""
+    """The API's address, if it does not follow from the repository's address."""
     gitlab_token: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("SEPTET_GITLAB_TOKEN", "GITLAB_TOKEN", "gitlab_token")
     )
     """The worker's key to GitLab, also read from `GITLAB_TOKEN`: a token of a person, a project or a group."""
     gitlab_hosts: Hosts = ("gitlab.com",)
-    """The hosts with GitLab's API, separated by commas."""
+    """The host names in addresses of GitLab servers, separated by commas."""
     gitlab_api_url: str | None = None
-    """The API's address, if the address cannot be derived from the host."""
+    """The API's address, if it does not follow from the repository's address."""
     gitea_token: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("SEPTET_GITEA_TOKEN", "GITEA_TOKEN", "gitea_token")
     )
     """The worker's key to Gitea or Forgejo, also read from `GITEA_TOKEN`."""
     gitea_hosts: Hosts = ("codeberg.org", "gitea.com")
-    """The hosts with Gitea's or Forgejo's API, separated by commas."""
+    """The host names in addresses of Gitea or Forgejo servers, separated by commas."""
     gitea_api_url: str | None = None
-    """The API's address, if the address cannot be derived from the host."""
+    """The API's address, if it does not follow from the repository's address."""
     forks: Forks = Field(default_factory=dict)
-    """The repositories whose work is pushed to a fork on the same host, separated by commas:
+    """The repositories whose work is pushed to a fork on the same forge, separated by commas:
     `github.com/o/r=me/r`. A work order may name another fork."""
     github_app_id: str | None = None
     """The id of a GitHub App, which is used if no token is set."""
@@ -214,10 +214,10 @@ class SettingFields(BaseSettings):
     """The files and folders outside of the sandbox that confined agents and checks may read, separated by commas;
     `:rw` after a path also permits writing."""
     guest_hosts: Texts = ()
-    """The network hosts that confined agents and checks may reach in addition to an agent's model API, as
+    """The network addresses that confined agents and checks may reach in addition to an agent's model API, as
     `name:port`, separated by commas."""
     setup_hosts: Texts = ()
-    """The additional network hosts that only a repository's set-up may reach, such as registries of packages."""
+    """The additional network addresses that only a repository's set-up may reach, such as package registries."""
     model_requests: Texts = ()
     """The additional requests that confined agents may send to a model's API if the key stays outside of the
     sandbox, as `METHOD /path`, separated by commas."""

@@ -87,7 +87,7 @@ class PullRequestSettings(StrictWire):
     follow_budget: BudgetText | None = None
     """The limit for the agents of all rounds together."""
     follow_quiet_hours: Annotated[float, Field(gt=0, le=2160)] = 168.0
-    """The hours without news after which the agent stops following."""
+    """The hours without an event on the pull request after which the agent stops following it."""
 
     def follow_terms(self, labels: Sequence[str]) -> FollowTerms:
         """Return the limits within which agents follow the pull request of an issue with some labels."""
@@ -171,8 +171,8 @@ class RepositorySettings:
     def tools_for(self, step: str, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
         """Return the tools of the agent of `step`: the work order's tools for the step, or else the fewest.
 
-        One process for all steps of a workspace has the tools of the working steps; the evidence of each step
-        shows whether the step did no more than its task.
+        With `one_process`, one process serves all steps of a workspace and has the tools of the steps that write;
+        the evidence of each step shows whether the step did no more than its task.
         """
         usual = _WORKING.tools if one_process else STEP_TABLE[step].tools
         wished = (by_order.tools,) if by_order.tools else (usual, self._own(step).tools)

@@ -38,7 +38,7 @@ def _split_forks(forks: object) -> object:
 
 
 def _split_teams(what: str) -> Callable[[object], object]:
-    """Return a function that parses `TEAM=CHOICE` pairs between commas; `what` names the choice in its error."""
+    """Return a function that parses `TEAM=CHOICE` pairs between commas; `what` names the choice in errors."""
 
     def split(choices: object) -> object:
         if not isinstance(choices, str):
