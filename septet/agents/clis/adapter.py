@@ -1,4 +1,4 @@
-"""The interface of a CLI's adapter: the start of a turn, and the reader of its stream."""
+"""The interface of a CLI's adapter, which starts the CLI for a turn and makes the reader of the CLI's stream."""
 
 import os
 import re
@@ -26,9 +26,9 @@ FOR_EVERY_AGENT: Final = (
     "RUSTUP_HOME", "PYENV_ROOT", "RBENV_ROOT", "NODENV_ROOT", "NVM_DIR", "FNM_DIR", "VOLTA_HOME", "ASDF_DATA_DIR",
     "MISE_DATA_DIR", "SDKMAN_DIR",
 )  # fmt: skip
-"""The variables that any agent gets; a name that ends with `*` is a prefix. No forge's key is among them.
+"""The variables that every agent gets; a name that ends with `*` is a prefix. No forge's key is among them.
 
-The last variables name the places of toolchains: guests see the toolchains that `guest/toolchains.py` knows."""
+The last variables name folders of toolchains: guests see the toolchains that `guest/toolchains.py` knows."""
 
 _ACCOUNT_OF_PROXY: Final = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]*@")
 
@@ -61,7 +61,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The start of a program."""
+    """The command line, environment and stdin with which a program is started."""
 
     argv: tuple[str, ...]
     """The command line, without secrets and prompt: everyone on the machine can read a command line."""
@@ -72,18 +72,18 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine of a worker's agents."""
+    """The facts about a worker's machine that adapters use."""
 
     env: Mapping[str, str] = field(repr=False)
     """The worker's environment; agents get the variables of an allow-list."""
     programs: Mapping[str, str] = field(default_factory=dict)
-    """The path in `SEPTET_<AGENT>_PATH`, by the name of the agent."""
+    """The paths in the variables `SEPTET_<AGENT>_PATH`, by the agent's name."""
     sandboxed: bool = False
     uid: int = field(default_factory=os.getuid)
 
 
 class Dialect(Protocol):
-    """The reader of one run's stream as it grows."""
+    """The reader of one run's stream while the stream grows."""
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes, which may be cut anywhere."""
@@ -129,7 +129,7 @@ class Adapter(ABC):
         return {**select_variables(host.env, (*FOR_EVERY_AGENT, *self.login)), **self.quiet}
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return the start of the CLI for `turn`, with the prompt on stdin, because arguments have a size limit.
+        """Return the invocation of the CLI for `turn`; the prompt is on stdin, because arguments have a limit.
 
         Raises:
             AgentMissingError: The CLI's program was not found.
@@ -142,20 +142,20 @@ class Adapter(ABC):
         return Invocation((program, *arguments), env, text.encode("utf-8", errors="replace"))
 
     def provider_of(self, host: Machine, model: str | None) -> str:
-        """Return the model's provider if the CLI has several providers; otherwise, or if unknown, empty."""
+        """Return the provider of `model`; empty if the provider is unknown, or if the CLI has only one."""
         del host, model
         return ""
 
     def keys_of(self, host: Machine, provider: str) -> dict[str, str]:
-        """Return the keys for a provider, by variable; return all keys if `provider` is empty."""
+        """Return the CLI's keys for a provider, by the keys' variables; all keys if `provider` is empty."""
         del provider
         env = select_variables(host.env, self.login)
         return {name: key for name, key in env.items() if key and is_key(name, key)}
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the model addresses and keys of an invocation that can be replaced.
+        """Return those model addresses and keys of an invocation that Septet can replace.
 
-        An address is empty if the CLI chooses it, and a key is empty if it is missing.
+        An address is empty if the CLI itself chooses the address; a missing key is empty.
         """
         del host
         env = invocation.env
@@ -170,10 +170,10 @@ class Adapter(ABC):
         )
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the network hosts to which an invocation connects by itself, with a login that the guest has.
+        """Return the network hosts to which the CLI itself connects for its model, because the guest has a login.
 
         The collection is empty if a key of the CLI's model stays outside the sandbox: the CLI then connects to a
-        port on the loopback of its sandbox.
+        port on the loopback of the sandbox.
         """
         kept = any(place.is_kept for place in self.model_places(invocation, host))
         return () if kept else self.capabilities.model_hosts
@@ -187,7 +187,7 @@ class Adapter(ABC):
         return None
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
-        """Return the invocation with the model addresses and keys of `places`."""
+        """Return the invocation with its model addresses and keys replaced by those of `places`."""
         env = dict(invocation.env)
         for place in places:
             env[place.name] = place.address
@@ -195,7 +195,7 @@ class Adapter(ABC):
         return replace(invocation, env=env)
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new stream; `before` is the usage of its session in earlier runs.
+        """Return the reader of a new run's stream; `before` is what earlier runs of the same session used.
 
         Most CLIs report the figures of the run alone, so their readers ignore `before`.
         """
@@ -236,7 +236,7 @@ def find_program(agent: str, program: str, host: Machine) -> str:
 
 
 def own_variables(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that only some agents get."""
+    """Return the variables of `env` that not every agent gets."""
     usual = select_variables(env, FOR_EVERY_AGENT)
     return {name: value for name, value in env.items() if name not in usual}
 
@@ -244,7 +244,7 @@ def own_variables(env: Mapping[str, str]) -> dict[str, str]:
 def select_variables(env: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     """Return the variables that `names` allows; a name that ends with `*` is a prefix.
 
-    Addresses of proxies lose their passwords, which belong to the worker.
+    User and password are removed from the addresses of proxies: only the worker may use them.
     """
     exact = {name for name in names if not name.endswith("*")}
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))

@@ -27,7 +27,7 @@ class CompiledCode:
     place: str
     """The folder for the compiled code; `~` is the user's home."""
     words: tuple[str, ...]
-    """The arguments with which the CLI only compiles all code of a turn, for which it needs no login."""
+    """The arguments with which the CLI compiles all code of a turn, without a login, and then ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Capabilities:
     tested_version: str
     """The newest tested version; empty for a configured program."""
     memory_mib: int
-    """The measured resident memory, in MiB, of all the CLI's processes in a turn, without its tools."""
+    """The measured resident memory, in MiB, of all the CLI's own processes in a turn; tools do not count."""
     provider: str = ""
     """The provider of the CLI's models, by OpenTelemetry's name; empty if the CLI works with any provider."""
     tested_since: str = ""
@@ -59,9 +59,9 @@ class Capabilities:
     turn_limit: bool = False
     needs_login: bool = True
     login_files: tuple[str, ...] = ()
-    """The files of the CLI's login: first the login itself; `~` is the user's home."""
+    """The files of the CLI's login; the first file holds the login itself. `~` is the user's home."""
     login_variables: tuple[str, ...] = ()
-    """The variables of which each suffices as a login."""
+    """The variables with keys or tokens; any one of them is enough to log the CLI in."""
     model_hosts: tuple[str, ...] = ()
     """The internet hosts to which the CLI connects by https for its model and its login."""
     model_variables: tuple[ModelVariables, ...] = ()
@@ -76,14 +76,14 @@ class Capabilities:
     """The folder among `packages` that the first start of the CLI fills, even a start that only prints the
     version."""
     compiled: CompiledCode | None = None
-    """The CLI's compiled code. Without the variable the code is in a temporary folder, so each guest would compile
-    again."""
+    """The CLI's compiled code. Without `CompiledCode.variable` the code is in a temporary folder, so each guest
+    would compile again."""
     logins: tuple[LoginFile, ...] = ()
     settings: tuple[SettingsFile, ...] = ()
     """The CLI's settings files, with the keys of the settings that a guest gets."""
     session_copies: tuple[str, ...] = ()
-    """Further patterns of a session's files in the CLI's folder, for a copy to another home on the same host;
-    `{start}` is the id's first eight characters."""
+    """Further patterns of a session's files in the CLI's folder, which are copied only to another home on the same
+    host; `{start}` is the first eight characters of the session's id."""
     notes_of_workspace: str = ""
     """The pattern of the CLI's notes about a workspace in the CLI's folder, which a new home receives; `{order}`
     is the work order's id in letters, digits and `-`."""
@@ -91,13 +91,13 @@ class Capabilities:
     names_files: bool = False
     """Whether the worker's settings choose the whole command line, which may name files that the program reads."""
     closing: str = ""
-    """The beginning of the line that ends an answer in plain text."""
+    """The beginning of the line that the CLI prints after an answer in plain text."""
     session_files: str = ""
     """The pattern of a session's files in the CLI's folder, with `{id}`; empty if files do not restore a
     session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return what the CLI does not report if it reports none of the `limited` amounts; otherwise empty."""
+        """Return, in words, what the CLI does not report if it reports no amount in `limited`; else empty."""
         if not limited or "seconds" in limited or not {*self.tells}.isdisjoint(limited):
             return ""
         return "no dollars" if self.tells else "neither dollars nor tokens"

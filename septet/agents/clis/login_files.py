@@ -2,7 +2,7 @@
 
 Claude, codex and opencode have refresh tokens that work once: a refresh returns the next token, which the file has
 to hold. An agent could change a run's copy. So only the fields that a refresh replaces are written back, and only
-if they hold a later login of the same account. Opaque tokens cannot be distinguished without their server.
+if they hold a later login of the same account. For an opaque token only the server knows the account.
 """
 
 import base64
@@ -19,7 +19,7 @@ from septet.agents.clis.plain_settings import read_object
 
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{8,16384}")
 _LONGEST_SECONDS: Final = 400 * 86400.0
-"""The seconds after which an expiry is not credible: no access token is valid so long."""
+"""The longest time, in seconds, until a credible expiry: no access token is valid for so long."""
 _EXPIRED: Final = 1
 """The expiry of an expired token: a time long ago, but not zero, which some CLIs read as no expiry."""
 
@@ -29,7 +29,7 @@ Login = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TokenFields:
-    """The places and names of the tokens that a CLI refreshes."""
+    """The names of the fields of a login file that hold the tokens which a CLI refreshes."""
 
     within: str
     """The key of the object with the tokens; with `*`, each object that has a refresh token is a login."""
@@ -64,7 +64,7 @@ class LoginFile:
         return {key: value for key, value in document.items() if not self.kept or key in self.kept} or None
 
     def expires_at(self, login: Login) -> float | None:
-        """Return the expiry of the first access token to expire, in seconds; `None` if it is unknown."""
+        """Return when the first access token expires, in seconds since the epoch; `None` if unknown."""
         moments = [self._expiry(entry) for entry in self._entries(login).values()]
         return min((each for each in moments if each is not None), default=None)
 

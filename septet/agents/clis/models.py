@@ -48,7 +48,7 @@ class ModelPlace:
     """A model API with the address and keys that a CLI gets."""
 
     name: str
-    """The name in the CLI's adapter: a variable, or a provider of its settings."""
+    """The name by which the CLI's adapter knows this API: a variable, or a provider in the settings."""
     address: str
     keys: Mapping[str, str] = field(repr=False)
     """The keys, by variable or by their place in the settings."""

@@ -73,7 +73,7 @@ class NamedLogin:
     """The folder of a further login; `None` for a file of variables."""
 
     def identity(self, adapter: Adapter, provider: str = "") -> tuple[str, ...]:
-        """Return texts that identify the login's keys, the same on all hosts with these keys; empty if none."""
+        """Return each key of the login as `NAME=key`, the same on all hosts with this key; empty without keys."""
         keys = adapter.keys_of(self.machine, provider)
         return tuple(f"{name}={keys[name]}" for name in sorted(keys))
 

@@ -1,6 +1,6 @@
-"""Reduce a user's settings of a CLI for a guest: only the login and the model stay, and nothing that runs.
+"""Reduce a user's settings of a CLI for a guest: only what chooses login and model stays, and nothing that runs.
 
-Further servers, their keys, hooks, plug-ins and commands stay out; `SEPTET_GUEST_PATHS` may name a file.
+MCP servers, their keys, hooks, plug-ins and commands stay out, unless `SEPTET_GUEST_PATHS` names the file.
 """
 
 import json
@@ -38,7 +38,7 @@ class SettingsFile:
 
 
 def read_document(name: str, content: bytes) -> dict[str, Any] | None:
-    """Return the document of a TOML or JSON file, by its name; `None` if it cannot be read."""
+    """Return the document in `content`, which is TOML or JSON by the file's name; `None` if it is neither."""
     if not name.endswith(".toml"):
         return read_object(content)
     try:

@@ -50,12 +50,12 @@ _OTHER_LOGIN: Final = re.compile(rb"api_?key|auth|provider|\"env\"", re.IGNORECA
 
 
 def usable_agents(machine: Machine, worktree: Path) -> tuple[str, ...]:
-    """Return the agents with a program that can work here."""
+    """Return the names of the agents that can be used on this machine."""
     return tuple(name for name in ADAPTERS if _obstacle(name, machine, worktree) is None)
 
 
 def check_usable(agent: str, machine: Machine, worktree: Path) -> None:
-    """Check that an agent can be used here.
+    """Check that an agent can be used on this machine.
 
     Raises:
         AgentMissingError: The agent's program was not found; the remedy names the usable agents.

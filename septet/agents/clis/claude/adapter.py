@@ -24,7 +24,7 @@ _QUIET: Final[Mapping[str, str]] = {
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
 }
 """The CLI's own ten retries take minutes, even for a refused key, so Temporal retries instead: no agent runs
-during its waits. Sub-agents and commands run in the foreground, so that a turn ends with its result."""
+while Temporal waits. Sub-agents and commands run in the foreground, so that a turn ends with its result."""
 _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
     "all": ("--dangerously-skip-permissions", "--disallowedTools", "Monitor,ScheduleWakeup,CronCreate"),
     "read": ("--tools", "Read,Glob,Grep"),

@@ -37,7 +37,7 @@ class _Task(NamedTuple):
 
 @dataclass(slots=True)
 class BackgroundTasks:
-    """The background tasks of a session, and the fate of the tasks that were open at its last result."""
+    """The background tasks of a session, and what became of the tasks that were open at the last result."""
 
     _open: dict[str, _Task] = field(default_factory=dict)
     _left: dict[str, _Task] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class BackgroundTasks:
     """The tasks among them that the CLI reports as stopped."""
 
     def take(self, subtype: object, event: TaskFields) -> None:
-        """Take a system event."""
+        """Update the tasks by a system event of claude."""
         task_id, patch = str(event.task_id), event.patch if isinstance(event.patch, dict) else {}
         if subtype == "background_tasks_changed" and isinstance(event.tasks, list):
             listed = [task for task in event.tasks if isinstance(task, dict) and task.get("ambient") is not True]
@@ -62,12 +62,12 @@ class BackgroundTasks:
             self._close(task_id, str(patch.get("status") or event.status))
 
     def take_result(self) -> None:
-        """Record the open tasks at a result; the last result covers all earlier tasks."""
+        """Record the tasks that are open at a result, in place of those that earlier results left open."""
         self._left, self._stopped = dict(self._open), {}
 
     @property
     def waits_for(self) -> WaitsFor:
-        """The kind of tasks for which the CLI waits after its last result; the CLI continues when a task ends."""
+        """The kind of tasks for which the CLI waits after its last result; empty if the CLI waits for none."""
         if self._stopped:
             return ""
         if self._open:
@@ -136,7 +136,7 @@ class Message(msgspec.Struct, gc=False):
 
 
 class Event(TaskFields, gc=False):
-    """Any event; the rest of its line is skipped."""
+    """The fields that are read from an event of any type; all other fields are skipped."""
 
     type: Any = None
     subtype: Any = None

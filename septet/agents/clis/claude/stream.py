@@ -151,7 +151,7 @@ def _api_error(result: Event, totals: StreamTotals, words: str) -> Ending:
 
 
 def _answer(result: Event | None) -> tuple[str | None, object]:
-    """Return the final text and the structured output; the text of a result that is no string is its JSON."""
+    """Return a result's final text and structured output; a result that is no string gives its JSON as text."""
     if result is None:
         return None, None
     structured = read_field(result.structured_output, ANYTHING)
@@ -172,10 +172,10 @@ def _warnings(totals: StreamTotals, stderr: str) -> tuple[str, ...]:
 def _usage(totals: StreamTotals, result: Event | None) -> Usage:
     """Return the usage of this run.
 
-    The figures by model come first: `usage` leaves out the request at which a budget ended the run. Without them
-    `usage` counts, because a message names only the output tokens at its beginning; `total_cost_usd` may be the
-    cost of the whole session (in 2.1.329, not in 2.1.197). Messages with tokens come before a result without
-    tokens, for example of an interrupted run.
+    The result's figures by model are preferred, because the result's `usage` lacks the request at which a budget
+    ended the run; next comes that `usage`, because the events of messages hold only the first output tokens.
+    `total_cost_usd` may be the cost of the whole session (in 2.1.329, not in 2.1.197). If the result has no
+    tokens, as after an interruption, the sum of the messages is returned.
     """
     if result is None:
         return totals.usage
@@ -184,7 +184,7 @@ def _usage(totals: StreamTotals, result: Event | None) -> Usage:
 
 
 class ClaudeTranscript(EventTranscript):
-    """The transcript: blocks of messages, results with the names of their tools, the result, and API errors."""
+    """The transcript, with the model's texts, tool calls and their results, API errors, and the run's result."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the entries of an event."""

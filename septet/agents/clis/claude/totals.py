@@ -1,4 +1,4 @@
-"""The totals of claude's events."""
+"""The totals of claude's events in one run: session, turns, tokens, tasks, warnings and results."""
 
 import re
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _SYNTHETIC_MODEL: Final = "<synthetic>"
 """The model of messages that the CLI writes itself, for example about an API error."""
 _PIECES_KEPT: Final = 16
 _MESSAGES_REMEMBERED: Final = 256
-"""The number of messages to remember: a message comes as one event for each block, and parallel sub-agents mix."""
+"""The number of messages to remember: each block of a message is an event, and events of sub-agents mix."""
 _NOTES_KEPT: Final = 20
 Counts = tuple[int, ...]
 """Tokens: input, output, cache read, cache written."""
@@ -27,7 +27,7 @@ Counts = tuple[int, ...]
 
 @dataclass(slots=True)
 class StreamTotals:
-    """The totals of the events so far."""
+    """The totals of the events of a run that were read so far."""
 
     session_id: str | None = None
     model: str | None = None
@@ -49,7 +49,7 @@ class StreamTotals:
     api_error: str = ""
     """The CLI's word for an API error, in the session's own last message."""
     usage_by_models: Usage | None = None
-    """The usage of all models in this run: the sum over its results, each counted from the previous result on."""
+    """The usage of all models in this run: the sum of what each result reports since the result before."""
     tasks: events.BackgroundTasks = field(default_factory=events.BackgroundTasks)
     took_back_nothing: bool = False
     """Whether the CLI printed an empty error after its result; the CLI may then end with code 1."""
@@ -61,14 +61,14 @@ class StreamTotals:
     _speaking: Any = None
     """The id of the session's own last message."""
     _reached: dict[str, float] = field(default_factory=dict)
-    """The reset times of the account's limits that are reached now, by the kind of limit, as the CLI writes
-    them."""
+    """The times at which the usage limits that are reached now end, by the kind of limit, as the CLI writes the
+    times."""
     _spent: Counts = (0, 0, 0, 0)
     _recent: dict[str, events.MessageTokens] = field(default_factory=dict)
 
     @property
     def final(self) -> events.Event | None:
-        """The result that counts."""
+        """The result that counts: the session's own, or else a stray or a bare result; `None` without a result."""
         return self.result or self.stray_result or self.bare_result
 
     @property
@@ -90,12 +90,12 @@ class StreamTotals:
 
     @property
     def session(self) -> str | None:
-        """The session to continue; a CLI that has changed the session may report this only in the result."""
+        """The id of the session to continue; only the result may name a session that the CLI has changed."""
         return (text_of(self.final.session_id) if self.final is not None else None) or self.session_id
 
     @property
     def resets_at(self) -> float | None:
-        """The reset of the account's limits that are reached now, in seconds or milliseconds since the epoch."""
+        """The time at which the reached usage limits end, in seconds or milliseconds since the epoch."""
         return max(self._reached.values(), default=None)
 
     @property
@@ -109,7 +109,7 @@ class StreamTotals:
         return sum(self._spent)
 
     def take(self, event: events.Event) -> None:
-        """Add one event."""
+        """Add one event to the totals."""
         self.last = event
         if self.session_id is None:
             self.session_id = text_of(event.session_id)
@@ -234,7 +234,7 @@ def _is_of_nothing(result: events.Event) -> bool:
 
 
 def usage_of(result: events.Event, cost_usd: float | None) -> Usage | None:
-    """Return the usage in a result's own `usage`; `None` if it has no such figures."""
+    """Return the usage in a result's own `usage`; `None` if the result has no such figures."""
     tokens = read_field(result.usage, events.TOKENS)
     return _usage(_counts(tokens), cost_usd) if tokens is not None else None
 

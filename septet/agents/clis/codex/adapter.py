@@ -25,9 +25,9 @@ _QUIET: Final = (
     "analytics.enabled=false",
     'shell_environment_policy.exclude=["*KEY*","*TOKEN*","*SECRET*"]',
 )
-"""The settings hide the CLI's keys from its tools. The number of retries is a setting of
-a provider that the user names. Retries are few, but after a refused connection the CLI waits forever: a limit ends
-the CLI, with an API error as outcome."""
+"""Settings against update checks and telemetry, and one that hides the CLI's keys from tools. The number of
+retries is a setting of a provider that the user names. Retries are few, but after a refused connection the CLI
+waits forever: then a limit of time ends the CLI, and the outcome is an API error."""
 _SETTINGS_FILE: Final = "~/.codex/config.toml"
 _LOGIN_FILE: Final = "~/.codex/auth.json"
 _USUAL_PROVIDER: Final = "openai"
@@ -129,7 +129,7 @@ class Codex(Adapter):
         return [name for name in hosts if name != "api.openai.com"] if has_account_alone else hosts
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
-        """Return the addresses of the chosen provider alone."""
+        """Return texts with the addresses that the settings and variables name for the chosen provider alone."""
         settings, _, provider = self._provider(host)
         own = (settings.get("openai_base_url"), settings.get("chatgpt_base_url"))
         named = own if provider is None else (provider.get("base_url"),) if isinstance(provider, dict) else ()
@@ -142,7 +142,7 @@ class Codex(Adapter):
         return settings, name, _table(settings, "model_providers").get(str(name))
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
-        """Return an invocation whose provider is at another address; other providers' keys are left out."""
+        """Return the invocation with the addresses and keys of `places`; keys of other providers are left out."""
         own_keys = {name for place in places for name in place.keys}
         env = {name: value for name, value in invocation.env.items() if name not in {*_KEYS} - own_keys}
         settings: list[str] = []

@@ -50,7 +50,7 @@ _tokens: Final = msgspec.json.Decoder(_Tokens)
 
 
 class CodexStream(LineStream[_Event]):
-    """codex's dialect, which names no model, cost or status; the answer is a completed turn's last message."""
+    """The reader of codex's stream, without model, cost or status; a full turn's last message is the answer."""
 
     event_type = _Event
     unknown_session = re.compile(r"no rollout found|thread/resume failed")
@@ -61,7 +61,7 @@ class CodexStream(LineStream[_Event]):
         self._before = before
 
     def begin(self) -> None:
-        """Reset the facts."""
+        """Reset the facts, because the stream is read from its start."""
         super().begin()
         self._running: set[str] = set()
         self._in_turn = False
@@ -71,11 +71,11 @@ class CodexStream(LineStream[_Event]):
 
     @property
     def usage(self) -> Usage:
-        """The usage of this run; the last turn reports the usage of the thread."""
+        """The usage of this run: the last turn's report for the whole thread, less the usage of earlier runs."""
         return _difference(read_field(self._used, _tokens) or _Tokens(), self._before)
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether an event is codex's, by its type: types of items have no dot."""
+        """Return whether an object is an event and not an item in an event: types of items have no dot."""
         return "." in str(event.type) or event.type == "error"
 
     def take(self, event: _Event) -> None:
@@ -94,7 +94,7 @@ class CodexStream(LineStream[_Event]):
             self._take_event(event)
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:
-        """Keep the warnings, and the tools that codex's sandbox rejected: no event reports them."""
+        """Add the warnings, and the tools that codex's sandbox rejected, which only stderr reports."""
         del end  # the exit code adds nothing
         for line in lines_of(stderr):
             if _WARNING.search(line):
@@ -159,7 +159,7 @@ class CodexStream(LineStream[_Event]):
 
 
 def _difference(thread: _Tokens, before: Usage) -> Usage:
-    """Return the usage of this run; the thread's input includes tokens from its cache."""
+    """Return the thread's usage less the usage `before` this run; codex's input tokens include cached tokens."""
     cache_read, cache_written = count(thread.cached_input_tokens), count(thread.cache_write_input_tokens)
     uncached = count(thread.input_tokens) - cache_read - cache_written
     return Usage(

@@ -61,7 +61,7 @@ class CommandTranscript:
 COMMAND_LINE: Final = "SEPTET_COMMAND"
 COMMAND_ENV: Final = "SEPTET_COMMAND_ENV"
 TEXT_LIMIT_BYTES: Final = 4 * 1024 * 1024
-"""The size of the longest text; of a longer text the end is kept."""
+"""The size of the longest text, in bytes; of a longer text only the end is read."""
 
 _CAPABILITIES: Final = Capabilities(
     tested_version="", memory_mib=400, resumes=False, resumes_after_kill=False, needs_login=False, names_files=True
@@ -70,7 +70,7 @@ _TOKENS: Final = re.compile(r"\b(input|output) tokens:\s*([\d,]+)", re.IGNORECAS
 
 
 class ConfiguredProgram(Adapter):
-    """The adapter of a configured program."""
+    """The adapter of the program that `SEPTET_COMMAND` configures."""
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
         """Return the start of the configured program, which gets only the prompt."""
@@ -108,7 +108,7 @@ def _command_line(host: Machine) -> list[str]:
 
 
 class CommandStream:
-    """A program's output: text, or lines of events."""
+    """The reader of a program's output, which is text or lines of events."""
 
     def __init__(self) -> None:
         self._events = ClaudeStream()
@@ -133,7 +133,7 @@ class CommandStream:
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress of the run by its events up to now; text output has no progress."""
+        """The progress of the run, read from its events up to now; output as text shows no progress."""
         return self._events.progress
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:

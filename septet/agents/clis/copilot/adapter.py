@@ -102,7 +102,7 @@ class Copilot(Adapter):
     """The adapter of the copilot CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments; the CLI's own five retries take less than half a minute.
+        """Return the arguments; none limits the CLI's five retries, which take less than half a minute.
 
         In a sandbox the CLI may use every path that is visible; otherwise the CLI denies paths outside the
         worktree.
@@ -148,7 +148,7 @@ class _Event(LineEvent, gc=False):
 
 
 class CopilotStream(LineStream[_Event]):
-    """copilot's dialect, which reports no tokens or cost; the answer is the last message without a tool call."""
+    """The reader of copilot's stream, without tokens or cost; the answer is the last message with no tool call."""
 
     event_type = _Event
     unknown_session = re.compile(r"No session, task, or name matched")
@@ -159,7 +159,7 @@ class CopilotStream(LineStream[_Event]):
         self._unreached = False
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether an event is copilot's, by its data, or by the session in the last event."""
+        """Return whether an object is an event of copilot: it has data or, at a run's end, a session's id."""
         return event.data is not None or isinstance(event.session_id, str)
 
     def take(self, event: _Event) -> None:

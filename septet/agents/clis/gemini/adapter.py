@@ -15,7 +15,7 @@ from septet.agents.clis.plain_settings import SettingsFile, read_object
 
 _LOGIN: Final = ("GEMINI_*", "GOOGLE_*")
 _QUIET: Final[Mapping[str, str]] = {"GEMINI_CLI_NO_RELAUNCH": "true", "GEMINI_TELEMETRY_ENABLED": "false"}
-"""Septet's variables. A relaunched CLI ignores signals while a tool runs, and the new process outlives the old."""
+"""Septet's variables. The CLI must not relaunch itself: the new process ignores signals while a tool runs."""
 _DEFAULTS: Final = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
 """The variable of a file with default settings, which the user's own settings override. The file limits the CLI's
 ten retries, which take minutes; the CLI reads the file only if root owns the file and its folders, as in an
@@ -29,7 +29,7 @@ _LOCATION: Final = re.compile(r"[a-z0-9-]{1,40}")
 
 
 def _of_versions(*requests: str) -> tuple[str, ...]:
-    """Return requests at each version of the API."""
+    """Return these requests at each version of Google's API."""
     return tuple(
         each for version in ("v1", "v1beta", "v1alpha", "v1beta1") for each in below(f"/{version}", *requests)
     )
@@ -71,7 +71,7 @@ class Gemini(Adapter):
         return {_DEFAULTS: defaults, **super().environment(turn, host)}
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the network hosts of the chosen login, which is by a key, by a cloud's key, or by an account."""
+        """Return the network hosts of the chosen login: by a Gemini key, by a cloud's key, or as a Google user."""
         if not super().asked_hosts(invocation, host):
             return ()
         env, login = invocation.env, self._chosen_login(host)
@@ -84,7 +84,7 @@ class Gemini(Adapter):
         return _HOSTS_OF_LOGINS
 
     def _chosen_login(self, host: Machine) -> str:
-        """Return the login that the user's settings choose; empty if they choose none."""
+        """Return the kind of login that the user's settings choose; empty if the settings choose none."""
         settings = read_object(read_own_file(self, host, _SETTINGS_FILE)) or {}
         try:
             chosen = settings.get("security", {}).get("auth", {}).get("selectedType")

@@ -21,8 +21,8 @@ _LOGIN_NOT_CHOSEN: Final = "Invalid auth method selected"
 _CHOOSE_LOGIN: Final = (
     'Write security.auth.selectedType "gemini-api-key" into ~/.gemini/settings.json, then run `septet retry`.'
 )
-"""The remedy. If GOOGLE_GEMINI_BASE_URL holds an address, the CLI chooses the login `gateway`, and then refuses
-this login."""
+"""The remedy for a refused login: if GOOGLE_GEMINI_BASE_URL holds an address, the CLI chooses the login
+`gateway`, and then refuses this login."""
 _EVENTS: Final = ("init", "message", "tool_use", "tool_result", "error", "result")
 _TURNS_REMEDY: Final = "Allow more turns (`model.maxSessionTurns` in its settings), then run `septet retry`."
 _OWN_ERRORS: Final[Mapping[str, Ending]] = {
@@ -100,13 +100,13 @@ class _WholeStats(msgspec.Struct, gc=False):
 
 
 class GeminiStream(LineStream[_Event]):
-    """gemini's dialect: the answer is the text after the last tool; only stderr reports retries."""
+    """The reader of gemini's stream; the answer is the text after the last tool. Only stderr shows retries."""
 
     event_type = _Event
     unknown_session = re.compile(r"Invalid session identifier|No previous sessions found")
 
     def begin(self) -> None:
-        """Reset the facts."""
+        """Reset the facts, because the stream is read from its start."""
         super().begin()
         self._tools: dict[str, str] = {}
         self._in_turn = False
@@ -116,11 +116,11 @@ class GeminiStream(LineStream[_Event]):
 
     @property
     def usage(self) -> Usage:
-        """The usage of the run: the statistics of its result, or of each model."""
+        """The usage of the run, from the statistics of its result event, or of each model in a single object."""
         return self._used_by_models.plus(_usage(read_field(self._used, _stats) or _Stats()))
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether an event is gemini's: by the type or, for a result, by the status."""
+        """Return whether an object is an event of gemini, by its type and, for a result, also by its status."""
         return event.type in _EVENTS and (event.type != "result" or isinstance(event.status, str))
 
     def take(self, event: _Event) -> None:
@@ -240,7 +240,7 @@ def _failure(error: _Error) -> Ending:
 
 
 def _usage(stats: _Stats) -> Usage:
-    """Return tokens as `Usage`: gemini's input includes tokens from the cache, and its output no reasoning."""
+    """Return tokens as `Usage`: gemini counts cached tokens as input, and does not count reasoning as output."""
     prompt, answer, cached = count(stats.input_tokens), count(stats.output_tokens), count(stats.cached)
     reasoning = max(count(stats.total_tokens) - prompt - answer, 0)
     return Usage(
@@ -252,7 +252,7 @@ def _usage(stats: _Stats) -> Usage:
 
 
 class GeminiTranscript(EventTranscript):
-    """The transcript: pieces of text are joined until another event follows; the result is the last text."""
+    """The transcript; pieces of a text are joined until another event follows, and the last text is the result."""
 
     def __init__(self) -> None:
         super().__init__()

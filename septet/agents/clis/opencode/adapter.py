@@ -164,7 +164,7 @@ class OpenCode(Adapter):
         return (*map(_host_of, asked), *chain(*(_LOGIN_HOSTS.get(name, ()) for name in asked)))
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
-        """Return the addresses of the selected providers alone."""
+        """Return texts with the addresses that are named for the selected providers alone."""
         variables = own_variables({name: text for name, text in invocation.env.items() if name != _CONFIG})
         chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
@@ -185,7 +185,7 @@ class OpenCode(Adapter):
         return frozenset(str(model).partition("/")[0] for model in (main, *others) if model)
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
-        """Return an invocation whose configuration has these providers at other addresses."""
+        """Return the invocation with the addresses and keys of `places` in opencode's configuration."""
         env = dict(invocation.env)
         configuration = json.loads(env.get(_CONFIG) or "{}")
         for place in places:

@@ -92,13 +92,13 @@ def _used_in(step: _Part) -> Usage:
 
 
 class OpenCodeStream(LineStream[_Event]):
-    """opencode's dialect, which has no final event; the answer is the last text if the last step calls no tool."""
+    """The reader of opencode's stream, which has no final event; the last text is the answer if no tool follows."""
 
     event_type = _Event
     unknown_session = re.compile(r"Session not found")
 
     def begin(self) -> None:
-        """Reset the facts."""
+        """Reset the facts, because the stream is read from its start."""
         super().begin()
         self._used = NO_USAGE
         self._last_step = 0
@@ -182,9 +182,9 @@ class OpenCodeStream(LineStream[_Event]):
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
         """Return the ending of the run; the last step alone does not show whether another step was due.
 
-        After any error the CLI ends with 1, even if it has recovered from that error (issue 50062 of opencode). A
-        session that is too long is summarised, in a step that calls no tool, and continued (issue 39573), or
-        summarised again for as long as the CLI may.
+        After any error the CLI ends with 1, even if it has recovered from the error (issue 50062 of opencode). It
+        summarises a session that is too long, in a step without tools. Then it continues (issue 39573), or summarises
+        the session again and again, until a limit ends the CLI.
         """
         facts = self.facts
         if end.cause == "exited" and end.signal is None:
