@@ -1,1 +1,1 @@
-"""Read an agent's final text as a checked answer, and the parts of its Markdown."""
+"""Read an agent's final text as the checked answer of a step."""

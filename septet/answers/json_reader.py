@@ -1,7 +1,7 @@
 """Read one JSON array or object in the middle of a text, in one pass without recursion and backtracking.
 
-JSON is a row of marks (`{ } [ ] : ,`) with at most one scalar before each mark, so the reader matches `_STEP` once
-for each mark. The reader accepts strict JSON and reads past two kinds of mistakes, so that the end of a value is
+JSON is a row of marks (`{ } [ ] : ,`) with at most one scalar before each mark, so the module matches `_STEP` once
+for each mark. It accepts strict JSON and reads past two kinds of mistakes, so that the end of a value is
 known: *mends*, which leave no doubt about any value, and *faults*, which make the value unusable.
 """
 
@@ -16,7 +16,7 @@ from typing import Final
 from pydantic import JsonValue
 
 MAX_DEPTH: Final = 32
-"""The deepest nesting of containers, far above that of any contract."""
+"""The deepest nesting of arrays and objects that is read, far deeper than any contract's."""
 
 BLANK: Final = r"[ \t\n\r]*+"
 # A comment ends before the next `/*` at the latest: a text full of unclosed ones is scanned once.
@@ -54,9 +54,9 @@ class Reading:
     value: JsonValue
     """The value; unusable if there are faults."""
     end: int
-    """The position where the reader stopped: behind the value, or where the text stops being JSON."""
+    """The position at which the reading stopped: behind the value, or where the text stops being JSON."""
     mends: tuple[str, ...] = ()
-    """The mistakes of syntax that the reader mended, in words."""
+    """The mistakes of syntax that were mended, in words."""
     faults: tuple[str, ...] = ()
     """The reasons why the value is unusable, in words for the author of the text."""
 

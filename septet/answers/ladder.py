@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 MAX_TEXT_CHARACTERS: Final = 4 * 1024 * 1024
 MAX_VALUES: Final = 1000
-"""The most JSON values that are read in one text: more than any final text has."""
+"""The most JSON values in one text; a text with more values is refused, because no real final text has so many."""
 MAX_REASONS: Final = 5
 MAX_REASON_CHARACTERS: Final = 300
 _MAX_ERRORS: Final = 100

@@ -3,7 +3,7 @@
 A text is a plain form as a whole or not at all. A lone fence, quotes, backquotes, emphasis and one full
 stop around the form are removed. Prose around the form is not removed: prose can reverse the meaning.
 
-A value is dressed if it is a Markdown link, has quotes or backquotes, or is the full name of a branch.
+`bare_values` and `bare_branches` find a value that an agent put into a Markdown link, quotes or backquotes.
 """
 
 import re
@@ -186,7 +186,7 @@ _REF: Final = re.compile(r"(?:refs/heads/|refs/remotes/[^/]+/|remotes/[^/]+/|hea
 
 
 def bare_values(dressed: str) -> tuple[str, ...]:
-    """Return a dressed value without the signs around it, or both parts of a link; empty if it is not dressed."""
+    """Return a value without the quotes or backquotes around it, or label and address of a link; else nothing."""
     value = unwrap(dressed)
     link = _LINK.fullmatch(value)
     parts = (unwrap(link["text"]), unwrap(link["target"])) if link else (value,)
@@ -194,7 +194,7 @@ def bare_values(dressed: str) -> tuple[str, ...]:
 
 
 def bare_branches(dressed: str) -> tuple[str, ...]:
-    """Return the branch names that a dressed value may mean; the full name of a ref is a dressed value too."""
+    """Return the branch names that a quoted name, a link or a full ref may mean; nothing for a bare name."""
     parts = bare_values(dressed) or (dressed,)
     names = dict.fromkeys(_REF.sub("", part, count=1) if _REF.match(part) else part for part in parts)
     return tuple(name for name in names if name != dressed)

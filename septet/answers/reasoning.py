@@ -67,7 +67,7 @@ def without_turn_end(text: str) -> str:
 
 
 def has_printed_marks(text: str) -> bool:
-    """Return whether a text has a mark where models print marks: at the start of a line."""
+    """Return whether a text has a mark of reasoning or of an answer that the model itself printed."""
     return any(map(_is_printed_by_model, _marks_in(text)))
 
 

@@ -52,7 +52,7 @@ class AnswerForm:
 
     contract: TypeAdapter[Any]
     plain: PlainReader | None = None
-    """The reader of the answer's plain form; `None` if the answer has to be JSON."""
+    """The function that reads the answer's plain form; `None` if the answer has to be JSON."""
     only_alone: bool = False
     """Whether words around the JSON make the answer invalid: an agent may quote an answer that the agent has
     read."""
@@ -83,7 +83,7 @@ OTHER_FORMS: Final[Mapping[str, AnswerForm]] = MappingProxyType(
         READ_OUTGOING: AnswerForm(TypeAdapter(ReadOutgoingAnswer), only_alone=True),
     }
 )
-"""The forms of other turns: a round on a pull request, and a reader."""
+"""The forms of other turns: a round on a pull request, and the reader's turn."""
 
 
 def contract_of(name: str, *, in_pipeline: bool = False) -> TypeAdapter[Any]:
