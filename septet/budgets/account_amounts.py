@@ -32,7 +32,7 @@ _TOLD: Final = 0.9
 
 
 class AccountAmounts:
-    """The amounts of one account."""
+    """The limits of one account, and what is used or reserved of each limit."""
 
     def __init__(self, state: AccountState) -> None:
         """Begin with the amounts in `state`."""
@@ -231,7 +231,7 @@ def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetim
 
 
 def raise_command(amounts: AccountAmounts, step: str) -> str:
-    """Return the command that raises the limit of a step or of the whole budget; queries may call this."""
+    """Return the command that raises the limit of a step or of the whole budget; changes nothing, for queries."""
     state, limit, option = amounts.state, amounts.limit_of(step), f" --step {step}" if step else ""
     by_step = state.today_by_step if amounts.is_daily(step) else state.by_step  # a query needs no patch
     use = by_step.get(step, Spending()) if step else amounts.use_of()
