@@ -1,1 +1,1 @@
-"""The values that cross the wire: immutable, strict, and the same for every interface."""
+"""The values that clients, workflows and workers exchange: immutable, strict, and the same on all interfaces."""

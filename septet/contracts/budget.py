@@ -218,14 +218,14 @@ class AccountView(Wire):
 
 
 class RaiseView(AccountView):
-    """A budget after a raise."""
+    """A budget after a request to raise its limit."""
 
     is_raised: bool = True
     """Whether the amount was added; `false` if the limit differed from the expected limit."""
 
 
 MEMO: str = "quota"
-"""The memo key of the pause; every caller reads the pause from the memo before a request."""
+"""The key of a workflow's memo that has the pause; every caller reads the pause before a request."""
 LONGEST_PAUSE_SECONDS: float = 32 * 86_400.0
 """The longest pause in seconds: usage limits reset within a month, so that a later time is a mistake."""
 

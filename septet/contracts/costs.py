@@ -25,7 +25,7 @@ EARLIER: Final = "earlier"
 """The name that stands for the older weeks, agents, models and turns whose costs are added up."""
 COSTS: Final = "costs"
 PLAN_STEPS: Final = frozenset({Step.CLASSIFY_ISSUE.value, Step.BUILD_PLAN.value, Step.FIND_PLAN_FILE.value})
-"""The planner's steps."""
+"""The names of the steps in which the planner works."""
 SUMMARY: Final = "summarise_session"
 """The name of the turn that summarises a lane's session, used like the name of a step."""
 
@@ -140,7 +140,7 @@ class Interval(Wire):
 
 
 class Amounts(Wire):
-    """An estimate in each unit."""
+    """An estimate in US dollars, tokens and minutes."""
 
     usd: Interval | None = None
     """The US dollars; `None` if too few agent runs reported their cost."""

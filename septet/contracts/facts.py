@@ -109,7 +109,7 @@ class Rescue(Wire):
     reason: str
     """The reason for the snapshot, in a few words."""
     step: str | None = None
-    """The step that was running."""
+    """The step that was running when the snapshot was taken."""
     patch: str | None = None
     """The path of `rescue.patch` on the host that took the snapshot; `None` if the tree equals the base."""
     host: str | None = None

@@ -17,7 +17,7 @@ EVENT_TEXT_LIMIT: Final = 8000
 
 
 class ForgeEvent(Wire):
-    """The fields of all events."""
+    """The fields that all events have."""
 
     forge: str = Field(max_length=20)
     """`github`, `gitlab` or `gitea`."""
@@ -88,7 +88,7 @@ class CommentCommand(Wire):
     step: Step | None = None
     """The step from which to continue."""
     words: Words = ""
-    """A reason, or feedback."""
+    """The words after the command: a reason, or feedback for an agent."""
 
 
 class CommandComment(Wire):

@@ -118,7 +118,7 @@ class FindIssues(Wire):
     repository: str
     label: str
     issue: int | None = None
-    """The only issue to check."""
+    """The only issue to check; `None` to check all issues with the label."""
     comments_since: str = ""
     """The time (ISO 8601) from which the pass searches comments with commands; empty: the pass searches no
     comments."""
@@ -248,7 +248,7 @@ class CommentCall(Wire):
 
 
 class CommenterStanding(Wire):
-    """Whether Septet obeys a command."""
+    """Whether Septet obeys the command in a comment, and for which work order."""
 
     is_obeyed: bool
     why_not: str = Field(default="", max_length=ANSWER_LIMIT)

@@ -34,8 +34,8 @@ class Lane(Wire):
     task_queue: str = ""
     """The queue of the lane's host; empty while the lane is not open."""
     workspace: Workspace | None = None
-    """The workspace that the previous work order left. Before the lane is open: the planner's workspace, on whose
-    host the lane opens. Views do not show the workspace."""
+    """The workspace that the previous work order left. Before the lane is open, this is the planner's workspace,
+    on whose host the lane opens. Views do not show the workspace."""
     session_id: str | None = None
     """The session to continue; `None` for a new session."""
     context_tokens: int = 0
@@ -127,7 +127,7 @@ class EnterLane(Wire):
     """A request to enter a lane of a pipeline, with a fresh worktree and, if a plan exists, with the plan."""
 
     opening: OpenWorkspace
-    """The repository and the issue."""
+    """The request for a workspace, with the repository and the issue."""
     lane: Lane
     visit: str
     plan_snapshot: str = ""

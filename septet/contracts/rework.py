@@ -87,7 +87,7 @@ class ReworkState(Wire):
     round: int = 0
     """The number of the last round that began; 0 before the first round."""
     rounds: int = 3
-    """The most rounds."""
+    """The most rounds that may begin on the pull request."""
     events: tuple[str, ...] = ()
     """The events that the last round answers, in words."""
     why: str = ""

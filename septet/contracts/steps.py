@@ -174,7 +174,7 @@ class StepFacts(Wire):
 
 
 class StepResult(StepFacts):
-    """The output of a step: `result_text` and bounded facts, never the stream."""
+    """The output of a step: `result_text` and facts of limited size, never the agent's stream."""
 
     verdict: Verdict
     result_text: Annotated[str, Field(max_length=8192)] | None = None
@@ -217,14 +217,14 @@ class SweepCall(Wire):
     """A request to a host's janitor to clean up once."""
 
     server_now: datetime
-    """The Temporal server's clock."""
+    """The time by the Temporal server's clock."""
 
 
 class FailureFacts(Wire):
     """The facts in an activity's error in addition to the message."""
 
     remedy: str = ""
-    """The remedy of the error."""
+    """What a person can do about the error."""
     result: StepResult | None = None
     """The known part of the step's result."""
     notifies_on: str = ""

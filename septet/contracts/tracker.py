@@ -10,7 +10,7 @@ from septet.contracts.wire import InnerWire, Wire
 
 TrackerName = Literal["linear"]
 TrackerId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-"""An id on the tracker."""
+"""An id that the tracker gives to an issue or a session."""
 IssueKey = Annotated[str, StringConstraints(max_length=40, pattern=r"^([A-Za-z0-9_]{1,20}-[0-9]{1,9})?$")]
 MESSAGE_LIMIT: Final = 60_000
 """The most characters of a message."""

@@ -1,4 +1,4 @@
-"""The base classes of all values on the wire."""
+"""The base classes of all values that clients, workflows and workers exchange."""
 
 import ast
 import sys
