@@ -1,4 +1,4 @@
-"""Decide how a project's history of costs changes: pure functions over a state of bounded size."""
+"""Add notes on turns to a project's history of costs, and keep the size of the history within limits."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -67,7 +67,7 @@ WHOLE: Final = WorkAhead()
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The work to estimate."""
+    """The work whose costs `estimate_costs` estimates."""
 
     project: str
     agent: str = ""
