@@ -43,7 +43,7 @@ class RepositoryAnswer(NamedRepository):
     parent: NamedRepository | None = None
     """The repository from which this repository was forked."""
     source: NamedRepository | None = None
-    """The root of this repository's chain of forks."""
+    """The repository that is no fork, from which all these forks come."""
 
 
 class IssueAnswer(Foreign):
@@ -63,7 +63,7 @@ class IssueAnswer(Foreign):
     """The fields of a pull request; `None` if the number is an issue's."""
 
     def issue(self, comments: tuple[Comment, ...] = ()) -> Issue:
-        """Return the issue with `comments`."""
+        """Return the issue in Septet's form, with `comments`."""
         names = (label if isinstance(label, str) else label.name for label in self.labels or ())
         labels = tuple(name for name in names if name)
         author = self.user.login if self.user else ""
@@ -88,7 +88,7 @@ class CommentAnswer(Foreign):
         return self.user.login if self.user else self.ghost
 
     def comment(self) -> Comment:
-        """Return the comment."""
+        """Return the comment in Septet's form."""
         return Comment(self.author, self.body or "", self.created_at, self.author_association.lower())
 
     def marked_comment(self) -> MarkedComment:
@@ -113,7 +113,7 @@ class PullRequestForm(Protocol):
     """A pull request in the form of one forge's answer."""
 
     def pull_request(self) -> PullRequest:
-        """Return the pull request."""
+        """Return the pull request in Septet's form."""
 
 
 class PullRequestAnswer(Foreign):
@@ -138,7 +138,7 @@ class PullRequestAnswer(Foreign):
         return self.mergeable is False
 
     def pull_request(self) -> PullRequest:
-        """Return the pull request."""
+        """Return the pull request in Septet's form."""
         return PullRequest(
             self.number,
             self.html_url,
@@ -193,5 +193,5 @@ class ReviewAnswer(Foreign):
 def status_check(
     states: dict[str, CheckState], context: str, state: str, url: str | None, summary: str | None
 ) -> CommitCheck:
-    """Return the status of a service for a commit as a check."""
+    """Return the status that a service reports for a commit, in Septet's form of a check."""
     return CommitCheck(context, states.get(state, "pending"), url or "", summary=summary or "")

@@ -15,7 +15,7 @@ from septet.git.engine.address import Address
 
 @dataclass(frozen=True, slots=True)
 class ForgeKind:
-    """A kind of forge."""
+    """A kind of forge over HTTP: its names, its webhooks, and how Septet connects to it."""
 
     name: str
     """The name in records and settings: `SEPTET_<NAME>_TOKEN`, `_HOSTS` and `_API_URL`."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RestForge(ABC):
-    """One repository of a forge."""
+    """One repository of a forge that Septet reaches over HTTP."""
 
     project: str
     """The repository's name, such as `owner/name`."""
@@ -41,7 +41,7 @@ class RestForge(ABC):
     pull_word: ClassVar[str] = "pull request"
     """The forge's word for a pull request."""
     pulls: ClassVar[str] = "pulls"
-    """The path of pull requests."""
+    """The path of pull requests in the API, below the repository's path."""
     body_field: ClassVar[str] = "body"
     update_method: ClassVar[str] = "PATCH"
     open_state: ClassVar[str] = "open"

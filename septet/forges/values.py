@@ -19,7 +19,7 @@ _NUMBERED: Final = re.compile(r"/(?:pull|pulls|merge_requests)/(\d{1,18})/?$")
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """One comment on an issue."""
+    """One comment on an issue or a pull request."""
 
     author: str
     body: str
@@ -130,7 +130,7 @@ class NewComment:
 
 @dataclass(frozen=True, slots=True)
 class ThreadComment:
-    """One comment of a thread."""
+    """One comment of a `ReviewThread`."""
 
     id: str
     comment: Comment

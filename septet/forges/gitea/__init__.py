@@ -1,1 +1,1 @@
-"""Gitea and Forgejo."""
+"""The forges Gitea and Forgejo."""

@@ -98,7 +98,7 @@ class GiteaBranchAnswer(Foreign):
     commit: _Commit
 
     def branch(self) -> Branch:
-        """Return the branch."""
+        """Return the branch in Septet's form."""
         return Branch(self.name, self.commit.id)
 
 
@@ -131,5 +131,5 @@ class GiteaStatusAnswer(Foreign):
     description: str | None = None
 
     def check(self) -> CommitCheck:
-        """Return the status as a check."""
+        """Return the status in Septet's form of a check."""
         return status_check(CHECKS, self.context, self.status, self.target_url, self.description)

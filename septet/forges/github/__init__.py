@@ -1,1 +1,1 @@
-"""GitHub and GitHub Enterprise."""
+"""The forges GitHub and GitHub Enterprise."""

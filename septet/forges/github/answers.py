@@ -64,7 +64,7 @@ class ReferenceAnswer(Foreign):
     object: _Object
 
     def branch(self) -> Branch:
-        """Return the branch."""
+        """Return the branch in Septet's form."""
         return Branch(self.ref.removeprefix("refs/heads/"), self.object.sha)
 
 
@@ -117,7 +117,7 @@ class CheckRunsAnswer(Foreign):
     check_runs: tuple[_CheckRun, ...]
 
     def checks(self) -> tuple[CommitCheck, ...]:
-        """Return the results as checks."""
+        """Return the results in Septet's form of checks."""
         return tuple(each.check() for each in self.check_runs)
 
 
@@ -134,7 +134,7 @@ class CombinedStatusAnswer(Foreign):
     statuses: tuple[_Status, ...]
 
     def checks(self) -> tuple[CommitCheck, ...]:
-        """Return the results as checks."""
+        """Return the results in Septet's form of checks."""
         return tuple(
             status_check(CONCLUSIONS, each.context, each.state, each.target_url, each.description)
             for each in self.statuses

@@ -162,7 +162,7 @@ class _Position(Foreign):
 
 
 class GitLabThreadNoteAnswer(GitLabNoteAnswer):
-    """A note of a discussion."""
+    """A note in a discussion, which is GitLab's word for a thread."""
 
     resolvable: bool = False
     resolved: bool = False
@@ -204,7 +204,7 @@ class GitLabMergeRequestAnswer(Foreign):
     author: GitLabUserAnswer | None = None
 
     def pull_request(self) -> PullRequest:
-        """Return the merge request."""
+        """Return the merge request in Septet's form of a pull request."""
         return PullRequest(
             self.iid,
             self.web_url,
@@ -230,7 +230,7 @@ class GitLabBranchAnswer(Foreign):
     commit: _Commit
 
     def branch(self) -> Branch:
-        """Return the branch."""
+        """Return the branch in Septet's form."""
         return Branch(self.name, self.commit.id)
 
 

@@ -57,7 +57,7 @@ class AnswerBounds:
             self.check()
 
     def client(self, headers: Mapping[str, str], request: Hooks = (), response: Hooks = ()) -> httpx.Client:
-        """Return a client that obeys the bounds and follows redirects, which the hooks see as well."""
+        """Return a client that obeys the limits and follows redirects; the hooks see the redirects as well."""
         return httpx.Client(
             headers=headers,
             timeout=TIMEOUT_SECONDS,
@@ -73,7 +73,7 @@ class AnswerBounds:
         request.extensions["trace"] = self._trace
 
     def over(self, response: httpx.Response) -> None:
-        """Replace an answer's body by a stream that obeys the bounds when the body is read.
+        """Replace an answer's body by a stream that obeys the limits when the body is read.
 
         Raises:
             DecodingError: The answer is packed in another form than gzip.

@@ -173,7 +173,7 @@ class ForgePatience:
 
     left: float = _WAITING_SECONDS
     refusals: int = 0
-    """The number of consecutive refusals without a named time."""
+    """The number of consecutive refusals that named no time."""
 
     def wait(self, seconds: float) -> bool:
         """Wait for `seconds`; return `False` at once if less time is left."""
