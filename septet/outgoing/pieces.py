@@ -30,7 +30,7 @@ _FOOTNOTE: Final = "[^"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a text."""
+    """A part of a Markdown text, with its kind."""
 
     kind: Literal["prose", "code", "tag", "hidden"]
     text: str

@@ -245,7 +245,7 @@ def prose_characters(text: str) -> str:
 
 
 def without_link_titles(text: str) -> str:
-    """Return prose without link titles, which only the pointer shows."""
+    """Return prose without link titles, which a page shows only under the mouse pointer."""
     return _DEFINITION_TITLE.sub(r"\1", _LINK_TITLE.sub(r"\1)", text))
 
 

@@ -82,7 +82,7 @@ def _with_address(match: re.Match[str], definitions: Mapping[str, tuple[str, str
 
 
 def _endless(content: str) -> int | None:
-    """Return the offset of an unclosed part in a block of HTML, after which a browser shows nothing, if any."""
+    """Return where an unclosed part begins in a block of HTML: a browser shows nothing after it. Else `None`."""
     for begin, end in _NEVER_SHOWN:
         place = content.rfind(begin)
         if place >= 0 and content.find(end, place) < 0:
