@@ -51,7 +51,7 @@ _COMES_AFTER: Final = re.compile(
     r"((?:[ \t]{0,4}(?:,|;|&|and\b)?[ \t]{0,4}#\d{1,18})+)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""The pattern of a line such as "Depends on #12, #13" or "- Blocked by: #12". All parts are bounded, because
+"""The pattern of a line such as "Depends on #12, #13" or "- Blocked by: #12". All parts have a limit, because
 strangers write the line."""
 
 
