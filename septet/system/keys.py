@@ -73,7 +73,7 @@ def _is_key_field(name: str) -> bool:
 
 
 def take_keys_out_of_sight() -> None:
-    """Start this process again without keys in its environment, because all of the user's processes can read that.
+    """Start this process again without keys in its environment, which all of the user's processes can read.
 
     The new program, in the same process, reads the keys from an open file without a name, and adds them to its
     environment in memory, which the system does not show. Call this function first, before any file is open and

@@ -103,7 +103,7 @@ def check_halt() -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProcessStart:
-    """A program to run."""
+    """A program to run, with its arguments and its environment."""
 
     argv: Sequence[str]
     """The program and its arguments, which no shell reads."""
