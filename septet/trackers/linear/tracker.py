@@ -1,4 +1,4 @@
-"""The tracker Linear."""
+"""The tracker Linear: read and mark issues, and write to people in sessions."""
 
 import hashlib
 from dataclasses import dataclass
