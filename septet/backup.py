@@ -48,7 +48,7 @@ class BackupError(SeptetError):
 
 @dataclass
 class Backup:
-    """The contents of a backup."""
+    """The contents of a backup, and what it lacks."""
 
     folder: Path
     has_database: bool = False

@@ -195,7 +195,7 @@ class SettingFields(BaseSettings):
     """Whether all commits' messages end with the committer's `Signed-off-by`, even if a repository does not
     request the line."""
     sign_commits: bool = False
-    """Whether the engine's commits are signed by the git settings of the worker's user."""
+    """Whether Septet's commits are signed by the git settings of the worker's user."""
     protected: Annotated[tuple[PathPattern, ...] | None, NoDecode, BeforeValidator(split_at_commas)] = None
     """The paths whose changes wait for a person before the push, separated by commas, for repositories that name
     no paths; these paths replace the default list."""
