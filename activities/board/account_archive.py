@@ -1,4 +1,4 @@
-"""Read and start accounts of budgets on the server: the next run of an account starts from the last result."""
+"""Read and start accounts of budgets on the server; each run of an account starts from the last run's result."""
 
 import time
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ _ANSWER_WITHIN: Final = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class FoundAccount:
-    """The server's record of an account."""
+    """The last run of an account, as the server lists it, and the state with which that run ended."""
 
     read_at: float
     """When the account was read, in Unix seconds."""
     run_id: str = ""
-    """The id of the account's last run; empty without a run."""
+    """The id of the account's last run; empty if the account never ran."""
     is_there: bool = False
     """Whether the account exists: it runs, or has completed."""
     ended_with: AccountState | None = None
 
 
 async def find_account(client: Client, task_queue: str, scope: str) -> FoundAccount:
-    """Return the server's record of an account; this queries no worker, and no Action is billed.
+    """Return an account's last run from the server; this queries no worker, and Temporal bills no Action.
 
     Raises:
         RPCError: The server refused.

@@ -26,7 +26,7 @@ _WAITING: Final = 'WorkflowType="WorkOrder" AND SeptetStage="triaged" AND Execut
 
 
 class BoardActivities:
-    """The queries to the server that a workflow cannot send by itself."""
+    """Finds closed and waiting work orders for the board: a workflow cannot query the server by itself."""
 
     @activity.defn(name="find_closed")
     async def find_closed(self, orders: KnownOrders) -> list[str]:
@@ -41,10 +41,10 @@ class BoardActivities:
 
     @activity.defn(name="find_waiting")
     async def find_waiting(self, orders: KnownOrders) -> WaitingOrders:
-        """Return this queue's best work orders in stage `triaged` that the board does not know, up to a limit.
+        """Return this queue's waiting work orders that the board does not know: the best, up to `orders.limit`.
 
-        Writes nothing. The result leaves out work orders of a pipeline, which wait for its lanes, and work orders
-        that still wait for other work orders: these do not need permission to run yet.
+        They are in stage `triaged`. The result leaves out a pipeline's work orders, which wait for its lanes, and
+        those that wait for other work orders and need no permission to run yet. Writes nothing.
         """
         known_ids, query = frozenset(orders.ids), f'{_WAITING} AND TaskQueue="{activity.info().task_queue}"'
         listed = activity.client().list_workflows(query, page_size=1000)
@@ -101,7 +101,7 @@ class CancelWorkOrder:
 
 
 def not_yet(why: str, settings: Settings, *, kind: str = "NotYet", rarely: bool = False) -> ApplicationError:
-    """Return the failure that makes Temporal poll again after a growing pause.
+    """Return the failure after which Temporal retries the activity; the pauses between tries grow.
 
     Users see the failure's message as the reason why the workflow waits.
 
@@ -179,7 +179,7 @@ async def _why_not_merged(other: str) -> str | None:
 
 
 async def _comes_after(order_id: str) -> tuple[str, ...]:
-    """Return the ids of the work orders that must end before a waiting one begins, from the waiting one's row."""
+    """Return the ids of the work orders that must end before a waiting one begins; empty if it does not wait."""
     order = await _describe(order_id)
     if order is None or order.status is not WorkflowExecutionStatus.RUNNING:
         return ()

@@ -1,4 +1,4 @@
-"""Commands in comments: check the commenter, run the command, and write one comment as the answer."""
+"""Obey commands in comments: check the commenter, run the command, and reply with one comment."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -27,9 +27,9 @@ from septet.telemetry.metrics import COMMENT_COMMANDS
 from septet.telemetry.recorder import RECORDER
 
 Decide = Callable[[Client, str, CommentCommand, str], Awaitable[Task]]
-"""Runs a command about a work order. Takes the client, the order's id, the command, and the person who decides."""
+"""Runs a command about a work order; takes the client, the work order's id, the command, and who decides."""
 _REMEMBERED: Final = timedelta(hours=12)
-"""The time for which every server remembers a comment; later, only the comment's answer on the forge shows that
+"""The time for which every server remembers a comment; later, only Septet's reply on the forge shows that
 the command was obeyed."""
 _log = structlog.get_logger()
 
@@ -49,7 +49,7 @@ async def decide_nothing(client: Client, order_id: str, command: CommentCommand,
 
 @dataclass(frozen=True, slots=True)
 class CommentActivities:
-    """The activities of one host for comments, with the host's keys."""
+    """Checks commenters, obeys their commands and replies, with one host's keys."""
 
     host: Host
     decide: Decide = decide_nothing
@@ -59,7 +59,7 @@ class CommentActivities:
         """Check with the forge whether a comment's author may push, and find the comment's work order.
 
         Idempotent; writes nothing. All later attempts of the command use the work order that this call finds. An
-        old comment that has an answer on the forge is not obeyed again.
+        old comment that has a reply on the forge is not obeyed again.
 
         Raises:
             ApplicationError: The forge did not answer, or refused.
@@ -83,9 +83,9 @@ class CommentActivities:
 
     @activity.defn(name="obey_comment")
     async def obey_comment(self, call: CommentCall) -> CommandAnswer:
-        """Carry out a command about a work order, and return the answer.
+        """Carry out a command about a work order, and return the reply to the comment.
 
-        Idempotent: this repeats no decision of an earlier attempt, and the answer reports the work order's state.
+        Idempotent: this repeats no decision of an earlier attempt, and the reply has the work order's state.
 
         Raises:
             ApplicationError: The server or a worker did not answer.
@@ -102,7 +102,7 @@ class CommentActivities:
 
     @activity.defn(name="answer_comment")
     async def answer_comment(self, answer: CommandAnswer) -> None:
-        """Write an answer as one comment. Idempotent: an earlier comment is found by its hidden mark.
+        """Write the reply as one comment. Idempotent: an earlier comment is found by its hidden mark.
 
         Raises:
             ApplicationError: The forge did not answer, or refused.
@@ -165,7 +165,7 @@ def _is_answered(forge: Forge, event: CommentWritten) -> bool:
 
 
 def _is_old(created_at: str) -> bool:
-    """Return whether a comment is so old that a server may have forgotten it; `True` without a time."""
+    """Return whether a comment is so old that a server may have forgotten it; `True` if the time is unknown."""
     try:
         written = datetime.fromisoformat(created_at)
     except ValueError:

@@ -52,7 +52,7 @@ from septet.trackers.tracker import IssueMark
 def take_issue(
     host: Host, request: TakeTrackedIssue, left_by: AbstractSet[str] = frozenset(), label: str = ""
 ) -> TrackedClaim:
-    """Take an issue for a workflow, unless it was taken before; if settings forbid the issue, return the reason.
+    """Take a free issue for a workflow; return whether the workflow has it, or why the settings forbid it.
 
     Args:
         left_by: The workflows that ended before they had started a work order: the issues that they took are free.
@@ -100,7 +100,7 @@ async def no_intakes(client: Client, key: str) -> tuple[IntakeInput, ...]:
 
 @dataclass(frozen=True, slots=True)
 class IntakeActivities:
-    """The intake activities of one host, with the host's keys."""
+    """Finds and takes issues for intakes, with one host's keys."""
 
     host: Host
     intakes_of: IntakesOf = no_intakes
@@ -162,7 +162,7 @@ class IntakeActivities:
         return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
 
     def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
-        """Return the request to work on an issue, or why it does not count; `None` if no request is needed."""
+        """Return the request to work on an issue, or why the request does not count; `None` if none is needed."""
         _, forge = self.host.forges.of(request.repository)
         if not isinstance(forge, TellingForge):
             return None
@@ -253,12 +253,12 @@ def claims_of(host: Host, address: Address) -> IssueClaims:
 async def ended_claimants(
     client: Client, read_claimants: Callable[[], Awaitable[AbstractSet[str]]]
 ) -> frozenset[str]:
-    """Return the claimants whose intake pass has ended without completing, as far as the server knows.
+    """Return those workflows that took issues and ended without completing, as far as the server knows.
 
-    A pass that the server has forgotten counts as completed: its issue stays taken.
+    A workflow that the server has forgotten counts as completed: the issues that it took stay taken.
 
     Args:
-        read_claimants: Returns the claimants of issues; called only if a pass has ended without completing.
+        read_claimants: Returns the workflows that took issues; called only if a pass ended without completing.
 
     Raises:
         RPCError: The server refused.

@@ -24,7 +24,7 @@ _LOOKS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class TrackerActivities:
-    """The tracker activities of one host, with the host's keys."""
+    """Writes in a tracker's sessions, takes issues and obeys people's replies, with one host's keys."""
 
     host: Host
     decide: Decide = decide_nothing
@@ -55,7 +55,7 @@ class TrackerActivities:
 
     @activity.defn(name="obey_prompt")
     async def obey_prompt(self, prompt: SessionPrompted) -> SessionMessage:
-        """Carry out a person's answer in a session, and return the reply.
+        """Carry out a person's message in a tracker's session, and return Septet's reply.
 
         Idempotent: this repeats no decision of an earlier attempt.
 

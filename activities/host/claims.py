@@ -39,7 +39,7 @@ AnyClaim = Claim[Any]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The facts of an answer that git and the forge confirm."""
+    """The facts that git and the forge confirm about an answer."""
 
     result_text: str
     commit_sha: str | None = None

@@ -27,8 +27,8 @@ the error."""
 _log = structlog.get_logger()
 
 _MOST_OF_A_TRY: Final = 300.0
-"""If more seconds lie between two failures on a full disk, they do not count as a wait: an agent may have
-worked."""
+"""If more seconds than these lie between two failures on a full disk, they do not count as a wait for the disk: an
+agent may have worked."""
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ class Accounts(Protocol):
     """The accounts of an installation's budgets. A method raises SeptetError if it cannot reach an account now."""
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        """Reserve a turn's use, and return the account's answer; `None` if no budget exists and not `opens`."""
+        """Reserve room for a turn, and return the account's reply; `None` if no budget exists and not `opens`."""
 
     async def is_open(self, scope: str) -> bool:
         """Return whether a budget exists."""
@@ -82,11 +82,11 @@ class Forges:
         return address, forge_for(address, self.settings)
 
     def token(self, address: Address) -> str | None:
-        """Return the worker's key for an https origin on a known forge; no agent ever sees the key."""
+        """Return the worker's key for an https origin on a known forge, else `None`; no agent sees the key."""
         return token_for(address, self.settings)
 
     def token_for(self, repository: str) -> str | None:
-        """Return the worker's key for a repository."""
+        """Return the worker's key for a repository; `None` without a key."""
         return self.token(parse_address(repository, home=Path.home()))
 
 
@@ -209,7 +209,7 @@ class Host:
         return Homes(self.state.homes, Logins(self.state.logins))
 
     def sessions(self, place: Place, adapter: Adapter) -> SessionFolder | None:
-        """Return an agent's session folder in a work order's home; `None`, for the user's, without a sandbox."""
+        """Return an agent's session folder in a work order's home; without a sandbox `None`, for the user's."""
         if not self.sandbox.confines:
             return None
         return self.homes.of(place.order_id, adapter, self.agents).sessions

@@ -28,7 +28,7 @@ _SHORT: Final = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningAttempt:
-    """One attempt. The server reports to an attempt only in the answer to a heartbeat, and heartbeats are rare."""
+    """An attempt that can be made to send a heartbeat now: only the answer reports a cancel or a pause."""
 
     key: RunKey
     pause: timedelta
@@ -85,7 +85,7 @@ class RunningAttempts:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeats:
-    """The details of the next heartbeat."""
+    """The details of the next heartbeat, which are the agent's latest progress."""
 
     progress: deque[TurnProgress] = field(default_factory=lambda: deque(maxlen=1))
     """The agent's latest progress; the code that follows the agent appends it."""

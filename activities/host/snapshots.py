@@ -187,7 +187,7 @@ class Snapshots:
 
 
 def _read_notes(place: Place) -> list[Rescue]:
-    """Return all notes; skip an incomplete line that a loss of power has left."""
+    """Return all rescues that were noted; skip an incomplete line that a loss of power has left."""
     try:
         lines = (place.records / _NOTES).read_bytes().splitlines()
     except FileNotFoundError:

@@ -91,7 +91,7 @@ def _sign_off(host: Host, claim: AnyClaim) -> str:
 
 
 def _mask_keys(scanner: KeyScanner, masks: list[str], text: str) -> str:
-    """Mask the worker's keys, and text that looks like a key to the scanner."""
+    """Return a text with the worker's keys masked, and what looks like a key; add the rules to `masks`."""
     text = mask(text)
     lines = [AddedLine("(text)", number, line.encode()) for number, line in enumerate(text.split("\n"), 1)]
     for match in scanner.scan(lines):

@@ -106,7 +106,7 @@ def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ..
 def changes_of_protected(
     host: Host, claim: AnyClaim, tree: str, began_at: str = ""
 ) -> tuple[ProtectedChange, ...]:
-    """Return a tree's changes of protected paths since the work began, except changes on the forge's branch.
+    """Return a tree's changes of protected paths since the work began; a round leaves out what the forge has.
 
     Args:
         began_at: The commit from which the work began; if empty, the claim's `began_at`.

@@ -99,7 +99,7 @@ class Leaving(Wire):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One outgoing text."""
+    """One outgoing text or patch, with the name or path that a reader uses for it."""
 
     path: str
     text: bytes
@@ -164,7 +164,7 @@ def parts_of(place: Place, leaving: Leaving) -> LeavingParts:
 
 
 def reading_prompt(leaving: Leaving, parts: LeavingParts, issue: Mapping[str, JsonValue]) -> str:
-    """Return the reader's prompt."""
+    """Return the reader's prompt: the issue, the branch, the parts that fit, and the names of the rest."""
     asked = {name: cut(str(issue.get(name) or ""), 32_768) for name in ("title", "body")}
     names = [_visible(part.path) for part in parts.left_out]
     content = {

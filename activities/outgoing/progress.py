@@ -131,7 +131,7 @@ def waits_with_plan(call: StepCall, result: StepResult, *, is_asked_for: bool) -
 
 
 def post_plan(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
-    """Post the waiting plan; return failures as warnings.
+    """Post the plan that waits for approval as a comment on the issue; return failures as warnings.
 
     Idempotent: each plan has one comment, which is found by a hidden mark.
     """

@@ -133,7 +133,7 @@ NO_WORK: Final = WorkElsewhere()
 
 
 def take_clone(host: Host, prepared_step: PreparedStep) -> tuple[str, tuple[str, ...]]:
-    """Restore a lost `.git`, and move the work's branch to a HEAD that only adds to the branch.
+    """Restore a lost `.git`, and move the work's branch to HEAD if HEAD only adds commits to the branch.
 
     Returns a report about `.git`, empty if `.git` is unchanged, and warnings about HEAD.
     """

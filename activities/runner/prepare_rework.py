@@ -33,7 +33,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class PrepareRework:
-    """Prepares rounds on this host."""
+    """Prepares an agent's rounds on pull requests, on this host."""
 
     host: Host
 
@@ -58,7 +58,7 @@ class PrepareRework:
 
 @dataclass(frozen=True, slots=True)
 class _Preparation:
-    """The preparation of one try."""
+    """Prepares the worktree and the feedback for one try of a round."""
 
     host: Host
     call: StepCall

@@ -229,7 +229,7 @@ class StepRunner:
         attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
 
     async def _report(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
-        """Report to the issue how the step ended, and a plan that waits for approval, if settings want that."""
+        """Report the step and a waiting plan to the issue if settings want that; add warnings to the result."""
         network, stop = self.host.threads.network, prepared_step.fence.halt.now
         for report in _reporters(prepared_step, result):
             reporting = partial(report, self.host, prepared_step.place, prepared_step.call, result)

@@ -220,7 +220,7 @@ def _new(
 def _closes(body: str, workspace: Workspace) -> str:
     """Return the line by which the merge closes the issue; empty without an issue, or if the body has the line.
 
-    If Linear knows the repository, Linear heeds its issue's key in the line, like a forge an issue's number.
+    Linear, if it knows the repository, reads its issue's key in the line, as a forge reads a number.
     """
     if workspace.tracker is not None:
         verb, named = "Fixes", workspace.tracker.key

@@ -1,4 +1,4 @@
-"""The table of all proofs, the functions that check the steps' answers, and the short ones of these functions."""
+"""The table of all proofs (the functions that check the steps' answers), and those proofs that are short."""
 
 import hashlib
 from collections.abc import Callable, Mapping

@@ -1,1 +1,1 @@
-"""Prepare, pay for, guard and carry out a turn: the agent runs for one prompt."""
+"""Prepare, pay for, guard and carry out a turn, which is all agent runs for one prompt."""

@@ -119,7 +119,7 @@ class AttemptFailedError(Exception):
 
 @asynccontextmanager
 async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[None]:
-    """Raise an error of the block, or a cancel, as one of these errors, and end or leave the agent accordingly.
+    """Raise an error of the block, or a cancel, as an error listed below, and end or leave the agent accordingly.
 
     Raises:
         WorkEndedError: A person has cancelled or closed the work order; the agent was ended.

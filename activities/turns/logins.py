@@ -31,7 +31,7 @@ _AT_ONCE_SECONDS: Final = 0.1
 _MARGIN_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 4.0
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
-"""The seconds after which a pause is over, even if the pause's workflow still runs by the server's clock."""
+"""The seconds after a pause's end from which the pause counts as over, even if its workflow still runs."""
 
 _REPORTED: Final = "limit-told"
 """The file in a run's folder that marks the run's usage limit as reported."""

@@ -50,7 +50,7 @@ class PreparedTurn:
 
 @dataclass(frozen=True, slots=True)
 class PreparedStep(PreparedTurn):
-    """A step's turn, or its finalizer's."""
+    """The turn of a step, or of a step's finalizer."""
 
     call: StepCall
     repository_settings: RepositorySettings

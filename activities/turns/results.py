@@ -122,7 +122,7 @@ def add_warnings(result: StepResult, *warnings: str) -> StepResult:
 def _bound_texts(
     texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH
 ) -> tuple[str, ...]:
-    """Return the first texts, masked and cut at the front: the end of a failing program's output matters most."""
+    """Return the first `count` texts, masked and cut at the front: a program's last output matters most."""
     return tuple(cut_front(mask(text), length) for text in texts[:count])
 
 

@@ -178,8 +178,8 @@ def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
 
     Ignored files count; `.git` does not count, because a person's `git status` writes in `.git`, and the evidence
     shows commits and branches. If an agent of this step, or an agent from before a reset, has begun, nothing is
-    compared: the retry handles that agent's work. A second try keeps the worktree of the first try, but not its
-    plan.
+    compared: the retry handles that agent's work. A second try keeps the first try's worktree, but a changed plan
+    is restored.
 
     Raises:
         SnapshotError: The worktree could not be secured; nothing was changed.

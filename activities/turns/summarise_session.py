@@ -27,7 +27,7 @@ from septet.system.threads import shielded_thread, stoppable_thread
 
 @dataclass(frozen=True, slots=True)
 class SummariseSession:
-    """Writes a summary to disk, and leaves the worktree as it was."""
+    """Writes the summary of a lane's session to disk, and leaves the worktree as it was."""
 
     host: Host
 

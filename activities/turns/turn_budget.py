@@ -32,10 +32,10 @@ from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetErro
 _POLL_SECONDS: Final = 60.0
 """The seconds between polls if the workflow does not wait for budgets, because an earlier release began it."""
 _UNLISTED_SECONDS: Final = 900.0
-"""The seconds between polls if more turns wait than the account can notify: they are many, and each turn polls."""
+"""The seconds between polls if more turns wait than the account can notify: rarer, because many turns poll."""
 
 _AHEAD_SECONDS: Final = 1.0
-"""The seconds for which answers that were requested ahead of a start count as current."""
+"""The seconds for which the facts that were found ahead of a start count as current."""
 
 _log = structlog.get_logger()
 
@@ -52,7 +52,7 @@ class OverBudgetError(BudgetSpentError):
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """The answers, at one moment, that decide whether and how an agent may start."""
+    """What was found before a start of an agent: agent and login, accounts to ask, accounts that have reserved."""
 
     request: TurnRequest
     """The turn's request, with the agent and the login that no usage limit pauses."""
@@ -74,7 +74,7 @@ class TurnBudget:
     """The turn's use at the last reservation, and the request that the reservation returned."""
 
     async def request_ahead(self) -> None:
-        """Request the first start's answers ahead of the start; after an error, the start requests them again."""
+        """Choose the agent and find the accounts before the first start; if this fails, the start tries again."""
         try:
             self._ahead = await self._request_answers()
         except (SeptetError, OSError) as error:

@@ -53,7 +53,7 @@ def note_unread_turns(host: Host, place_id: str) -> None:
 
 
 def is_unread(run: Run) -> bool:
-    """Return whether a run has a payer, and the run's usage was not read yet."""
+    """Return whether a run's usage must be read: the run's costs belong to a project, and the usage is unread."""
     return run.has_started and run.record is not None and run.record.payer is not None and read_usage(run) is None
 
 

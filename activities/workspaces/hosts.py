@@ -169,7 +169,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class SweepHost:
-    """The janitor of one host."""
+    """The janitor of one host, which removes folders whose retention has ended."""
 
     host: Host
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -217,7 +217,7 @@ class SweepHost:
 
 
 def terms_of(settings: Settings) -> Terms:
-    """Return the host's retention times."""
+    """Return the retention times in the host's settings, and the rules for ignored files."""
     return Terms(
         workspaces_days=settings.keep_workspaces_days,
         runs_days=settings.keep_runs_days,
@@ -230,7 +230,7 @@ def terms_of(settings: Settings) -> Terms:
 
 
 async def find_owner(client: Client, place_id: str) -> Owner:
-    """Return the workspace's work order, pull request's agent and pipeline as one owner, running if any runs."""
+    """Return a workspace's work order, rounds and pipeline as one owner, which runs if any of them runs."""
     own, pipeline_id = await _describe_workflow(client, place_id), pipeline_of(place_id)
     if own.status != "running" and pipeline_id is None and await _is_followed(client, place_id):
         return Owner("running")

@@ -34,7 +34,7 @@ from septet.system.threads import LOOKS, shielded_thread, stoppable_thread
 
 @dataclass(frozen=True, slots=True)
 class PipelineActivities:
-    """The pipeline activities of one host."""
+    """Reads issues for pipelines, and writes the records of pipelines, on one host."""
 
     host: Host
 
@@ -83,7 +83,7 @@ class PipelineActivities:
 
 @dataclass(frozen=True, slots=True)
 class LaneActivities:
-    """The lane activities of one host."""
+    """Makes lanes ready for work orders, and closes lanes, on one host."""
 
     host: Host
 

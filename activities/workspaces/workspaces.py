@@ -44,7 +44,7 @@ from septet.repository_settings import RepositorySettings
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The choices of the work order; if it makes no choice, the repository's choice, or else the worker's."""
+    """The agents and the use of sessions that the work order, or else the repository, or else the worker chose."""
 
     request: OpenWorkspace
     repository: RepositorySettings
@@ -56,7 +56,7 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceActivities:
-    """The workspace activities of one host."""
+    """Opens workspaces on one host."""
 
     host: Host
 
