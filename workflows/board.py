@@ -23,14 +23,14 @@ _AT_A_TIME: Final = 100
 """The most work orders that are notified at a time: more would fill one workflow task."""
 _SHOWN: Final = 10
 _STOCK_LASTS: Final = 300.0
-"""The age in seconds at which a board that left out waiting work orders reads them again."""
+"""The seconds after which a board that left out waiting work orders reads the waiting work orders again."""
 _STOCK_AGAIN: Final = 10.0
-"""The same age, in seconds, for a board that knows few waiting work orders."""
+"""The same time, in seconds, for a board that knows few waiting work orders."""
 
 
 @workflow.defn(name="Board")
 class Board:
-    """The waiting and the running work orders. Work orders and workers signal the board, which signals `begin`."""
+    """Gives work orders permission to run, by the signal `begin`; work orders and workers signal the board."""
 
     @workflow.init
     def __init__(self, state: BoardState | None = None) -> None:
@@ -42,8 +42,8 @@ class Board:
         self._look: asyncio.Task[list[str]] | None = None
         self._look_at = 0.0
         self._asked: set[str] = set()
-        """The work orders with a seat about which the server is queried, except those that wait again
-        meanwhile."""
+        """The work orders with a seat about which the server is queried now, without those that meanwhile wait
+        again."""
 
     @workflow.run
     async def run(self, state: BoardState | None = None) -> None:
@@ -60,20 +60,20 @@ class Board:
 
     @workflow.signal(description="A work order waits for its turn.")
     def waits(self, request: SeatRequest) -> None:
-        """Record a waiting work order."""
+        """Record a work order that waits for a seat."""
         self._seats.wait(request)
         self._asked.discard(request.id)
         self._note_change()
 
     @workflow.signal(description="A work order no longer waits, or has ended.")
     def leaves(self, order_id: str) -> None:
-        """Free the work order's seat."""
+        """Free the seat of a work order that has ended or no longer waits."""
         self._seats.leave(order_id)
         self._note_change()
 
     @workflow.signal(description="A host serves, with these limits.")
     def serves(self, capacity: HostCapacity) -> None:
-        """Record a host and its limits."""
+        """Record that a host serves work orders, and the host's limits."""
         before = (self._seats.places(_now()), self._seats.project_limit)
         self._seats.hear(capacity, _now())
         self._has_news = self._has_news or before != (self._seats.places(_now()), self._seats.project_limit)

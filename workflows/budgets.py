@@ -57,7 +57,7 @@ class Account:
 
     @workflow.run
     async def run(self, state: AccountState) -> AccountState:
-        """Answer until the account is idle, and return its state; the next workflow run starts from that state.
+        """Serve the account until it is idle, and return its state, from which the next workflow run starts.
 
         The account of a project or of the day never ends.
         """
@@ -117,7 +117,7 @@ class Account:
     @workflow.update(description="Raise the limit by an amount.")
     @reads_input("raise_limit", RaiseCall)
     async def raise_limit(self, call: RaiseCall) -> RaiseView:
-        """Raise the limit unless the caller expects another limit; waiting work orders then reserve again."""
+        """Raise the limit if it is the limit that the caller expects; waiting work orders then reserve again."""
         await self._until_known()
         is_raised = self._book.is_expected(call)
         view = self._set_limit(call, raises=True) if is_raised else self._book.view
@@ -208,7 +208,7 @@ def _check_step(call: LimitCall) -> None:
 
 
 def _check_expected(call: RaiseCall) -> None:
-    """Refuse an expected limit that is invalid, or not in the form of limits, and therefore equal to no limit."""
+    """Refuse an expected limit that is invalid, or is written in another form than limits and so equals none."""
     if not call.expected:
         return
     try:
@@ -234,7 +234,7 @@ class Costs:
 
     @workflow.run
     async def run(self, history: CostHistory) -> None:
-        """Record notes until the number of messages calls for a new run."""
+        """Record the notes that arrive, and continue as new after `_MESSAGES` messages."""
         del history
         await workflow.wait_condition(
             lambda: self._messages >= _MESSAGES or workflow.info().is_continue_as_new_suggested()

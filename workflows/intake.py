@@ -122,7 +122,7 @@ async def _obey(intake: IntakeInput, comment: CommandComment) -> None:
 
 
 async def _take(intake: IntakeInput, number: int, delivered: IssueRequest | None) -> tuple[str, str]:
-    """Claim an issue, start its work order, and return the order's id; or return the reason, if new, why not."""
+    """Claim an issue and start its work order; return the work order's id, or an empty id and the reason."""
     now = timestamp(workflow.now())
     claim = await CLAIM_ISSUE.start(
         ClaimIssue(

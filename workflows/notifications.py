@@ -61,7 +61,7 @@ class Notifications:
         self._queue = queue
 
     def note(self, task: Task, workspace: Workspace | None) -> None:
-        """Notify people of the work order's state if they were not yet notified of the same."""
+        """Notify people of the work order's state if they were not yet notified of the same state."""
         queue = _queue_of(workspace) if workspace is not None else self._queue
         if not queue:
             return
@@ -85,7 +85,7 @@ class Notifications:
             self._starting.add(asyncio.create_task(_start(_notification(task, kind, queue))))
 
     def _is_news(self, wait: BudgetWait) -> bool:
-        """Return whether to notify people of a wait: once per limit, but not if the rest is only reserved."""
+        """Return whether to notify people of a wait: once per limit, and only if the budget is spent, not reserved."""
         limit = (wait.scope, wait.step, wait.limit, wait.until or "")
         is_news = wait.is_spent and limit not in self._told_limits
         if is_news:

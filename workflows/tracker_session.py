@@ -1,4 +1,4 @@
-"""Sessions of a tracker: make a work order of an issue, report the order's end, and obey people's answers."""
+"""Sessions of a tracker: make a work order of an issue, report how the work ended, and obey people's messages."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -96,11 +96,11 @@ class TrackerSession:
 
 @workflow.defn(name="TrackerPrompt")
 class TrackerPrompt:
-    """One answer of a person in a session. The workflow has the answer's id: each answer is obeyed once."""
+    """One message of a person in a session. The workflow has the message's id: each message is obeyed once."""
 
     @workflow.run
     async def run(self, prompt: SessionPrompted) -> str:
-        """Obey the answer, report the result to the session, and return the reported text."""
+        """Obey the message, report the result to the session, and return the reported text."""
         if prompt.is_stop:
             with suppress(ApplicationError):  # the session is over
                 handle = workflow.get_external_workflow_handle(
@@ -124,7 +124,7 @@ class TrackerReport:
 
 
 async def _start(claim: TrackedClaim) -> ChildWorkflowHandle[object, Task] | None:
-    """Start the independent work order of a claimed issue, and return its handle; `None` if it exists already."""
+    """Start a claimed issue's independent work order, and return a handle; `None` if the work order exists."""
     order = WorkOrderInput(
         repository=claim.repository,
         tracker=claim.issue,

@@ -106,7 +106,7 @@ class HostWait(ABC):
 
     @abstractmethod
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Return whether the workspace moved before the activity ended; after a move, a late result is ignored."""
+        """Wait for the activity, and return whether the workspace moved first; then a late result is ignored."""
 
     @abstractmethod
     async def end_of(self, running: Running) -> Any:  # noqa: ANN401 -- what the activity returns
@@ -230,7 +230,7 @@ class ProbedHostWait(HostWait):
     """
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Return whether the workspace moved before the activity ended; a late result then does not count."""
+        """Wait for the activity, and return whether the workspace moved first; then a late result is ignored."""
         first = pause = timedelta(seconds=self.hosts.here.probe_seconds)
         silent_since: datetime | None = None
         while not await self._ends_within(running, pause):

@@ -37,7 +37,7 @@ class WatchedHostWait(HostWait):
     """Waits by other hosts' reports of silence; a silent host is gone once its agents can no longer live."""
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Return whether the workspace moved before the activity ended; a late result then does not count."""
+        """Wait for the activity, and return whether the workspace moved first; then a late result is ignored."""
         first = timedelta(seconds=self.hosts.here.probe_seconds)
         pause: timedelta | None = None
         pause_when_gone = first
@@ -114,7 +114,7 @@ Result = TypeVar("Result")
 
 
 class HostWatch(KnownHosts):
-    """The hosts of one work order."""
+    """Runs a work order's activities on the host of its workspace, and records what is reported of hosts."""
 
     def __init__(self, state: HostNews, show: Callable[[], None]) -> None:
         """Start without a workspace; `show` shows the work order to people."""
@@ -137,12 +137,12 @@ class HostWatch(KnownHosts):
         self.dead = host
 
     def leave_lost_host(self, last_host: str) -> None:
-        """After a reset, give up the present host if the work order had moved from it to `last_host` before."""
+        """After a reset, give up the present host if the work order had moved from this host to `last_host`."""
         if self.workspace is not None and last_host and not self.holds(last_host):
             self.give_up(self.workspace.host)
 
     def note_silence(self, silence: HostSilence) -> None:
-        """Record the start of a host's silence: the later of two reported times, and now for a future time."""
+        """Record the start of a host's silence: the latest reported time, but now if that is in the future."""
         since = min(silence.since, workflow.now())
         self.silent_since[silence.host] = max(since, self.silent_since.get(silence.host, since))
 
@@ -192,7 +192,7 @@ class HostWatch(KnownHosts):
     async def follow(
         self, call: AnyCall, start: Callable[[AnyCall], workflow.ActivityHandle[Result]], warnings: list[str]
     ) -> Result:
-        """Return an activity's result, from other hosts if needed; add a warning of a move to `warnings`."""
+        """Run an activity, on other hosts if needed; return the result. A move adds a warning to `warnings`."""
         if is_to_end():
             raise asyncio.CancelledError
         while True:

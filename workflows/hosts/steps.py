@@ -85,7 +85,7 @@ def let_pass(waiting: StepCall | FinalizeCall, call: StepCall) -> StepCall | Fin
 
 
 def step_of(call: StepCall | FinalizeCall) -> StepCall:
-    """Return the step of a call."""
+    """Return a step's call as it is; for a finalizer's call, return the call of its step."""
     return call.call if isinstance(call, FinalizeCall) else call
 
 

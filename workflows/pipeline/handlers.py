@@ -34,7 +34,7 @@ class PipelineHandlers:
 
     @workflow.query(description="The pipeline, with the state of each issue.")
     def pipeline(self) -> PipelineView:
-        """Return the pipeline."""
+        """Return the pipeline with all its issues."""
         self._check_begun()
         return self._state.view()
 
@@ -146,7 +146,7 @@ class PipelineHandlers:
 
     @workflow.signal(description="A work order waits for the planner.")
     def waits(self, request: SeatRequest) -> None:
-        """Record the waiting work order."""
+        """Record a work order that waits for a lane."""
         self._waiting_orders.add(request.id)
         self._absent_orders.discard(request.id)
         self._has_news = True
@@ -179,7 +179,7 @@ class PipelineHandlers:
 
     @workflow.signal(description="A work order has changed these files.")
     def changed(self, report: FilesChanged) -> None:
-        """Record the changed files."""
+        """Record the files that a work order has changed."""
         self._state.change_files(report)
         self._has_news = True
 

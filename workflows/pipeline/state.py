@@ -48,7 +48,7 @@ class PipelineState:
         self.lost_hosts: set[str] = set()
         """The hosts that a person reported dead: the lanes of these hosts are opened on other hosts."""
         self._rows: dict[str, Task] = {}
-        """The row of each work order when it left a lane, by work order."""
+        """The row that each work order had when it left a lane, by the work order's id."""
 
     def begin(self, pipeline_id: str, run: PipelineRun, first_run_id: str, now: datetime) -> None:
         """Record the request, and restore the previous run's state if the request carries a state."""
@@ -190,7 +190,7 @@ class PipelineState:
         return self.view_of(self.issues)
 
     def view_of(self, issues: Iterable[str] = ()) -> PipelineView:
-        """Return the pipeline with only the named issues: answers to updates and notes fill the history."""
+        """Return the pipeline with only the named issues: with all issues, results would fill the history."""
         return PipelineView(
             id=self.id,
             repository=self.request.repository,

@@ -71,7 +71,7 @@ class Follower:
 
     @property
     def quiet_left(self) -> timedelta | None:
-        """The rest of the time after which following ends without a new event; `None` while inactive."""
+        """The time until following ends if no event comes; `None` while no pull request is followed."""
         if self._follow is None or not self.is_active:
             return None
         until = self._news_at + timedelta(seconds=self._follow.terms.quiet_seconds)
@@ -113,7 +113,7 @@ class Follower:
             self.state = state.model_copy(update={"state": "ended", "why": why})
 
     def take_round(self) -> bool:
-        """Start the next round with all waiting events; if a limit is reached, end and return `False`."""
+        """Start the next round with all waiting events; at a limit, stop following and return `False`."""
         if self.state is None or self._follow is None:
             return False
         terms = self._follow.terms

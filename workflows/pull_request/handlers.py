@@ -56,12 +56,12 @@ class PullRequestHandlers:
 
     @workflow.query(description="The work order object, without its steps.")
     def work_order(self) -> Task:
-        """Return the task."""
+        """Return the task of the pull request, as the board shows it."""
         return self._task
 
     @workflow.query(description="The stages it has been through since its work order completed.")
     def history(self) -> tuple[Move, ...]:
-        """Return the history, oldest first."""
+        """Return the task's moves between stages, oldest first."""
         return self._history
 
     @workflow.signal(description="Check the pull request now.")
@@ -142,7 +142,7 @@ class PullRequestHandlers:
 
     @workflow.signal(description="The work order completed again: watch this result from now on.")
     def renew(self, watch: PullRequestWatch) -> None:
-        """Record the new watch."""
+        """Record the new watch of a work order that has completed again."""
         self._begin()
         self._take_in_watch(watch)
 

@@ -17,14 +17,14 @@ class RoundWaits:
     """The task as people last saw it."""
     waited: timedelta = timedelta(0)
     error: TaskError | None = None
-    """The reason of a delay: a host that is gone."""
+    """The error that names the gone host for which the round waits; `None` without such a wait."""
     _shown_error: TaskError | None = None
     _budget: BudgetWait | None = None
     _findings: tuple[KeyFinding, ...] = ()
     _since: datetime | None = None
 
     def task_fields(self, order_id: str) -> dict[str, object]:
-        """Return the fields of the task that show the wait; an error appears in them until the delay is over."""
+        """Return the fields of the task that show the wait; while a host is gone, they also have the error."""
         fields: dict[str, object] = {"budget": self._budget, "findings": self._findings}
         if (self._budget is not None or self._findings) and self._since is not None:
             fields["updated_at"] = timestamp(self._since)

@@ -45,7 +45,7 @@ _SUMMARY_IN_ALL: Final = timedelta(minutes=30)
 
 
 class ActivityOptions(TypedDict, total=False):
-    """The options of `execute_activity`."""
+    """The time-outs, the retries and the cancellation with which a workflow starts an activity."""
 
     schedule_to_start_timeout: timedelta
     start_to_close_timeout: timedelta

@@ -39,7 +39,7 @@ class Decisions:
         """Whether a reset began this run."""
 
     def watch(self) -> None:
-        """Record the current task as the work that a person may end."""
+        """Record the asyncio task that runs now as the work that a person may end."""
         self._work = asyncio.current_task()
 
     def check(self, call: MoveCall) -> None:
@@ -112,7 +112,7 @@ class Decisions:
     async def apply_reset(self) -> bool:
         """Record the reason of a reset; if the reset serves to cancel the work order, wait for the cancel.
 
-        Returns: Whether a reset restarted the work order at this place.
+        Returns: Whether a reset restarted the work order at this point of its workflow.
         """
         is_taken_up = await self._wait_for_reset_reason()
         previous, self._previous_run = self._previous_run, None

@@ -102,7 +102,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return result
 
     async def _go_back(self, step: Step, result: StepResult) -> StepResult:
-        """Repeat an earlier step and the commit; return this step's new result."""
+        """Repeat an earlier step, the commit and then `step`; return the new result of `step`."""
         self._went_back = True
         self._checkpoint = result.checkpoint or self._checkpoint
         if result.goes_back_to is not None:

@@ -128,7 +128,7 @@ class WorkOrderHandlers:
 
     @workflow.query(description="The stages it has been through: when, from, to, why.")
     def history(self) -> tuple[Move, ...]:
-        """Return the history, oldest first."""
+        """Return the work order's moves between stages, oldest first."""
         return self._state.history
 
     @workflow.update(description="Move it on the board. A refusal lists where it may move from here.")

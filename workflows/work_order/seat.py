@@ -83,7 +83,7 @@ class Seat:
         return is_wanted()
 
     async def _request(self, task: Task, is_wanted: Callable[[], bool]) -> bool:
-        """Request a seat from the board until a board exists; return whether the seat is still wanted."""
+        """Request a seat until a board receives the request; return whether the seat is still wanted."""
         self._is_requested, self._is_given, pause = True, False, _BOARD_IS_BACK
         since = workflow.info().workflow_start_time.timestamp()
         request = SeatRequest(

@@ -108,7 +108,7 @@ class WorkOrderState:
         self._warnings = (result.warning,) if result.warning else ()
 
     def begin_step(self, step: Step, now: datetime) -> None:
-        """Mark a step as running."""
+        """Record that a step runs now."""
         self.running_step = step
         self._change(now)
 
@@ -175,7 +175,7 @@ class WorkOrderState:
         who: str = "",
         why: str = "",
     ) -> None:
-        """Close the work order."""
+        """Close the work order in a stage, with a status, and with the error that ended it, if any."""
         self.running_step = None
         why = error.message if error else why or status.value
         error = error and error.of(self.task.id)

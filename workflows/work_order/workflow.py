@@ -68,7 +68,7 @@ class WorkOrder(WorkOrderBase):
     async def _wait_for_turn(self) -> None:
         """Wait in the stage that people choose; in the stage `triaged`, begin when the board permits it.
 
-        A reset to this place moves the work order to `triaged`.
+        A reset to this wait moves the work order to `triaged`.
         """
         state, decisions = self._state, self._decisions
         await self._apply_reset()
