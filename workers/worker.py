@@ -1,4 +1,4 @@
-"""A worker, which serves the queue of work orders, its host's queue, and the always answered control queue."""
+"""A worker, which serves the queue of work orders, its host's queue, and the host's control queue."""
 
 import asyncio
 from collections.abc import AsyncIterator

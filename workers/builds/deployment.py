@@ -87,7 +87,7 @@ class ListedWorker:
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """The builds that get work orders."""
+    """The current build, and the build that gets a percentage of the work orders."""
 
     current: str = UNVERSIONED
     ramping: str = UNVERSIONED
@@ -206,7 +206,7 @@ class Deployment:
         return tuple(ListedWorker.of(each.worker_heartbeat) for each in answer.workers_info)
 
     async def signs_of(self, build: str) -> set[tuple[str, datetime]]:
-        """Return the last polls and heartbeats of a build's workers, with times; a new one proves a live worker.
+        """Return the last polls and heartbeats of a build's workers, with times; a new entry proves a live worker.
 
         Callers compare two results with each other, never one clock with another.
         """

@@ -45,14 +45,14 @@ class PromotionCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """The result of a promotion."""
+    """The result of a promotion: the promoted and the former build, the share of work orders, what waits."""
 
     build: str
     before: str
     """The build that was current; empty for workers without a version."""
     percentage: float
     waiting: tuple[str, ...]
-    """The running workflows that cannot continue under the build, or that may be unable to, if its patches are
+    """The running workflows that cannot continue under the build, or may be unable to if the build's patches are
     unknown."""
 
 
@@ -89,7 +89,7 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
 async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]:
     """Return the builds with workers, and the time since each build's last poll, mostly less than a minute.
 
-    A build is left out if all its workers have stopped, missed their heartbeats, or not polled for longer.
+    A build is left out if all its workers have stopped, missed their heartbeats, or not polled for `SILENT`.
 
     Raises:
         RPCError: The server refused.

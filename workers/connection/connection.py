@@ -54,7 +54,7 @@ async def connect(
 ) -> Client:
     """Connect to a Temporal server.
 
-    The address is taken from the first of these that has one: the flag, Temporal's environment or profile,
+    The address is taken from the first of these that has one: `address`, Temporal's environment or profile,
     `server.json`, the default.
 
     Args:

@@ -118,11 +118,11 @@ class SealedDataConverter(DataConverter):
     """Decodes unsealed payloads too, for a client, or for an activity that calls the server like a client."""
 
     async def decode(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
-        """Decode payloads into values."""
+        """Return the values of payloads, sealed or not."""
         return await super(SealedDataConverter, self._as_reader()).decode(payloads, type_hints)
 
     async def decode_failure(self, failure: Failure) -> BaseException:
-        """Decode a failure into its exception."""
+        """Return the exception of a failure, sealed or not."""
         return await super(SealedDataConverter, self._as_reader()).decode_failure(failure)
 
     def _as_reader(self) -> "SealedDataConverter":
@@ -157,7 +157,7 @@ def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None
 
 
 def _is_of(binding: bytes, activity: tuple[str, ...]) -> bool:
-    """Return whether a payload was sealed for an activity: for its workflow, and no other known type or id."""
+    """Return whether a payload was sealed for an activity: for the same workflow, type and id, if known."""
     if not binding:
         return False
     workflow, *rest = json.loads(binding)

@@ -35,7 +35,7 @@ _QUOTED_ERROR: Final = re.compile(r"\b(error(?: of type [^:]{0,200})?): .*", re.
 
 
 def withhold_words(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Withhold an error's text, and fields that may quote somebody, from a log event of Septet."""
+    """Return a log event of Septet without an error's text and without fields that may quote people."""
     del logger, method
     if event.get("event") not in _OF_THE_MACHINE:
         event.update(dict.fromkeys(event.keys() & _QUOTES, _WITHHELD))
@@ -46,7 +46,7 @@ def withhold_words(logger: object, method: str, event: MutableMapping[str, Any])
 
 
 def withhold_cause(record: logging.LogRecord) -> bool:
-    """Withhold an error's text from a library's log record, but keep its type, and the stack of a defect."""
+    """Remove an error's text from a library's log record, not its type or a defect's stack; return `True`."""
     message = _without_quotes(record)
     error = record.exc_info[1] if record.exc_info else None
     if error is not None:
@@ -81,7 +81,7 @@ _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
 def set_up_logs(settings: Settings) -> None:
-    """Write log events to stderr, as JSON or text; if payloads are sealed, withhold what may quote somebody."""
+    """Write log events to stderr, as JSON or text; if payloads are sealed, leave out what may quote people."""
     level, console = _LEVELS[settings.log_level], not logs_are_json(settings)
     written = structlog.dev.ConsoleRenderer(sort_keys=False) if console else structlog.processors.JSONRenderer()
 

@@ -55,7 +55,7 @@ def measured_runtime(heartbeat: float, address: str) -> Runtime:
 
 
 def _logging() -> LoggingConfig:
-    """Return the SDK's logging configuration; a command without logs gets none: its error names the cause."""
+    """Return the SDK's logging configuration; in a command without logs, the SDK's warnings are not printed."""
     logger = logging.getLogger("temporalio")
     logger.addHandler(logging.NullHandler())
     return LoggingConfig(filter=_LOGGED, forwarding=LogForwardingConfig(logger=logger))

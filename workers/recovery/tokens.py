@@ -44,7 +44,7 @@ class _File(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TokenFiles:
-    """The files of one process's tokens."""
+    """The files in which one process keeps the tokens of its running activities."""
 
     folder: Path
     _free: list[_File] = field(default_factory=list)
@@ -69,12 +69,12 @@ class TokenFiles:
                 self._free.append(file)
 
     def close(self) -> None:
-        """Remove the empty files."""
+        """Remove the files that hold no token now."""
         while self._free:
             _remove(self._free.pop())
 
     def _write(self, content: bytes) -> _File:
-        """Write a token into a free file, or into a new one."""
+        """Write a token into a free or new file, and return the file."""
         file = self._take_free() or self._make()
         try:
             os.pwrite(file.descriptor, content, 0)
@@ -93,7 +93,7 @@ class TokenFiles:
         return None
 
     def _make(self) -> _File:
-        """Make a file, and lock it before it gets its final name."""
+        """Make a file, lock it before it gets its final name, and return it."""
         path = self.folder / f"{secrets.token_hex(8)}{_SUFFIX}"
         draft = path.with_suffix(".draft")
         file = _File(path, os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -32,7 +32,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class UiAddress:
-    """The address of the server's own web UI. The UI checks no user, so that only a relay may know the address."""
+    """The address of the server's own web UI. The UI checks no user, so only a relay may know the address."""
 
     host: str
     port: int

@@ -59,9 +59,9 @@ class FleetAccounts:
         self._answer_within = answer_within
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        """Reserve a turn's use, and return the account's answer; `None` if no budget exists and not `opens`.
+        """Reserve room for a turn, and return the account's reply; `None` if no budget exists and not `opens`.
 
-        A repeated call returns the same answer, and reserves nothing more.
+        A repeated call returns the same reply, and reserves nothing more.
 
         Raises:
             AccountNotReachedError: The account did not answer.

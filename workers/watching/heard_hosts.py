@@ -89,7 +89,7 @@ class HeardHosts:
         return now - since if since is not None else 0.0
 
     def speaks(self, now: float, *, with_metrics: bool = False) -> bool:
-        """Return whether this host sends reports: it is the first living host by name, and has listened long."""
+        """Return whether this host sends reports: it has listened long, and is the first living host by name."""
         if self._listening_since is None or now - self._listening_since < self._limit(self.interval_seconds):
             return False
         return min(self.living(now, with_metrics=with_metrics), default="") == self.own

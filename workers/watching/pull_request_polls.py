@@ -43,14 +43,14 @@ _DIGEST: Final = len("-abcdef")
 
 @dataclass(slots=True)
 class WebhookNotes:
-    """The API's notes at the intakes of webhooks' deliveries, read at most once a minute."""
+    """The times of webhooks' last deliveries, which the HTTP API notes in the schedules of intakes."""
 
     client: Client
     _delivered: dict[str, datetime] = field(default_factory=dict)
     _read_at: float | None = None
 
     async def refresh(self) -> None:
-        """Read the notes unless they were read within the last minute.
+        """Read the times from all schedules of intakes, unless they were read within the last minute.
 
         Raises:
             RPCError: The server refused.

@@ -1,4 +1,4 @@
-"""A worker's reports: that its host serves, the costs of agents, turns that no attempt reports, and its health."""
+"""A worker's reports: its host's limits, costs of agents, turns that no attempt reports, and its own health."""
 
 import asyncio
 import json
