@@ -83,7 +83,7 @@ class CheckpointRef:
         """Move the remote's ref from `expected_tip` to `commit`, and record `commit` in the vault.
 
         Raises:
-            StaleError: The chain ends with another commit.
+            StaleError: The remote's ref is at another commit.
             GitUnavailableError: The remote was not reached.
             GitError: The remote refused.
         """

@@ -42,7 +42,7 @@ class ChainState:
 
 
 def keep(place: Place, ref: CheckpointRef, host: str, extra: Mapping[str, bytes] = _NOTHING) -> None:
-    """Push all snapshots that the remote lacks in one push, even snapshots whose earlier push failed.
+    """Push all snapshots that the remote lacks, even those whose earlier push failed, all in one push.
 
     Raises:
         MovedError: The work order has moved to another host.
@@ -64,7 +64,7 @@ def keep(place: Place, ref: CheckpointRef, host: str, extra: Mapping[str, bytes]
 
 
 def take_hold(place: Place, ref: CheckpointRef, host: str, tip: str) -> None:
-    """Record on the remote that `host` has the work order, if `tip` is still the last commit of the chain.
+    """Record on the remote that `host` has the work order, if the work order's chain still ends with `tip`.
 
     Raises:
         StaleError: Another host was faster.
@@ -107,10 +107,10 @@ def expect_hold(place: Place, ref: CheckpointRef, host: str) -> None:
 
 
 def read_chain_state(vault: Git, commit: str) -> ChainState:
-    """Return the content of a commit of the chain.
+    """Return the content of a commit in a work order's chain.
 
     Raises:
-        GitError: The commit is not part of a chain.
+        GitError: The commit is in no work order's chain.
     """
     names = vault.run("cat-file", "blob", f"{commit}:{_NAMES}").decode().splitlines()
     pairs = (line.split(" ", 1) for line in names)
@@ -119,19 +119,19 @@ def read_chain_state(vault: Git, commit: str) -> ChainState:
 
 
 def read_file(vault: Git, chain: ChainState, name: str) -> bytes | None:
-    """Return one of `RECORDS`, or an extra file, from a commit of the chain; `None` if the file is missing."""
+    """Return one of `RECORDS`, or an extra file, from the commit that `chain` describes; `None` if missing."""
     completed = vault.try_run("cat-file", "blob", f"{chain.commit}:{name}")
     return completed.stdout if completed.exit_code == 0 else None
 
 
 def _known_tip(vault: Git, ref: CheckpointRef) -> str | None:
-    """Return the last commit of the chain that this host knows; `None` if it knows none."""
+    """Return the last commit of the work order's chain that this host knows; `None` if it knows none."""
     completed = vault.try_run("rev-parse", "--verify", "--quiet", ref.local)
     return completed.stdout.decode().strip() or None
 
 
 def _after_another_push(vault: Git, ref: CheckpointRef, host: str) -> str | None:
-    """Return the chain's last commit after a refused push, if this host wrote it; `None` without a chain."""
+    """After a refused push, return the remote's last commit if this host wrote it; `None` if there is none."""
     if ref.tip(vault) is None:
         return None
     tip = ref.fetch(vault)
@@ -150,7 +150,7 @@ def _expect_host(chain: ChainState, host: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The content of a commit that will extend the chain."""
+    """The content of the next commit in a work order's chain on the checkpoint remote."""
 
     place: Place
     host: str

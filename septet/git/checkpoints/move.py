@@ -132,7 +132,7 @@ def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
 
 
 def _name_again(place: Place, name: str, commit: str, chain: ChainState) -> None:
-    """Give a snapshot of this host another name if the checkpoint remote has a different snapshot with its name.
+    """Give a snapshot of this host another name if the checkpoint remote has another snapshot of that name.
 
     A repeated call after a kill gives no third name.
     """

@@ -28,8 +28,8 @@ _NO_COMMIT: Final = "0" * 40
 def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
     """Return why `name` cannot be this work order's branch, as a text for the agent; `None` if the name is usable.
 
-    The remote may have a branch `name` whose commit was pushed for this work order, or is the worktree's HEAD and
-    thus pushed by the agent; but not `began_at`, the commit of a work order that this work order continues.
+    A branch `name` on the remote is usable if its commit was pushed for this work order, or is the worktree's HEAD
+    (the agent pushed it), unless that is `began_at`, the commit of another work order that this one continues.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -83,7 +83,7 @@ def free_name(
 
 
 def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) -> str | None:
-    """Return why the remote's branches rule out a name, even if only case differs; `None` if the name is free."""
+    """Return why the remote's branches rule out a name, which may differ only in case; `None` if it is free."""
     if f"{_HEADS}{name}" == there.head:
         return f"{name} is the default branch there: use another branch for the work"
     shas = _branch_shas(there)

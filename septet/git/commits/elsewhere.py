@@ -49,7 +49,7 @@ def lost_repository(place: Place) -> str:
 
 
 def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return a text for each stash, branch or worktree with work that HEAD lacks; the first few of each kind.
+    """Return a text for each of the first few stashes, branches and worktrees with work that HEAD lacks.
 
     Raises:
         WorkspaceError: A file of `.git` that git would read is not a plain file.
@@ -102,7 +102,7 @@ def _whole_tree(place: Place, sha: str) -> str:
 
 
 def work_beside(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return a text for a stash and for each branch with work that finished work lacks, like `work_elsewhere`."""
+    """Return a text for a stash and for each branch with work that the finished work in HEAD lacks."""
     return (*_stash(place), *_branches_beside(place, head, {own_branch}))
 
 

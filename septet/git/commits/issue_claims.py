@@ -44,7 +44,7 @@ class IssueClaims:
         return frozenset(int(match[1]) for name in shas if (match := _NAME.fullmatch(name)))
 
     def claimants(self, number: int | None = None) -> frozenset[str]:
-        """Return the claimant of an issue, or the claimants of all issues if `number` is `None`.
+        """Return the claimant of an issue (a workflow's id), or of all issues if `number` is `None`.
 
         Raises:
             GitUnavailableError: The repository was not reached.
@@ -104,7 +104,7 @@ class IssueClaims:
         }
 
     def _push(self, git: Git, commit: str, ref: str, instead_of: str = "") -> bool:
-        """Create `ref` at `commit`, or move it from commit `instead_of`; return whether it is at `commit` now."""
+        """Create `ref` at `commit`, or move `ref` from `instead_of`; return whether `ref` is at `commit` now."""
         answer = self.remote.push(git.git_dir, commit, ref, instead_of, timeout_seconds=120.0)
         if answer.is_done:
             return True

@@ -171,7 +171,7 @@ def _last_moved(place: Place) -> MovedWork | None:
 
 
 def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
-    """Return a commit's work after its move to a new base; if it was not moved, return it on its first base.
+    """Return a commit's work after the work's move to a new base; unmoved work is returned on its first base.
 
     A commit in which an agent has resolved the conflicts counts as moved. The second value is the reason why such
     a commit is not accepted; empty if it is accepted, or if there is none.

@@ -39,7 +39,7 @@ class RemoteTips:
 
 @dataclass(frozen=True, slots=True)
 class MergedTree:
-    """The result of a merge."""
+    """The result of a merge: the id of the merged tree, and the files in conflict."""
 
     tree: str
     conflicts: tuple[str, ...] = ()

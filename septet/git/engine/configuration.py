@@ -39,7 +39,7 @@ _ROLES: Final = ("author", "committer")
 
 
 def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Write the configuration that Septet's git reads; return the names of settings that would lead elsewhere.
+    """Write the configuration that Septet's git reads; return the names of the settings of `_LEFT_OUT`.
 
     Raises:
         GitError: git could not be started, or cannot read the user's configuration.
@@ -56,7 +56,7 @@ def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
-    """Yield the names and values of the user's and the machine's settings, but no repository's, in git's order."""
+    """Yield the names and values of the user's and the machine's settings in git's order, none of repositories."""
     try:
         listed = processes.run(
             ["git", "config", "--null", "--list"],

@@ -26,7 +26,7 @@ class Place:
     mirror: Path
     """`STATE/mirrors/<key>.git`: the host's bare mirror of the repository."""
     vault: Path
-    """`STATE/vaults/<key>.git`: the bare repository of this repository's snapshots."""
+    """`STATE/vaults/<key>.git`: the vault with the snapshots of all workspaces of the repository."""
     origin: str
     """The literal URL or path that Septet fetches from, and pushes to unless `fork` is set."""
     base_branch: str

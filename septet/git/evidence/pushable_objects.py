@@ -103,7 +103,7 @@ _NAMED: Final = 5
 
 
 def whole_lfs_files(place: Place, paths: Iterable[str]) -> str:
-    """Return a sentence on files that are committed whole although an attribute is for Git LFS; empty if none are.
+    """Return a sentence on files that are committed whole although an attribute names Git LFS; empty if none.
 
     The worktree's attributes count, not those of Septet's view, which run no filter.
 

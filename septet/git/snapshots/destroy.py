@@ -81,7 +81,7 @@ def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions
 def _change(
     place: Place, snapshot: Snapshot, options: SnapshotOptions, content_of: _Content, *, always: bool = False
 ) -> Snapshot | None:
-    """Take a snapshot of the workspace, write the result of `content_of` to it, and return the rescue, if any.
+    """Take a snapshot, write the result of `content_of` to the workspace, and return the rescue, if any.
 
     `content_of` gets the content of `snapshot` and the present content. Without `always`, a workspace that equals
     the snapshot stays unchanged.

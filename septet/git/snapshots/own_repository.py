@@ -21,7 +21,7 @@ from septet.git.vault.survey import GIT_FOLDER, above, parent
 _CONFIG: Final = b"config"
 _CONFIGS: Final = frozenset({_CONFIG, b"config.worktree"})
 _FOREIGN: Final = frozenset({b"commondir", b"info/attributes"})
-"""Files of a repository that direct git; these files stay only as they were before the first agent."""
+"""Files of a repository that change what git reads; they stay only as they were before the first agent."""
 _FOREIGN_FOLDERS: Final = frozenset({b"hooks", b"remotes", b"branches"})
 _PLAIN_FOLDERS: Final = frozenset({b"info", b"modules", *_FOREIGN_FOLDERS})
 _WORKTREES: Final = b"worktrees"

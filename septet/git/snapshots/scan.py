@@ -30,7 +30,7 @@ _KEPT_BYTES: Final = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class SnapshotBaseline:
-    """What is known from the last snapshot and the next snapshot need not find out again."""
+    """What is known from the last snapshot, so that the next snapshot need not find it out again."""
 
     records: Mapping[bytes, Record] = field(default_factory=dict)
     usual: Mapping[int, int] | None = None

@@ -89,7 +89,7 @@ def take(
 
 @dataclass(frozen=True, slots=True)
 class _Taking:
-    """One snapshot in progress."""
+    """Takes one snapshot of a workspace, whose root is open as a descriptor."""
 
     place: Place
     kind: SnapshotKind

@@ -41,7 +41,7 @@ class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A name that git's trees do not contain, and neither do they contain anything below it."""
+    """A name that is outside git's trees, together with everything below the name."""
 
     name: bytes
     entry: LedgerEntry
@@ -59,7 +59,7 @@ class Missing(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Record(msgspec.Struct, array_like=True, frozen=True):
-    """The record of one folder."""
+    """What the last snapshot recorded of one folder: its names, their objects, and the folder's tree and sizes."""
 
     look: Look
     packed: bytes

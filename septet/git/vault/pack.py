@@ -46,7 +46,7 @@ class Pack:
     """A pack that is being written. Use it in a `with` block, whose end discards a pack that was not published."""
 
     def __init__(self, vault: Path, present: Container[bytes] = frozenset()) -> None:
-        """Start a pack in a repository; objects that the repository already has, by their ids, are not written."""
+        """Start a pack in a repository, which has the objects with the ids in `present`: these are not written."""
         self._folder = vault / "objects" / "pack"
         self._present = present
         self._places: dict[bytes, tuple[int, int]] = {}

@@ -20,7 +20,7 @@ OVER_FILE_LIMIT: Final = "over the limit for one file"
 MAX_DEPTH: Final = 200
 """The depth below which folders are left out, because each level needs an open descriptor."""
 BLOCK_BYTES: Final = 4096
-"""The bytes on disk that the smallest file counts, so that a million tiny files exceed a limit too."""
+"""The bytes that even the smallest file takes on disk, so that a million tiny files exceed a limit too."""
 
 OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """The flags to open a folder, by which a link in place of the folder is an error."""
@@ -155,7 +155,7 @@ def unreadable(error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Surveys the folders below one root."""
+    """Adds the names and figures of all folders below one root to a survey."""
 
     survey: Survey
     heavy: Collection[bytes]

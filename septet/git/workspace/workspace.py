@@ -95,7 +95,7 @@ def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) 
 
     Raises:
         NotFoundError: `source` is not on this host.
-        WorkspaceError: Its record cannot be read.
+        WorkspaceError: The record of `source` cannot be read.
     """
     if find_record(state, order_id) is not None:
         return
@@ -121,7 +121,7 @@ def find_place(state: StateDir, order_id: str, env: Mapping[str, str]) -> Place:
 
     Raises:
         NotFoundError: This host has no such workspace.
-        WorkspaceError: Its record cannot be read.
+        WorkspaceError: The workspace's record cannot be read.
     """
     record = find_record(state, order_id)
     if record is None:

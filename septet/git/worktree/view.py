@@ -140,7 +140,7 @@ def _bound_size(place: Place, since: str, sha: str) -> None:
 
 
 def take_index(place: Place, index: Path, sha: str) -> None:
-    """Replace the view's index by `index`, an index of commit `sha`, and copy it to the agent's `.git`."""
+    """Replace the view's index by `index`, an index of commit `sha`, and copy `index` to the agent's `.git`."""
     index.replace(view_folder(place) / "index")
     _note_held(place, sha)
     give_index(place, place.worktree / ".git")
