@@ -92,7 +92,7 @@ def _used_in(step: _Part) -> Usage:
 
 
 class OpenCodeStream(LineStream[_Event]):
-    """The reader of opencode's stream, which has no final event; the last text is the answer if no tool follows."""
+    """The reader of opencode's stream, without a final event; the last text is the answer if no tool follows."""
 
     event_type = _Event
     unknown_session = re.compile(r"Session not found")
@@ -183,8 +183,8 @@ class OpenCodeStream(LineStream[_Event]):
         """Return the ending of the run; the last step alone does not show whether another step was due.
 
         After any error the CLI ends with 1, even if it has recovered from the error (issue 50062 of opencode). It
-        summarises a session that is too long, in a step without tools. Then it continues (issue 39573), or summarises
-        the session again and again, until a limit ends the CLI.
+        summarises a session that is too long, in a step without tools. Then it continues (issue 39573), or makes
+        one summary after the other, until a limit ends the CLI.
         """
         facts = self.facts
         if end.cause == "exited" and end.signal is None:
