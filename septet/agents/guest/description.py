@@ -77,9 +77,9 @@ class GuestFiles:
     own_packages: tuple[Path, ...] = ()
     """The packages that the guest's CLI has unpacked in the user's home, which the guest only reads."""
     hosts: tuple[NamedHost, ...] = ()
-    """The hosts of the model API of the guest's CLI."""
+    """The network hosts to which the guest's CLI connects for its model and its login."""
     own_hosts: tuple[NamedHost, ...] = ()
-    """The hosts of a model API that the worker's settings name; they may be on any network."""
+    """The network hosts of model APIs that the worker's settings name; these hosts may be on any network."""
     models: tuple[ModelKey, ...] = ()
     """The model APIs whose keys stay outside the sandbox."""
     source: Path | None = None

@@ -42,7 +42,7 @@ class NamedHost:
 
     @classmethod
     def parse(cls, text: str, setting: str = _SETTING) -> Self:
-        """Return the host in one entry of a setting; the default port is 443.
+        """Return the network host in one entry of a setting; the default port is 443.
 
         Raises:
             InvalidInputError: The entry is no host.
@@ -68,7 +68,7 @@ class NamedHost:
 
 
 def parse_hosts(texts: tuple[str, ...], setting: str = _SETTING) -> tuple[NamedHost, ...]:
-    """Return the hosts in the entries of a setting.
+    """Return the network hosts in the entries of a setting.
 
     Raises:
         InvalidInputError: An entry is no host.
@@ -77,7 +77,7 @@ def parse_hosts(texts: tuple[str, ...], setting: str = _SETTING) -> tuple[NamedH
 
 
 def hosts_in(texts: Iterable[str]) -> tuple[NamedHost, ...]:
-    """Return the hosts of all addresses in texts, for example in the values of variables."""
+    """Return the network hosts of all web addresses in texts, for example in the values of variables."""
     found: set[NamedHost] = set()
     for address in (match[0] for text in texts for match in _ADDRESS.finditer(text)):
         try:
@@ -112,7 +112,7 @@ class ModelKey:
         return f"http://127.0.0.1:{self.port}"
 
     def order(self) -> dict[str, Any]:
-        """Return the description for the supervisor."""
+        """Return the fields that describe this API in the order to the supervisor."""
         return {
             "port": self.port,
             "address": self.address,
@@ -154,7 +154,7 @@ class OwnNetwork(FixedProtection):
         }
 
     def order(self) -> dict[str, Any]:
-        """Return the description of the network for the supervisor."""
+        """Return the fields that describe this network in the order to the supervisor."""
         return {
             "port": PROXY_PORT,
             "hosts": [[each.name, each.port] for each in self.hosts],
@@ -180,7 +180,7 @@ class NetworkSettings:
     setup_hosts: tuple[NamedHost, ...] = ()
 
     def for_setup(self) -> "NetworkSettings":
-        """Return the settings for the network of a repository's set-up."""
+        """Return these settings with the further network hosts that a repository's set-up may reach."""
         return replace(self, hosts=(*self.hosts, *self.setup_hosts))
 
 

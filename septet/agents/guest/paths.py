@@ -93,7 +93,7 @@ class NamedPath:
         return cls(path, text.strip().endswith(_WRITABLE))
 
     def opening(self, home: Path) -> str:
-        """Return a text on what the path opens to guests, for the person who named the path."""
+        """Return a text on what guests can do through the path, for the person who named the path."""
         if not self.path.exists():
             return f"{self.path} does not exist: it opens nothing."
         if _is_socket(self.path):

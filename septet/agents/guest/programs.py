@@ -70,7 +70,7 @@ class Needs:
         return Path(current)
 
     def _target_of(self, path: str) -> str | None:
-        """Return a link's target, `None` if it is no link; results are cached, because most paths begin alike."""
+        """Return the target of a link; `None` for any other path. Paths begin alike, so results are cached."""
         if path not in self._targets:
             try:
                 self._targets[path] = os.readlink(path)
@@ -110,7 +110,7 @@ class Needs:
                     yield PlacedInOwnFolder(link.resolve(), folder, link.relative_to(folder.path))
 
     def made_links(self, visible: Sequence[Path]) -> tuple[Link, ...]:
-        """Return the links outside all bound folders, which have to be made."""
+        """Return the links outside all bound folders, which bubblewrap has to make."""
         bound = _prefixes((*_VISIBLE, *visible, *self._roots(visible)))
         return tuple(Link(*each) for each in self.links.items() if not f"{each[0]}/".startswith(bound))
 
@@ -153,14 +153,14 @@ def _python_in(place: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=32)
 def _editable_packages(environment: Path) -> tuple[Path, ...]:
-    """Return the folders outside a virtual environment from which it takes packages; the result is cached."""
+    """Return the folders from which a virtual environment takes packages outside itself; cache the result."""
     listings = sorted(environment.glob("lib/python3*/site-packages/*.pth"))
     lines = (line for path in listings for line in path.read_text("utf-8", errors="replace").splitlines())
     return tuple(Path(line) for line in lines if line.startswith(os.sep) and Path(line).is_dir())
 
 
 def _interpreter(program: Path, search_path: str) -> Path | None:
-    """Return the interpreter of a script's first line; `None` for a program that the kernel starts itself."""
+    """Return the interpreter that a script's first line names; `None` for a program that is no script."""
     try:
         with program.open("rb") as file:
             line = file.read(256).partition(b"\n")[0]

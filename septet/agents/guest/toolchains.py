@@ -1,6 +1,6 @@
 """The toolchains in a user's home that the worker's PATH names; guests see the programs, but no logins.
 
-Each `Toolchain` names places of programs and libraries. Other files stay hidden, because they may hold logins:
+Each `Toolchain` names folders of programs and libraries. Other files stay hidden, because they may hold logins:
 cargo in `credentials.toml`, npm in a version's `etc/npmrc`, pip in a version's `pip.conf`, uv in `credentials`. A
 folder without other files is shown as a whole, because each mount costs the start of a guest 0.2 ms.
 
@@ -19,7 +19,7 @@ _VERSION: Final = ("bin", "include", "lib", "libexec", "share")
 """The folders of a version of a language, without `etc` and single files, which hold settings and logins."""
 
 _HARMLESS: Final = frozenset({"CHANGELOG.md", "LICENSE", "README.md"})
-"""The files next to programs and libraries that hold no logins."""
+"""The names of files that may lie next to programs and libraries, and that never hold logins."""
 _SETTLED_NS: Final = 1_000_000_000
 """The nanoseconds after a folder's change within which another change may leave the folder's time the same."""
 _MOST_KNOWN: Final = 16
@@ -28,12 +28,12 @@ _DATA: Final = ".local/share"
 
 
 def _of_each(pattern: str, *others: str) -> tuple[str, ...]:
-    """Return the places of each version that matches a pattern."""
+    """Return the patterns of what guests see in each version of a language; `pattern` finds the versions."""
     return tuple(f"{pattern}/{name}" for name in (*_VERSION, *others))
 
 
 def _with_shims(settings: str) -> tuple[str, ...]:
-    """Return the places of a manager whose shims choose a version of a language, for example pyenv."""
+    """Return the patterns of what guests see of a manager whose shims choose a version, for example pyenv."""
     own = ("bin", "libexec", "shims", settings, "version")
     plugins = ("plugins/*/bin", "plugins/*/etc", "plugins/*/libexec", "plugins/*/shims")
     versions = (*_of_each("versions/*", "pyvenv.cfg"), *_of_each("versions/*/envs/*", "pyvenv.cfg"))
@@ -96,7 +96,7 @@ TOOLCHAINS: Final = (
     Toolchain(".bun", ("bin",)),
     Toolchain(".deno", ("bin",)),
 )  # fmt: skip
-"""The toolchains as their documents describe them; a new row also needs a canary of its logins in the tests."""
+"""The toolchains as their documents describe them; for a new row, the tests need a fake login to hide."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link at its path on the machine."""
+    """A symbolic link, for guests at the same path as on the machine."""
 
     path: Path
     target: str
@@ -189,7 +189,7 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class SealedFolders:
-    """The folders that only lead to mounts, which become read-only; this part comes last."""
+    """The folders that only lead to mounts; they become read-only after all mounts, so this part comes last."""
 
     folders: tuple[Path, ...] = (Path("/"),)
 
