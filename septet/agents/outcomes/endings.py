@@ -228,7 +228,7 @@ def _by_others(end: ExitRecord) -> Ending | None:
 def _by_api(stderr: str, *, spoke: bool) -> Ending | None:
     """Return the ending that stderr alone shows: a usage limit, a billing error or a refusal; otherwise `None`.
 
-    Lines of stderr may come from the agent's tools: a limit counts only if its line names the time, or is an error
+    Lines of stderr may come from tools: a limit counts only if the line names the limit's end, or is an error
     before any event.
     """
     for line in map(str.strip, reversed(stderr.splitlines())):

@@ -1,4 +1,4 @@
-"""A dialect, which is one CLI's form of JSON lines: read facts from events and stderr, and make an outcome."""
+"""Read a dialect, which is one CLI's form of JSON lines: collect facts of the run, and make the outcome."""
 
 import math
 import re
@@ -134,7 +134,7 @@ class LineStream(ABC, Generic[E]):
 
     @property
     def context_tokens(self) -> int:
-        """The session's length in tokens at the last request, or the turns' average if no more is reported."""
+        """The session's length in tokens at the last request; if only sums are reported, the turns' average."""
         used = self.usage
         input_tokens = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
         return input_tokens // max(self.facts.turns, 1) + used.output_tokens

@@ -142,7 +142,7 @@ class Outcome:
 def bound_answer(outcome: Outcome, limit_kib: int) -> tuple[Outcome, tuple[str, ...]]:
     """Return the outcome with an answer that is within the limit, and notes on the parts that are left out.
 
-    Structured output over the limit is dropped as a whole, because a part of it would be another value.
+    Structured output over the limit is dropped as a whole, because a part of a JSON value is another value.
     """
     most, text = limit_kib * _KIB, outcome.text or ""
     left_out = outcome.left_out + max(0, len(text) - most)

@@ -1,4 +1,4 @@
-"""Turn the bytes of a stream, in any chunks, into events; the memory needed does not depend on the length."""
+"""Turn a stream's bytes, in any chunks, into events; the memory used does not grow with the stream."""
 
 import json
 import math
@@ -37,7 +37,7 @@ class EventReader(Generic[E]):
     """
 
     def __init__(self, event_type: type[E], is_own: Callable[[E], bool] = lambda _: True) -> None:
-        """Take a type with an event's fields to read; fields of type `Any` or `msgspec.Raw` accept every value.
+        """Take a type with the fields to read of each event; types `Any` and `msgspec.Raw` accept every value.
 
         `is_own` returns whether an event that follows other text has the fields that all events of this CLI have.
         """

@@ -1,4 +1,4 @@
-"""Read an agent's words and actions in one form for all CLIs, while it runs and afterwards."""
+"""Read an agent's words and actions in one form for all CLIs, while the agent runs and afterwards."""
 
 import json
 import re
@@ -94,7 +94,7 @@ class TranscriptEntry:
 
 
 class Transcript(Protocol):
-    """The reader of one run's stream, for people."""
+    """The reader that turns one run's stream into entries for people."""
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
         """Read the next bytes, which may be cut anywhere, and return their entries."""
@@ -137,7 +137,7 @@ class EventTranscript(ABC):
         return self._take_new()
 
     def finish(self) -> list[TranscriptEntry]:
-        """After the end of the stream, return the remaining entries: all, if the stream is one document."""
+        """After the end, return the remaining entries, which are all entries if the stream is one document."""
         rest, document = self._reader.finish()
         for event in rest:
             self._take(event)
