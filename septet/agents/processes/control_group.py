@@ -14,8 +14,8 @@ from septet.agents.processes.process_tree import read_file
 CONTROLLERS = (b"memory", b"pids")
 PREFIX = "septet-guest-"
 ROOM_ABOVE_LIMIT = 4
-"""A group's limit is the order's limit plus this part of it, a quarter: so the supervisor notices first that the
-order's limit is reached, and names it."""
+"""A group's limit exceeds the order's limit by a fourth of the order's limit: so the supervisor is the first to
+notice that the order's limit is reached, and names the limit."""
 DELEGATED = "user.delegate"
 """The attribute by which systemd, since 251, marks a delegated group."""
 

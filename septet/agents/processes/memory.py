@@ -131,7 +131,7 @@ def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int
 
 
 def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
-    """Return the bytes that these processes have mapped of nameless files, except of the open files in `files`.
+    """Return the bytes that these processes have mapped of nameless files, without the open files in `files`.
 
     The whole mapping counts, because the kernel does not report how much of a file is filled: a write shows only
     in a process that has touched the page.

@@ -123,7 +123,7 @@ class Order:
 
     @classmethod
     def from_json(cls, payload: bytes) -> "Order":
-        """Read an order.
+        """Return the order that a JSON object of `to_json` describes.
 
         Raises:
             ValueError: The text is no order, or an order of another version.

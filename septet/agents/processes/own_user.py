@@ -73,7 +73,7 @@ class StagedFiles:
                 self.sources.append((source, BINDINGS[option]))
 
     def place_program(self, program: str) -> str:
-        """Return a path to bubblewrap for the run's user, who may not enter the folder of the bundled one."""
+        """Return a path to bubblewrap for the run's user, who may not enter the packages' folder."""
         packages = program.removesuffix(BUNDLED)
         if packages == program or is_below(program, SEEN_BY_ALL):
             return program

@@ -104,7 +104,7 @@ class ResourceWatch:
         """Return whether shared memory has grown by more than the limit, and the guest may be the cause.
 
         The kernel does not report the owner of shared memory. The growth counts if processes leave files in
-        messages from check to check, or have mapped more bytes than the limit of files that are not open.
+        messages from check to check, or if the mapped part of files that are not open exceeds the limit.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if memory.shared_memory_bytes() - self.shared_before <= self.memory_bytes:
