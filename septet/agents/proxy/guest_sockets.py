@@ -94,14 +94,14 @@ def turn_switches(values: Mapping[str, int]) -> None:
 
 
 def enter(namespace: int, kind: int) -> None:
-    """Enter a namespace."""
+    """Move this process into a namespace of this kind; raise `OSError` if the kernel refuses."""
     if LIBC.setns(namespace, kind) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), "setns")
 
 
 def listen(address: str, port: int) -> socket.socket:
-    """Listen at a loopback address of this process's network."""
+    """Return a socket that listens at a loopback address of this process's network."""
     if address == LOOPBACK_6:
         listener = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
         listener.setsockopt(socket.IPPROTO_IPV6, NOT_YET_UP_6, 1)

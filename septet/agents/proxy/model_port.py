@@ -1,6 +1,6 @@
 """A guest's port for its model API: the port replaces the guest's dummy key by the real key.
 
-Each connection carries one request: the port changes its head and passes its body on as it is. It passes only
+Each connection carries one request: the port changes the head and passes the body on unchanged. It passes only
 model requests, by method and path, and no request with a key other than the dummy key. A server may repeat a
 field, for example an address or an origin, in an answer that the guest sees: so a key is inserted only into the
 fields in which CLIs send keys.
@@ -28,7 +28,7 @@ SCHEMES = frozenset({b"", b"bearer"})
 KEY_NAME = re.compile(
     rb"(?:.*[_-])?(?:api)?(?:key|token|auth|authorization|secret|password|credentials?)s?(?:[_-]id)?"
 )
-"""The names of fields in which services take keys."""
+"""The pattern of the names of fields in which services take keys."""
 NO_KEY = frozenset({b"sec-websocket-key"})
 PATH = re.compile(r"/|(?:/(?!\.{1,2}(?:/|$))(?:[A-Za-z0-9_~:@.,=+$-]|%3[Aa]|%40)+)+")
 """The pattern of paths that all servers read alike: no empty or dotted part, no encoded character but `:` and
@@ -72,7 +72,7 @@ class ModelPort:
         """Fields that look like keys, with the values of the worker's settings, which the guest knows."""
 
     def change_head(self, request: RequestHead) -> bytes:
-        """Return the head of a request for the model's host, with its end.
+        """Return the changed head of a request, for the model's host, with the empty line that ends a head.
 
         Raises:
             RequestRefusalError: The request is no model request, or has another key.

@@ -2,7 +2,7 @@
 
 A permitted request has a line at its beginning, and another line with the same `id` at its end; when no more lines
 fit, no request is permitted. In the first part of the log, each refusal, and each host that does not answer, has a
-line; after that they are counted by host, so that they never displace a permitted request.
+line; further ones are counted by network host, so that they never displace a permitted request.
 """
 
 import json
@@ -40,7 +40,7 @@ class AskedHost:
         self.clock = time.monotonic()
 
     def fields(self) -> dict[str, object]:
-        """Return the fields of the host's line."""
+        """Return the fields of the log's line about this request."""
         about = {"id": self.id, "request": self.request[:LONGEST_TEXT], "why": self.refusal[:LONGEST_TEXT]}
         return {
             "time": utc_text(self.began_at),
@@ -52,7 +52,7 @@ class AskedHost:
 
 
 class NetworkLog:
-    """The log file of the current turn, for many threads."""
+    """The log file of the current turn, which many threads write."""
 
     def __init__(self, descriptor: int) -> None:
         """Write to this descriptor, which the log closes."""
@@ -61,7 +61,7 @@ class NetworkLog:
         self.open(descriptor)
 
     def open(self, descriptor: int) -> None:
-        """Continue a file, which an earlier proxy may have begun."""
+        """Continue the log in this file, which an earlier proxy may have begun."""
         self.descriptor = descriptor
         self.written_bytes = os.fstat(descriptor).st_size
         self.refused_bytes = 0
@@ -75,7 +75,7 @@ class NetworkLog:
             self.open(descriptor)
 
     def begin(self, host: AskedHost) -> bool:
-        """Write that a host is permitted; return whether the log had room."""
+        """Write that a request to a host is permitted; return whether the log had room."""
         with self.guard:
             if self.written_bytes > MOST_BYTES:
                 return False
@@ -99,7 +99,7 @@ class NetworkLog:
             self.refused_bytes += 0 if host.id else written
 
     def count(self, host: AskedHost) -> None:
-        """Count a request, and write the count at each doubling: a killed proxy has logged more than half."""
+        """Count a request, and write each doubled count: so a killed proxy has logged more than half of it."""
         about = (MANY if host.refusal else "", MANY_REQUESTS if host.request else "")
         key = (host.name[:LONGEST_TEXT], host.port, *about)
         if key not in self.counts and len(self.counts) >= MOST_COUNTED:
@@ -109,7 +109,7 @@ class NetworkLog:
             self.write_count(key)
 
     def write_count(self, key: tuple[str, int, str, str]) -> None:
-        """Write the count of a host's refusals, or missing answers, beyond the first part of the log."""
+        """Write how many refused or unanswered requests to a network host have no line of their own."""
         host = AskedHost(*key)
         host.id = f"{os.getpid()} {' '.join(map(str, key))}"
         self.write({**host.fields(), "count": self.counts[key]})

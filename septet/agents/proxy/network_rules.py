@@ -48,13 +48,13 @@ class Network:
     def __init__(
         self, fields: Mapping[str, object], resolver: Callable[[str, int], Sequence[str]] = resolve
     ) -> None:
-        """Read the rules of an order; a missing field opens nothing.
+        """Read the rules of an order; a missing list permits nothing.
 
         `resolver` returns the addresses of a name at a port, or raises `OSError`.
 
         Raises:
             ValueError: A field is not valid.
-            KeyError: A field is missing.
+            KeyError: The field `port`, or a field of a model, is missing.
             TypeError: A field is of another kind.
         """
         self.port = int(str(fields["port"]))
@@ -62,7 +62,7 @@ class Network:
         self.hosts = {(name, int(port)) for name, port in pairs_in(fields.get("hosts"))}
         """The network hosts that the guest may reach if these hosts are on the internet."""
         self.own_hosts = {(name, int(port)) for name, port in pairs_in(fields.get("own_hosts"))}
-        """The hosts of the worker's own model API, which may be on any network."""
+        """The network hosts of model APIs that the worker's settings name; they may be on any network."""
         models = fields.get("models")
         ports = [ModelPort(each) for each in models] if isinstance(models, list) else []
         self.models = {each.port: each for each in ports}
@@ -87,7 +87,7 @@ class Network:
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        """The addresses and ports to listen at, the proxy's first."""
+        """The addresses and ports to listen at; the proxy's own comes first."""
         own = [(LOOPBACK, port) for port in (self.port, *self.models)]
         return list(dict.fromkeys((*own, *self.forwards)))
 
@@ -190,7 +190,7 @@ def is_public(text: str) -> bool:
 
 
 def is_own(address: str) -> bool:
-    """Return whether an address is this machine's: packets to it would come from it. Send nothing."""
+    """Return whether an address is one of this machine's, by the sender that the kernel would choose."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as trial:
         try:

@@ -1,4 +1,4 @@
-"""One connection of a guest to a host, from its request to its end, with the tokens that the answer reports."""
+"""One connection of a guest to a network host, from request to end, with the tokens that the answer reports."""
 
 import re
 import select
@@ -17,13 +17,13 @@ IDLE_SECONDS = 3600.0
 CHUNK_BYTES = 1 << 16
 END_OF_HEAD = b"\r\n\r\n"
 ENOUGH_SECONDS = 0.2
-"""The seconds in which cut connections can log their bytes."""
+"""The longest wait, in seconds, until cut connections have logged their bytes."""
 USED = re.compile(
     rb'"(input_tokens|cache_read_input_tokens|cache_creation_input_tokens|prompt_tokens|promptTokenCount|inputTokens'
     rb"|cacheReadInputTokens|cacheWriteInputTokens|output_tokens|completion_tokens|candidatesTokenCount"
     rb'|thoughtsTokenCount|outputTokens)"\s*:\s*([0-9]{1,12})'
 )
-"""The token counts of four APIs and Bedrock. A model's own text is in a JSON string, with escaped quotes."""
+"""The token counts of four APIs and Bedrock. A model's own text never matches, because its quotes are escaped."""
 OUTPUT = frozenset(
     {b"output_tokens", b"completion_tokens", b"candidatesTokenCount", b"thoughtsTokenCount", b"outputTokens"}
 )
@@ -67,7 +67,7 @@ class Connections:
 
 
 class SeenUsage:
-    """The token counts of one answer so far; a later count of a stream is never smaller."""
+    """The largest token counts in one answer so far; in a stream, a later count is never smaller."""
 
     def __init__(self) -> None:
         self.end = b""
@@ -88,7 +88,7 @@ class SeenUsage:
 
 
 class Passage:
-    """One connection to a host, from the request to its end."""
+    """One connection of a guest to a network host, from the request to the connection's end."""
 
     def __init__(self, connections: Connections, client: socket.socket, name: str, port: int) -> None:
         """Take the guest's connection, and the name and port of the host."""
@@ -158,7 +158,7 @@ class Passage:
             answer(self.client, status, words)
 
     def pass_between(self, host: socket.socket, head: bytes, rest: bytes) -> None:
-        """Pass bytes in both directions."""
+        """Pass bytes between guest and host in both directions."""
         try:
             if not self.connections.add(host):
                 return
@@ -170,7 +170,7 @@ class Passage:
             self.connections.remove(host)
 
     def send(self, host: socket.socket, data: bytes) -> None:
-        """Send to the host."""
+        """Send bytes to the host, and count them."""
         host.sendall(data)
         self.sent_bytes += len(data)
 
@@ -179,7 +179,7 @@ class Passage:
         return (data, False) if self.body is None else self.body.take(data)
 
     def receive(self, data: bytes) -> None:
-        """Send the host's answer to the guest."""
+        """Send bytes of the host's answer to the guest, and count the bytes and the tokens."""
         if self.body is not None:
             self.body.hear(data)
         if self.usage is not None:
@@ -188,7 +188,7 @@ class Passage:
         self.received_bytes += len(data)
 
     def relay(self, host: socket.socket) -> None:
-        """Pass on bytes; when one direction ends, pass on its end and continue the other direction."""
+        """Pass on bytes; when one direction ends, pass on the end, and continue with the other direction."""
         poller = select.poll()
         for each in (self.client, host):
             each.settimeout(IDLE_SECONDS)

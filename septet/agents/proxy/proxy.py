@@ -148,7 +148,7 @@ class Proxy:
 
 
 def read_request(client: socket.socket) -> tuple[RequestHead, RequestBody, bytes] | None:
-    """Return a request's head, its body's state, and the bytes read beyond the head; `None` after a refusal."""
+    """Return a request's head, the reader of its body, and bytes after the head; `None` after a refusal."""
     client.settimeout(30.0)
     head, rest = read_head(client)
     try:

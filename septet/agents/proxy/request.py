@@ -151,5 +151,5 @@ class RequestBody:
 
 
 def is_upgrade(request: RequestHead) -> bool:
-    """Return whether a request upgrades to web sockets; requests of any other protocol may name further hosts."""
+    """Return whether a request upgrades to web sockets; other protocols do not count: they may name hosts."""
     return [value.lower() for value in request.values(b"upgrade")] == [b"websocket"]
