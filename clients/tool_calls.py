@@ -8,7 +8,7 @@ from septet.contracts.host_files import LogEntry
 _DONE: Final = re.compile(
     r"(created|updated|written|edited) successfully|successfully (created|updated|written)", re.IGNORECASE
 )
-"""The pattern of the answer of a successful edit, which repeats the call."""
+"""The pattern of the result of a successful edit; such a result adds nothing to the call."""
 EDITS: Final = frozenset({"Write", "Edit", "Delete"})
 """The tools that change files; codex reports only that a call of these tools completed."""
 _WORD: Final = re.compile(r"\S++")
@@ -17,7 +17,7 @@ _WORKSPACES: Final = "/workspaces/"
 
 
 def only_confirms(entry: LogEntry) -> bool:
-    """Return whether an entry is a tool's answer that only confirms the write of a file."""
+    """Return whether an entry is a tool's result that only confirms the write of a file."""
     first = entry.text.strip().partition("\n")[0]
     is_done = first == "completed" and entry.tool in EDITS
     return entry.kind == "tool_result" and (is_done or _DONE.search(first) is not None)

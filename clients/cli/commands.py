@@ -24,12 +24,12 @@ class CommandRow:
     """A paragraph of the help, between the summary and the example."""
     commands: "Mapping[str, CommandRow]" = field(default_factory=dict)
     serves: bool = False
-    """Whether the command serves until it is ended, so that its errors go to its log."""
+    """Whether the command is a service that runs until it is stopped; its errors go to its log."""
     has_keys: bool = False
-    """Whether the command needs the keys in its environment, so that its process hides these keys from others."""
+    """Whether the command needs the keys in its environment; its process hides them from other processes."""
 
     def text(self, whole: str) -> str:
-        """Return summary, notes and example of the command; `whole` is its name after the names of its groups."""
+        """Return the command's summary, notes and example; `whole` is its full name, such as `septet pr merge`."""
         example = self.example if " septet " in f" {self.example}" else f"{whole} {self.example}".rstrip()
         return "\n\n".join(filter(None, (self.summary, self.notes, f"Example: {example}" if self.place else "")))
 
@@ -155,6 +155,6 @@ def find_command(words: Sequence[str]) -> tuple[CommandRow, list[str]]:
 
 
 def load(place: str) -> Any:  # noqa: ANN401 -- whatever is there
-    """Import and return the object that a place names, such as `clients.cli.watch.view_commands:board`."""
+    """Import and return the object at `place`, such as `clients.cli.watch.view_commands:board`."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)

@@ -30,7 +30,7 @@ def run(words: Sequence[str]) -> None:
     """Run a command line.
 
     Raises:
-        SystemExit: Always, except after a help or a version.
+        SystemExit: Always, except after a request for help, the version or a completion.
     """
     as_json = "--json" in words
     try:
@@ -45,7 +45,7 @@ def run(words: Sequence[str]) -> None:
 
 
 def _is_answered_here(words: Sequence[str]) -> bool:
-    """Handle a request for help, the version or a shell's completion; return whether the words were a request."""
+    """Handle a request for help, the version or a shell's completion; return whether there was such a request."""
     command, path = find_command(words)
     rest = words[len(path) :]
     is_unknown = bool(rest) and not command.place and not rest[0].startswith("-")

@@ -1,6 +1,6 @@
 """Options that several commands share, and the builders of a command's options.
 
-A shell waits for these modules at each `--help`, mistake and completion: they import the parser and nothing heavy.
+A shell waits for these modules at each `--help`, mistake and completion, so they import only the parser.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _Options = TypeVar("_Options")
 
 @dataclass_transform(frozen_default=True)
 def command_options(cls: type[_Options]) -> type[_Options]:
-    """Make a class a command's options: fields before `KW_ONLY` are arguments, later fields are options."""
+    """Return a class as a command's options: fields before `KW_ONLY` are arguments, later fields are options."""
     made: Any = dataclass(frozen=True, slots=True)(cls)
     fields = signature(made).parameters.values()
     arguments = [
@@ -35,7 +35,7 @@ def command_options(cls: type[_Options]) -> type[_Options]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def option_group(cls: type[_Options]) -> type[_Options]:
-    """Make a class a group of options, for several commands."""
+    """Return a class as a group of options that several commands share."""
     return Parameter(name="*")(dataclass(frozen=True, slots=True, kw_only=True)(cls))
 
 
@@ -73,12 +73,12 @@ def argument(
 
 
 def _converter(least: float | None, most: float | None) -> Callable[..., Any]:
-    """Return the converter of a value; the converter imports the rules of the contracts on its first use."""
+    """Return the function that converts a value; slow modules are imported on the function's first use."""
     return lambda kind, tokens: load("clients.cli.parsing.values:convert")(kind, tokens, least, most)
 
 
 def completed_by(name: str) -> Callable[[Any], list[str]]:
-    """Return a completer, which imports and calls the function `name` of `completion` when it is first needed."""
+    """Return a completer, which calls the function `name` of the module `completion`, imported on first use."""
     return lambda context: list(load(f"clients.cli.parsing.completion:{name}")(context.incomplete))
 
 
@@ -108,7 +108,7 @@ class Server:
     as_json: Json = False
 
     async def connect(self) -> "Operations":
-        """Connect to the server, and return its operations.
+        """Connect to the server, and return the operations that use this connection.
 
         Raises:
             ServerNotReachedError: No server answers.

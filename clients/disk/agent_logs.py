@@ -23,7 +23,7 @@ _TEXT_SHOWN: Final = 2000
 
 @dataclass(slots=True)
 class AgentLogs:
-    """The streams of a work order's runs, oldest first."""
+    """The reader of the output of a work order's agent runs, the oldest run first."""
 
     state: StateDir
     order_id: str
@@ -69,7 +69,7 @@ class AgentLogs:
             raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
 
     def _look(self) -> list["_View"]:
-        """Return a view of each run that is on this host now: runs begin, and the janitor removes old runs."""
+        """Return a view of each run that is on this host now, because runs begin and old runs are removed."""
         runs = started_runs(self.state, self.order_id)
         self._views = {run.name: self._views.get(run.name) or _View(run) for run in runs}
         return list(self._views.values())
@@ -77,7 +77,7 @@ class AgentLogs:
 
 @dataclass(slots=True)
 class _View:
-    """The files of one run, and the position up to which this process has read them."""
+    """The files of one run, and the position up to which the run's output was read."""
 
     run: Run
     _position: int = 0

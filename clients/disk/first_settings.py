@@ -218,7 +218,7 @@ def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ask_pip(draft: _Draft, addresses: Sequence[str]) -> None:
-    """Record the addresses in pip's settings, or else the address of pip's default index."""
+    """Record `addresses` and those in pip's settings; if there are none, that of pip's default index."""
     pip = ("python3", "-m", "pip")
     texts = [*addresses, draft.ask(*pip, "config", "list")]
     if not hosts_in(texts):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _MOST_LOGS: Final = 8
 _MOST_ENTRIES: Final = 20_000
-"""The most entries of a log in the cache, at most 40 MB."""
+"""The most entries of a log that the cache holds; these take at most 40 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class LogCache:
     _lock: Lock = field(default_factory=Lock)
 
     def entries(self, unread: "AgentLogs") -> "tuple[AgentLogs, list[LogEntry]]":
-        """Return the reader of a work order's logs, kept from an earlier call or `unread`, and all entries so far.
+        """Return the reader of a work order's logs, from the cache or else `unread`, and all entries so far.
 
         Raises:
             InvalidInputError: No work order can have that id.

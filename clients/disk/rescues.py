@@ -1,4 +1,4 @@
-"""Find the snapshots that this host keeps."""
+"""Find and restore the snapshots in this host's vaults."""
 
 import asyncio
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def snapshots_of(
 
 
 def snapshot_named(state: StateDir, git_env: Mapping[str, str], name: str) -> tuple[Git, Snapshot]:
-    """Return a snapshot of this host, and the vault that holds it.
+    """Return the vault that holds the named snapshot, and the snapshot.
 
     Raises:
         NotFoundError: No vault of this host has the snapshot.
@@ -51,7 +51,7 @@ def snapshot_named(state: StateDir, git_env: Mapping[str, str], name: str) -> tu
 
 
 def kept_snapshot(state: StateDir, snapshot: Snapshot) -> KeptSnapshot:
-    """Return the view of a snapshot; for a lane's snapshot, the view names the work order if it is known."""
+    """Return a snapshot as replies show it; a lane's names the work order that used the lane, if known."""
     begins = snapshot.kind == "checkpoint" and snapshot.step is None
     age = datetime.now(UTC) - datetime.fromisoformat(snapshot.taken_at)
     return KeptSnapshot(
@@ -70,7 +70,7 @@ def kept_snapshot(state: StateDir, snapshot: Snapshot) -> KeptSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Rescues:
-    """The rescues of this host, for servers."""
+    """Lists and restores the rescues of this host, for the HTTP API and the MCP tools."""
 
     state: StateDir
     git_env: Mapping[str, str]
@@ -81,7 +81,7 @@ class Rescues:
         return RescuesReply(rescues=rows)
 
     async def restore(self, name: str) -> RestoredReply:
-        """Restore a snapshot of this host to a new folder of the state directory; Septet never removes it.
+        """Restore a snapshot of this host to a new folder of the state directory; Septet never removes the folder.
 
         Raises:
             RefusedTransitionError: The snapshot was restored before.

@@ -1,4 +1,4 @@
-"""Find a work order's agent runs on this host, in its workspace or its pipeline's lanes, and their requests."""
+"""Find a work order's agent runs on this host, also in lanes, and the network requests of these runs."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ class _Key(msgspec.Struct, frozen=True):
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    """The facts of a run that name the run's work order."""
+    """The part of a run's record that names the run's work order, number and start."""
 
     key: _Key
     serial: int
@@ -35,7 +35,7 @@ class _Mark(msgspec.Struct, frozen=True):
 
 
 def runs_of(state: StateDir, order_id: str) -> tuple[AgentRun, ...]:
-    """Return the agent runs of a work order that this host kept, oldest first; none on another host.
+    """Return a work order's agent runs that are on this host, oldest first.
 
     Raises:
         InvalidInputError: No work order can have that id.
@@ -71,7 +71,7 @@ def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
 
 
 def lanes_of(state: StateDir, order_id: str) -> list[str]:
-    """Return the names of the lanes on this host in which a work order may have run, found by its id."""
+    """Return the lanes of this host in which a work order may have run: their names begin like the order's id."""
     places = [at for at, sign in enumerate(order_id) if sign == "-" and at > 0]
     roles = ("planner", *(f"executor-{number}" for number in range(1, 17)))
     names = (f"{order_id[:at]}-{role}" for at in places for role in roles)

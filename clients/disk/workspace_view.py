@@ -1,4 +1,4 @@
-"""Read a work order's plan, changes and agent from this host's disk, for a watch."""
+"""Read a work order's plan, changes and agents' logs from this host's disk, while it runs or afterwards."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ _DIFF_SHARE: Final = 5
 
 @dataclass(slots=True)
 class WorkspaceView:
-    """One work order's files on this host."""
+    """The reader of one work order's plan, changes and agents' logs on this host."""
 
     state: StateDir
     git_env: Mapping[str, str]
@@ -51,7 +51,7 @@ class WorkspaceView:
 
     @property
     def doing(self) -> LogEntry | None:
-        """The tool call without a result at the last call of `new_entries`."""
+        """The agent's tool call that had no result yet when `new_entries` last read the log."""
         return self._doing
 
     def tokens_of(self, step: str) -> int:
@@ -131,7 +131,7 @@ def fails_on_base(state: StateDir, order_id: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CommitCount:
-    """The commits between the base and the work order's commit."""
+    """The number of commits and of changed files between the base and a work order's commit."""
 
     commits: int
     files: int

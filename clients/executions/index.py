@@ -67,7 +67,7 @@ def page_word(token: bytes) -> str | None:
 def page_token(word: str) -> bytes | None:
     """Return the server's page token from the word of `page_word`; `None` for an empty word, the first page.
 
-    The server reports any other token as its own internal failure.
+    Other words are refused here, because the server would report an internal failure.
 
     Raises:
         NotFoundError: The word is not from `page_word`.

@@ -90,7 +90,7 @@ class Subject:
             raise self.refusal(error, workflow_id) from error
 
     def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Return the error for the server's refusal to change a workflow of this kind, which may have ended."""
+        """Return the error for the server's refusal to change a workflow, for example because it has ended."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"{workflow_id} has ended, so there is nothing to decide."
             return RefusedTransitionError(message, remedy=f"See how it ended: {self.show} {workflow_id}")

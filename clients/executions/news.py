@@ -22,7 +22,7 @@ _IN_STEPS: Final = frozenset({"finalize_json", READ_OUTGOING})
 _AGAIN_SECONDS: Final = 1.0
 """The pause after a server's refusal, and between two runs of one workflow."""
 _LONGEST_SECONDS: Final = 30.0
-"""The longest pause after which a caller repeats a query without an answer."""
+"""The longest pause before a caller repeats a query that got no answer."""
 _NEWS: Final = frozenset({
     EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
     EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED,

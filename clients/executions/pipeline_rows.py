@@ -53,7 +53,7 @@ def view_of_row(row: WorkflowExecution) -> PipelineView:
 
 
 def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError | None = None) -> PipelineView:
-    """Return a pipeline with the end that the server recorded; a terminated pipeline cannot record one."""
+    """Return a pipeline with its end as the server recorded it: a terminated pipeline records no end itself."""
     word = CLOSED_AS.get(row.status)
     if word is None or view.status in OVER:
         return view

@@ -58,7 +58,7 @@ async def task_of_row(row: WorkflowExecution) -> Task:
 
 
 def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = None) -> Task:
-    """Return the work order with the end that the server recorded; a terminated workflow cannot record one."""
+    """Return a work order with its end as the server recorded it: a terminated workflow records no end itself."""
     status = _status_at_close(row)
     if status is None:
         return task

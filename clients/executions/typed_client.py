@@ -181,7 +181,7 @@ class Executions(Generic[View]):
 
     @abstractmethod
     def at_close(self, view: View, row: WorkflowExecution, error: TaskError | None) -> View:
-        """Return the object with the end that the server recorded; a terminated workflow cannot record one."""
+        """Return `view` with its end as the server recorded it: a terminated workflow records no end itself."""
 
     @abstractmethod
     def remedy_for_closed(self, view: View) -> str:

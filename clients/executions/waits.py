@@ -22,7 +22,7 @@ from workflows.wire.search_attributes import STAGE, STATUS
 _PAUSED: Final = "it is paused; `temporal activity unpause -w {id} --activity-id {activity}` continues it"
 _QUEUED: Final = "queued since {since:%H:%M:%S} UTC: all slots are busy, or no worker runs (`septet doctor`)"
 _ASKS_A_HOST: Final = "probe_host"
-"""The name of an activity that polls a host. No reply names it as the cause of a work order's wait."""
+"""The name of the activity that polls a host; replies never name this activity as the cause of a wait."""
 _NAMES_ITSELF: Final = "look_at_others"
 """The name of an activity whose failures name the work order that this work order waits for."""
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
@@ -32,7 +32,7 @@ _NO_FAILURE: Final = "PullRequestOpen"
 
 
 def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
-    """Return whether a work order's workspace waits for a host that opens it."""
+    """Return whether a work order waits until a host opens its workspace."""
     pending = description.raw_description.pending_activities
     waiting = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
     return any(each.activity_type.name == "open_workspace" and each.state == waiting for each in pending)
@@ -98,7 +98,7 @@ _UNSEALED: Final = (
     "It continues as soon as its workers run without this setting: remove it until this has closed."
 )
 _LACKS_KEY: Final = frozenset({SealedError.__name__, UnknownKeyError.__name__})
-"""The failure types of a worker without the keys; their messages name the remedy, and no other build helps."""
+"""The failure types of a worker without the keys; the failure's message names the remedy."""
 _BENIGN: Final = (
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
@@ -136,7 +136,7 @@ async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
 
 
 def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
-    """Return a notice if the row says that its workflow is stuck, as it does within a minute; else `None`."""
+    """Return a notice if a row reports a stuck workflow, which takes the server up to a minute; else `None`."""
     if row.status is not WorkflowExecutionStatus.RUNNING:
         return None
     if "category=WorkflowTaskFailed" not in (row.typed_search_attributes.get(_PROBLEMS) or ()):

@@ -87,7 +87,7 @@ class Guard:
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy, headers=challenge)
 
     def _is_own_page(self, headers: Headers) -> bool:
-        """Return whether the page's script sent the request: with the deciding key, and from the page's origin."""
+        """Return whether the page's script sent the request: from the page's origin, with its key to decide."""
         key = headers.get(DECIDING_KEY_HEADER, "")
         known = self.deciding_key is not None and secrets.compare_digest(key.encode(), self.deciding_key.encode())
         return known and "origin" in headers and not comes_from_another_site(headers)
@@ -132,7 +132,7 @@ def comes_from_another_site(headers: Headers) -> bool:
 
 
 async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes | None:
-    """Return the body; `None` if the body is larger than the limit, even if its header names a smaller length.
+    """Return the body; `None` if the body is larger than the limit, even if the header names a smaller length.
 
     This reads and drops some bytes above the limit, because a client that still writes would not read the refusal.
     """

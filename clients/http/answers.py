@@ -1,4 +1,4 @@
-"""The answers of the API, with Septet's own names and with the names that older scripts use."""
+"""The bodies of the API's responses, with Septet's own names and with the names that older scripts use."""
 
 from typing import Any, Literal
 
@@ -48,7 +48,7 @@ class AgentWorkOrder(Task):
 
 
 class StepHistory(StepsReply):
-    """The steps so far."""
+    """The steps of a work order so far."""
 
     agent_work_order_id: str
 

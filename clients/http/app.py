@@ -72,7 +72,7 @@ _PLACES: Final[dict[str, Any]] = {
     "pipeline_id": PipelineId,
     "intake_id": Annotated[IntakeId, Path(description="The intake's id.")],
 }
-"""The arguments of operations that are part of a path."""
+"""The types of those arguments of operations that are part of a path, by the argument's name."""
 
 
 def operations_router() -> APIRouter:
@@ -100,7 +100,7 @@ def operations_router() -> APIRouter:
 
 
 def _endpoint_of(operation: Operation) -> Callable[..., Awaitable[Reply]]:
-    """Return a function with the signature by which the framework reads a request."""
+    """Return a function that runs an operation; by the function's signature, FastAPI reads the request."""
     bodies = {each.name: each.default for each in operation.arguments if is_body(each)}
 
     async def endpoint(operations: Connected, **given: object) -> Reply:
@@ -147,7 +147,7 @@ async def health(operations: Connected) -> Health:
 
 @dataclass(frozen=True, slots=True)
 class ApiChoices:
-    """The choices of a host that serves the application."""
+    """The choices of the process that serves the application."""
 
     ui_url: str | None = None
     """The address of Temporal's web UI, if it is not that of this host's embedded server."""
@@ -156,7 +156,7 @@ class ApiChoices:
     user: str = ""
     """The name that histories show for decisions on the page."""
     webhook_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The keys that check the signatures of deliveries, by forge or tracker; without a key, all are refused."""
+    """The keys that check webhooks' signatures, by forge or tracker; webhooks of all others are refused."""
 
 
 _PLAIN: Final = ApiChoices()

@@ -113,7 +113,7 @@ class NewWorkOrder(OrderChoices):
         return self
 
     def order(self) -> WorkOrderInput:
-        """Return the work order's input.
+        """Return the input of the work order that this body describes.
 
         Raises:
             ValidationError: The body describes no work, or describes the work twice, or has too much text.
@@ -154,7 +154,7 @@ class NewPipeline(PipelineInput):
     """The pipeline's id; a used id is refused. When absent, Septet makes an id."""
 
     def order(self) -> PipelineInput:
-        """Return the pipeline's input."""
+        """Return the input of the pipeline that this body describes."""
         return PipelineInput(**{name: getattr(self, name) for name in PipelineInput.model_fields})
 
 

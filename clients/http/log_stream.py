@@ -95,7 +95,7 @@ async def _events(operations: Operations, order_id: str, after: str) -> AsyncIte
 
 
 async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIterator[list[LogEntry]]:
-    """Yield the new entries after `after` at each read, or an empty list, until the work order is closed."""
+    """At each read, yield a list of the new entries after the entry `after`, until the work order is closed."""
     logs = AgentLogs(operations.state, order_id)
     end = asyncio.create_task(operations.orders.wait_for_end(order_id))
     try:

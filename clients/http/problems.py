@@ -65,7 +65,7 @@ class Problem(Wire):
 
 
 def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
-    """Return OpenAPI's description of error answers."""
+    """Return OpenAPI's description of the error answers with these statuses."""
     schema = {"$ref": "#/components/schemas/Problem"}
     return {
         int(status): {"description": status.phrase, "content": {MEDIA_TYPE: {"schema": schema}}}
@@ -82,7 +82,7 @@ def problems_of_a_body() -> dict[int | str, dict[str, Any]]:
 def problem(
     status: HTTPStatus, kind: str, detail: str, remedy: str = "", *, headers: Headers | None = None
 ) -> JSONResponse:
-    """Return an error answer."""
+    """Return an HTTP error as problem details of this kind."""
     body = Problem(type=f"{_KIND}{kind}", title=status.phrase, status=status, detail=detail, remedy=remedy)
     return _answer(body, headers)
 

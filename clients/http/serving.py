@@ -35,7 +35,7 @@ class Door:
     option: str
     host: str = LOOPBACK
     """The address to listen at. An address other than loopback is for a container whose port is published on the
-    host's loopback: clients call the API there."""
+    machine's loopback, where clients call the API."""
 
     @property
     def is_open_to_others(self) -> bool:
@@ -45,7 +45,7 @@ class Door:
 
 @dataclass(frozen=True, slots=True)
 class ServedApi:
-    """The addresses and the access of the API while it is served."""
+    """The addresses of the API while it is served, the page's visitors, and the codec."""
 
     address: str
     page: str
@@ -54,7 +54,7 @@ class ServedApi:
     codec: SealingCodec | None = None
     """The codec of the codec endpoint, if payloads are sealed."""
     codec_address: str = ""
-    """The codec endpoint's address for a web UI of another site, with its key; empty if no site is named."""
+    """The codec endpoint's address, with the endpoint's key, for other sites; empty if the settings name none."""
 
 
 class _Server(uvicorn.Server):
@@ -153,7 +153,7 @@ def _is_no_cut(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def _listen(door: Door) -> Iterator[list[socket.socket]]:
-    """Listen at a door; on loopback, listen by IPv6 too, because browsers try IPv6 first for the page's name.
+    """Listen at `door`; on loopback, listen by IPv6 too, because browsers try IPv6 first for the page's name.
 
     If another user listened by IPv6, a browser would send the page's key to that user.
     """

@@ -40,7 +40,7 @@ def codec_key(token: str) -> str:
 
 
 def is_codec(path: str) -> bool:
-    """Return whether a path is the codec endpoint's."""
+    """Return whether a path belongs to the codec endpoint."""
     return path.startswith(f"{CODEC_PATH}/")
 
 
@@ -124,7 +124,7 @@ async def transform(codec: SealingCodec, request: Request) -> Response:
 
 
 async def _body(request: Request) -> bytes:
-    """Return the body of a request."""
+    """Return the body of a request; raise `ValueError` if the body is too large."""
     body = b""
     async for chunk in request.stream():
         body += chunk

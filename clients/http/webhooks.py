@@ -76,5 +76,5 @@ def _answer(reply: WebhookReply, **sender: str) -> JSONResponse:
 
 
 def is_webhook(path: str) -> bool:
-    """Return whether a path takes deliveries."""
+    """Return whether forges and trackers send webhooks to this path."""
     return path.startswith(f"{PREFIX}/")

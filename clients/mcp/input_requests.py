@@ -28,7 +28,7 @@ _REMEDY: Final = "Answer with decision `approve`, or with decision `reject` and 
 
 
 class Answers(Wire):
-    """The fields of a form."""
+    """The values that a person enters in a form."""
 
     decision: Annotated[str, StringConstraints(max_length=20)] = ""
     feedback: Words = ""
@@ -131,7 +131,7 @@ def _form(message: str, *, can_approve: bool) -> JsonValue:
 
 
 def _budget_form(task: Task, wait: BudgetWait) -> JsonValue:
-    """Return the form that requests a higher budget; a daily budget continues the next day without an answer."""
+    """Return the form that requests a higher budget; with a daily budget, work continues the next day anyway."""
     resets = f" It continues by itself at {wait.until}." if wait.until else ""
     message = f"{task.id} ({task.title}) waits. {wait.message} Raise it to continue.{resets}"
     example = f"Such as {_amount_to_add(wait)}."

@@ -37,13 +37,13 @@ a person. A step takes minutes: look again after a while, not at once."""
 
 
 def http_sessions(context: OperationsContext) -> Callable[[], StreamableHTTPSessionManager]:
-    """Return the function that creates sessions; the sessions keep no state, and answer in JSON."""
+    """Return the function that creates MCP sessions, which have no state and answer in JSON."""
     server = mcp_server(context, beside=False)
     return partial(StreamableHTTPSessionManager, server, json_response=True, stateless=True)
 
 
 def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
-    """Return the server, which connects to Temporal only when an agent calls a tool.
+    """Return the MCP server, which connects to Temporal only when an agent calls a tool.
 
     With `beside`, an agent on this machine has started the server in the agent's own folder.
     """
@@ -88,7 +88,7 @@ def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
 
 
 async def serve_stdio(context: OperationsContext) -> None:
-    """Serve until stdin ends. Meanwhile, all other output of this process goes to stderr."""
+    """Serve MCP until stdin ends. Meanwhile, all other output of this process goes to stderr."""
     server = mcp_server(context, beside=True)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,4 +1,4 @@
-"""Work orders as tasks of the Tasks extension: the server answers a long call at once, and the client polls."""
+"""Work orders as tasks of MCP's Tasks extension: the server answers a long call at once, and the client polls."""
 
 import json
 from collections.abc import AsyncIterator
@@ -123,7 +123,7 @@ Params = TypeVar("Params", bound=TaskParams)
 
 @dataclass(frozen=True, slots=True)
 class TaskMethods:
-    """The methods of the extension, for clients that declare it with a request of the revision 2026-07-28."""
+    """The methods of the extension, for clients of protocol revision 2026-07-28 that declare the extension."""
 
     connect: OperationsContext
     server: Server[Any]
@@ -136,7 +136,7 @@ class TaskMethods:
         self.server.add_request_handler("tasks/cancel", RequestParams, self.cancel)
 
     async def discover(self, context: Context, params: RequestParams) -> DiscoverResult:
-        """Return versions, capabilities and instructions."""
+        """Return the server's protocol versions, capabilities and instructions."""
         del params
         version = context.protocol_version
         return DiscoverResult(
@@ -184,7 +184,7 @@ class TaskMethods:
 
     @asynccontextmanager
     async def _operations(self) -> AsyncIterator[Operations]:
-        """Yield the operations on work orders."""
+        """Yield the operations on work orders; turn Septet's errors into errors of the protocol."""
         try:
             async with self.connect() as operations:
                 yield operations
@@ -194,7 +194,7 @@ class TaskMethods:
 
 
 def _read(kind: type[Params], context: Context) -> Params:
-    """Return the parameters of a request by a client that declared the extension."""
+    """Return a request's parameters; refuse the request if the client has not declared the extension."""
     if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         raise MCPError(METHOD_NOT_FOUND, "Method not found", context.method)
     if not _declares_tasks(context):

@@ -34,14 +34,14 @@ _DEFAULTS: Final = {Parameter.empty: ...}
 
 
 class _ToolInput(StrictWire):
-    """The base of tools' inputs; their schemas omit what models say only for the HTTP reference."""
+    """The base of tools' inputs, whose schemas omit what is only for the HTTP reference, such as examples."""
 
     model_config = ConfigDict(json_schema_extra=None)
 
 
 @dataclass(frozen=True)
 class AgentTool:
-    """One operation as a tool."""
+    """One operation as a tool: its schemas, the check of its arguments, and its call."""
 
     operation: Operation
 
@@ -61,7 +61,7 @@ class AgentTool:
         return create_model(self.operation.tool, __base__=bases, **of_calls)
 
     def as_tool(self) -> Tool:
-        """Return the tool with its schemas."""
+        """Return MCP's description of the tool, with the schemas of its input and reply."""
         takes = _schema(self.takes, "validation")
         # Some clients check errors against a tool's schema too.
         good, bad = _schema(self.operation.reply, "serialization"), _schema(ErrorReply, "serialization")
@@ -75,7 +75,7 @@ class AgentTool:
         )
 
     def read(self, arguments: Mapping[str, Any], *, beside: bool = False) -> StrictWire:
-        """Return the input with these arguments.
+        """Return the tool's input, made from an agent's arguments.
 
         With `beside`, the agent works in the folder of this process: a repository may be a relative path.
 
@@ -114,7 +114,7 @@ TOOLS: Final = {each.tool: AgentTool(each) for each in (*ORDER_OPERATIONS, *BUDG
 
 
 def tool_result(reply: Reply | ErrorReply) -> CallToolResult:
-    """Return an answer as an object, and as text for clients that cannot read objects; keys are masked."""
+    """Return a reply as an object, and as text for clients that cannot read objects; keys are masked."""
     structured = json.loads(mask_json(reply.model_dump_json().encode()))
     text = TextContent(text=json.dumps(structured, ensure_ascii=False))
     return CallToolResult(content=[text], structured_content=structured, is_error=not reply.ok)

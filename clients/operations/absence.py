@@ -17,12 +17,12 @@ Seen = TypeVar("Seen")
 PATIENCE: Final = timedelta(minutes=15)
 """The longest wait for an absent server: enough time to move or upgrade a server."""
 _RETRIES_SECONDS: Final = 30.0
-"""A watch that fails after this time had an answer from the server: the SDK's retries end after ten seconds."""
+"""If a read fails only after this time, the server had answered: the SDK's retries end after ten seconds."""
 
 
 @dataclass(slots=True)
 class Absence:
-    """The current absence of a server, which does not answer, and the longest wait for the server."""
+    """The record of a server's absence: since when the server does not answer, and how long to wait for it."""
 
     subject: str
     """The id of the work order or pipeline that the caller waits for."""
@@ -64,7 +64,7 @@ class Absence:
 async def outlast(
     looks: Callable[[], AsyncGenerator[Seen, None]], absence: Absence, tell: Callable[[str], None]
 ) -> AsyncGenerator[Seen, None]:
-    """Yield the items of a watch; report each absence of the server by `tell`, then start the watch again.
+    """Yield the items of `looks()`; report each absence of the server by `tell`, then call `looks` again.
 
     Raises:
         ServerNotReachedError: The server refuses, or has been away for too long.

@@ -97,7 +97,7 @@ def _step(
     files: Mapping[str, bytes],
     agent_and_default: tuple[str, str | None],
 ) -> DryRunStep:
-    """Return the settings of a step with an agent and the worker's default model."""
+    """Return the settings of a step; the last argument has the agent and the worker's default model."""
     own = order.steps.get(step, StepSettings())
     limits = repository.limits_for(step, own.over(order.timeouts), own)
     classes = tuple(IssueClass) if step is Step.BUILD_PLAN else (None,)

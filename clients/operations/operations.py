@@ -34,13 +34,13 @@ Kind = TypeVar("Kind")
 
 
 class LazyPart(Generic[Kind]):
-    """A part of the operations: a class whose fields are named after fields and properties of the operations.
+    """A descriptor that makes a part of `Operations` from the fields and properties with the same names.
 
-    The class is imported on first use, so that a command starts fast.
+    The part's class is imported on first use, so that a command starts fast.
     """
 
     def __init__(self, place: str) -> None:
-        """Set the class, such as `clients.temporal.board:BoardRows`."""
+        """Set the part's class, such as `clients.temporal.board:BoardRows`."""
         self._module, _, self._name = place.partition(":")
 
     @overload
@@ -111,7 +111,7 @@ class Operations:
 
 
 async def connect_operations(settings: Settings, address: str | None = None) -> Operations:
-    """Connect to the server at `address`, by default that of the settings, and return the operations on it.
+    """Connect to the server at `address`, by default that of the settings, and return its operations.
 
     Raises:
         ServerNotReachedError: The server does not answer.

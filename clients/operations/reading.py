@@ -38,7 +38,7 @@ REQUESTS_AT_ONCE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class OrderReading:
-    """The work orders of a server, with the files of this host."""
+    """The reader of work orders, from the server and from the files of this host."""
 
     orders: WorkOrders
     state: StateDir
@@ -85,7 +85,7 @@ class OrderReading:
         return here.model_copy(update={"history": history, "waiting_for": waits, "estimate": estimate})
 
     async def steps(self, order_id: str) -> StepsReply:
-        """Return the steps so far."""
+        """Return a work order's steps and rounds so far, and the network addresses that were refused."""
         task, _ = await self._task_and_notice(order_id)
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         in_setup = await asyncio.to_thread(refused_in_setup, self.state, order_id)
@@ -171,7 +171,7 @@ class OrderReading:
         return Watch(self.orders, view, self.nobody_works_on, patience=patience)
 
     async def step_under_way(self, task: Task) -> StepUnderWay | None:
-        """Return the running step of an open work order; if no worker runs, the step pending at the server.
+        """Return the running step of an open work order, or `None`; if no worker runs, the server's pending step.
 
         Raises:
             NotFoundError: The work order does not exist.

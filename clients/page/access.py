@@ -25,7 +25,7 @@ _OPEN_PATHS: Final = "/static/"
 
 
 def is_page(path: str) -> bool:
-    """Return whether a path is the page's, which has its own access check."""
+    """Return whether a path belongs to the page, so that `PageAccess` checks the access."""
     return path in {"/", "/live", "/live/pipelines", "/new", "/new/estimate", "/pipeline"} or path.startswith(
         ("/work-orders/", "/pipeline/", _OPEN_PATHS)
     )
@@ -44,13 +44,13 @@ def missing_page(method: str, accept: str) -> Response | None:
 
 @dataclass(frozen=True, slots=True)
 class PageAccess:
-    """The page's access check."""
+    """The check whether a browser has the link's key or the cookie, and so may see the page."""
 
     key: str | None
     """The link's key; `None` admits every browser of this machine."""
 
     def refusal(self, request: Request) -> Response | None:
-        """Return the response that replaces the requested page; `None` admits the browser."""
+        """Return the response that replaces the requested page; `None` if the browser is admitted."""
         if self.key is None or request.url.path.startswith(_OPEN_PATHS):
             return None
         token, cookie = request.query_params.get("token"), cookie_name(request.url.port or 80)

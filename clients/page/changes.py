@@ -54,7 +54,7 @@ _QUERY_WORDS: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """The tokens of a family of languages."""
+    """The tokens and keywords of a family of programming languages."""
 
     pieces: re.Pattern[str]
     """The pattern of tokens. Its groups have the names of the page's classes (`c` comment, `s` string, `m` number,
@@ -97,7 +97,7 @@ def language_of(path: str) -> Language | None:
 
 
 def pieces_of(language: Language, code: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of a code's text, each with its class on the page; the class is empty for no colour."""
+    """Yield the pieces of some code, each after its CSS class; the class is empty for a piece without colour."""
     at, before = 0, ""
     for piece in language.pieces.finditer(code):
         kind, text = piece.lastgroup or "", piece[0]
@@ -134,7 +134,7 @@ class ReviewLine:
 
 @dataclass(frozen=True, slots=True)
 class ReviewFile:
-    """One changed file."""
+    """One changed file in a review, and whether it is a plan."""
 
     path: str
     lines: tuple[ReviewLine, ...]

@@ -23,7 +23,7 @@ _NAME_LENGTH: Final = 32
 
 
 def new_page_key() -> str:
-    """Return a new random key."""
+    """Return a new random key for the page's link."""
     return secrets.token_hex(32)
 
 
@@ -48,7 +48,7 @@ def page_host(token: str | None) -> str:
 
 
 def page_link(address: str, key: str | None, path: str = "/") -> str:
-    """Return the link to open in a browser; without a `key`, the link has no key."""
+    """Return the link to open in a browser, which contains `key` unless `key` is `None`."""
     return f"{address}{path}?{urlencode({'token': key})}" if key is not None else f"{address}{path}"
 
 

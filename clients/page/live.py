@@ -29,7 +29,7 @@ OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
 
 
 def board_changes(operations: Operations, project: str | None) -> AsyncGenerator[bytes, None]:
-    """Yield the board after each change."""
+    """Yield an event with the board as HTML, now and after each change."""
     return _changes("board", "board", lambda: board_view(operations, project))
 
 
@@ -40,13 +40,13 @@ async def board_view(operations: Operations, project: str | None) -> BoardView:
 
 
 def pipelines_changes(operations: Operations) -> AsyncGenerator[bytes, None]:
-    """Yield the list of pipelines after each change."""
+    """Yield an event with the list of pipelines as HTML, now and after each change."""
     views: KnownViews = {}
     return _changes("pipelines", "answer", lambda: operations.pipelines.list(known_views=views))
 
 
 async def pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGenerator[bytes, None]:
-    """Yield a pipeline after each change, and last an event of the end."""
+    """Yield an event with a pipeline as HTML, now and after each change, and last an event of the end."""
     async with aclosing(operations.pipelines.views(pipeline_id)) as views:
         last: PipelineView | None = None
         estimate: Estimate | None = None
@@ -62,7 +62,7 @@ async def pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGen
 
 
 async def _changes(name: str, variable: str, ask: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes, None]:
-    """Yield a piece of the page after each change of the reply that the piece shows."""
+    """Yield an event with a piece of the page, now and after each change of the reply that the piece shows."""
     loop, last = asyncio.get_running_loop(), None
     while True:
         began = loop.time()
@@ -75,7 +75,7 @@ async def _changes(name: str, variable: str, ask: Callable[[], Awaitable[Answer]
 
 
 async def work_order_changes(operations: Operations, order_id: str, ui: object) -> AsyncGenerator[bytes, None]:
-    """Yield the changed pieces of a work order's page, and last an event of the end."""
+    """Yield events with the changed pieces of a work order's page, and last an event of the end."""
     pieces = Pieces(ui)
     detail: DetailReply | None = None
     kind = "put"
@@ -94,14 +94,14 @@ async def work_order_changes(operations: Operations, order_id: str, ui: object) 
 
 @dataclass(slots=True)
 class Pieces:
-    """The pieces of a work order's page that one browser has."""
+    """The pieces of a work order's page, as HTML, that one browser has received."""
 
     ui: object
     _sources: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     _html: dict[str, str] = field(default_factory=dict)
 
     def changed_pieces(self, look: WatchReply, detail: DetailReply) -> dict[str, str]:
-        """Return the changed pieces.
+        """Return the HTML of the changed pieces, by the names of the pieces.
 
         Call this method outside the event loop, because a long plan or patch takes long to render.
         """

@@ -45,7 +45,7 @@ STATIC: Final = {
 CARDS_SHOWN: Final = 60
 """The most cards in one stage of the board; the page shows only the number of further cards."""
 _HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
-"""The tags of a plan's headings on the page, whose own headings have higher levels."""
+"""The tags that replace those of a plan's headings, because the higher tags are for the page's own headings."""
 _MINUTE_SECONDS: Final = 60
 _LINK: Final = re.compile(r"https?://|mailto:", re.IGNORECASE)
 
@@ -62,12 +62,12 @@ _MARKDOWN: Final = _Markdown("commonmark", {"html": False}).disable("image")
 
 
 def render(template: str, status: HTTPStatus = HTTPStatus.OK, **values: object) -> HTMLResponse:
-    """Return a template as a response."""
+    """Return a response with a template's text, filled with `values`."""
     return HTMLResponse(text_of(template, **values), status)
 
 
 def text_of(template: str, **values: object) -> str:
-    """Return a template's text."""
+    """Return a template's text, filled with `values`."""
     return _ENVIRONMENT.get_template(template).render(**values)
 
 

@@ -28,7 +28,7 @@ _ANSWERED_WITHIN: Final = timedelta(seconds=3)
 
 
 async def worker_agents(client: Client, task_queue: str) -> Sequence[AnnouncedAgents]:
-    """Return the agents that each living worker announced; empty if the server or a worker does not do so."""
+    """Return the agents that each living worker announced; empty if the server or a worker does not report."""
     with suppress(RPCError):
         return await announced_agents(client, task_queue) or ()
     return ()
@@ -39,7 +39,7 @@ async def check_worker_agents(
 ) -> None:
     """Refuse agents that no living worker can use; `None` means a worker's default agent.
 
-    The workers are queried only if no worker announced the agent at the worker's start, because a person may have
+    If no worker announced the agent at the worker's start, the workers are queried, because a person may have
     installed the agent since. Without announcements or living workers, no agent is refused; the error then appears
     when a worker runs the work order.
 
@@ -83,7 +83,7 @@ async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | 
 
 
 async def _ask(client: Client, host: AnnouncedAgents, name: str | None) -> AgentAnswer | None:
-    """Return a worker's answer whether it can use an agent; `None` if its host is gone or the call fails."""
+    """Return a worker's answer on whether the worker can use an agent; `None` if the worker does not answer."""
     try:
         answer: AgentAnswer = await client.execute_activity(
             "check_agent",

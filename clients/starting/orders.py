@@ -45,7 +45,7 @@ async def was_used(state: StateDir, order_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """The start of work orders and intakes on one Temporal namespace."""
+    """The operations that check, estimate and start work orders and intakes on one Temporal namespace."""
 
     orders: WorkOrders
     costs: CostClient
@@ -103,7 +103,7 @@ class Starting:
         """Start a work order as `start` does, but return without a worker's answer.
 
         Returns:
-            The work order as the input describes it, once the server has it, and the task that estimates its cost.
+            The work order as its input describes it, and the asyncio task that estimates the work order's cost.
 
         Raises:
             SeptetError: As for `start`.
@@ -118,7 +118,7 @@ class Starting:
             raise
 
     async def estimate(self, order: WorkOrderInput) -> Estimate:
-        """Return a work order's estimate from earlier work orders; the agent may be a worker's default."""
+        """Return the estimate of a work order's cost, which is derived from earlier work orders."""
         look = asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
         agents, hosts = await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
         return await self._estimate_for(order, first_agent(agents, hosts))

@@ -44,7 +44,7 @@ PipelineAgents = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PipelineOperations:
-    """The pipelines of one Temporal namespace; the methods raise the errors of `Operations`."""
+    """The operations that check, start, estimate and show pipelines; they raise the errors of `Operations`."""
 
     orders: WorkOrders
     pipelines: PipelineClient
@@ -63,7 +63,7 @@ class PipelineOperations:
                 circle.
             NotFoundError: The repository is on this machine and lacks the branch or an issue.
             AgentMissingError: No worker can use one of the pipeline's agents, named or default.
-            AlreadyRunningError: The id was used before, or the key with another input.
+            AlreadyRunningError: The id was used before, or the key was used with another input.
         """
         if key and await self.pipelines.exists(pipeline_id or pipeline_id_of_key(key)):
             order = checked_pipeline(order, is_here=False)
@@ -109,7 +109,7 @@ class PipelineOperations:
     async def estimate(
         self, order: PipelineInput, agents: PipelineAgents, work: Sequence[WorkAhead], *, is_rest: bool = False
     ) -> Estimate:
-        """Return a pipeline's estimate from earlier work orders.
+        """Return the estimate of a pipeline's cost, which is derived from earlier work orders.
 
         `work` is the remaining work of each issue; empty if the issues are not known yet.
         """

@@ -40,7 +40,7 @@ def with_issue_of_page(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_unread_order(order: WorkOrderInput, settings: Settings, *, is_here: bool) -> None:
-    """Check a work order without its tracker, which is read when the work order starts.
+    """Check a work order, but not its tracker's issue, which is read only when the work order starts.
 
     Raises:
         InvalidInputError: As for `checked_order`; or the settings here have no key for the tracker.
@@ -83,7 +83,7 @@ def find_order(
 
 
 def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
-    """Return the id of the one work order of a tracker's issue; `None` if any id is allowed."""
+    """Return the id that the work order of a tracker's issue must have; `None` if any id is allowed."""
     if order.tracker is None or again:
         return None
     return tracked_order_id(order.tracker.tracker, order.tracker.key)
@@ -113,7 +113,7 @@ def expect_team(page: "TeamPage", settings: Settings) -> None:
 
 
 def _tracker_for(name: TrackerName, settings: Settings) -> "Tracker":
-    """Return a tracker with the key of the settings here."""
+    """Return the tracker of this name, with the key that the settings here have for it."""
     from septet.trackers.choose import tracker_for
 
     return tracker_for(name, settings)

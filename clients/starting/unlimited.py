@@ -6,7 +6,7 @@ from septet.contracts.order import WorkOrderInput
 
 
 def find_unlimited(order: WorkOrderInput) -> str:
-    """Return a notice of the named agents that the budget cannot limit, because these agents report no amounts."""
+    """Return a notice of named agents that do not report what the budget limits; else an empty text."""
     if order.budget is None:
         return ""
     limit = parse_limit(order.budget)

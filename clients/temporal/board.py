@@ -77,7 +77,7 @@ class TaskPage:
 
 @dataclass(frozen=True, slots=True)
 class BoardRows:
-    """The board of one namespace."""
+    """The reader of the board of one Temporal namespace."""
 
     client: Client
 

@@ -49,13 +49,13 @@ _NAME: Final[TypeAdapter[str]] = TypeAdapter(BudgetName)
 
 @dataclass(frozen=True, slots=True)
 class BudgetClient:
-    """The budgets of one queue of work orders."""
+    """The client that reads, sets and raises the budgets of one queue of work orders."""
 
     client: Client
     task_queue: str = "septet"
 
     async def show(self, scope: str) -> BudgetReply:
-        """Return a budget.
+        """Return a budget's limit, what was used, and the work orders that wait for the budget.
 
         Raises:
             InvalidInputError: `scope` is not the name of a budget.
@@ -95,7 +95,7 @@ class BudgetClient:
         return BudgetsReply(budgets=tuple(views), next=following)
 
     async def set(self, scope: str, call: LimitCall) -> BudgetReply:
-        """Set a budget, or create it.
+        """Set the limit of a budget, which is created if it does not exist, and return the budget.
 
         Raises:
             InvalidInputError: `scope` is not the name of a budget, or the step is unknown.

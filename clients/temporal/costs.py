@@ -29,13 +29,13 @@ _NO_ANSWER: Final = "The history of costs did not answer in time; workers answer
 
 @dataclass(frozen=True, slots=True)
 class CostClient:
-    """The histories of costs of one queue of work orders."""
+    """The reader of the histories of costs of one queue of work orders, which also estimates costs."""
 
     client: Client
     task_queue: str = "septet"
 
     async def show(self, by: CostKey, since: str = "", project: str = "") -> CostsReply:
-        """Return the use by project, step, agent, login, model or week: the dearest group first; weeks in order.
+        """Return what agents used, grouped by `by`: weeks in order, other groups by cost, the dearest first.
 
         `since` is the first week to count, or an age such as `4w`; all weeks when empty.
 

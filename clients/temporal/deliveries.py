@@ -39,7 +39,7 @@ _FOLLOWED: Final = (
     'AND SeptetStage IN ("review", "executing") AND SeptetPullRequest {} "{}"'
 )
 _MOST_ROWS: Final = 10_000
-"""The most rows to read for one repository, latest first; a check names a commit, which the index lacks."""
+"""The most rows to read for one repository: an event of a check names a commit, which no query can filter."""
 
 
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ class Deliveries:
             return await self._start(name, event, key, event.issue.key)
 
     async def _note(self, event: ForgeEvent) -> None:
-        """Record that the repository sends webhooks, so that it is polled only about once an hour."""
+        """Record that the repository sends webhooks, so that workers poll it only about once an hour."""
         key, now = parse_address(event.repository, home=Path.home()).key, datetime.now(UTC)
         place = (self.client.namespace, self.client.service_client.config.target_host, key)
         if now - _NOTED.get(place, datetime.min.replace(tzinfo=UTC)) < _NOTED_EVERY:

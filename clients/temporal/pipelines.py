@@ -94,7 +94,7 @@ class PipelineClient(Executions[PipelineView]):
         With a key the start is idempotent: the same key and input return the same pipeline.
 
         Raises:
-            AlreadyRunningError: The id was used before, or the key with another input.
+            AlreadyRunningError: The id was used before, or the key was used with another input.
             InvalidInputError: The id is invalid, issues form a circle, or an issue depends on a missing one.
         """
         if pipeline_id is None:

@@ -105,7 +105,7 @@ class WorkOrders(Executions[Task]):
         the id is derived from the key, so that the server itself refuses a second start.
 
         Raises:
-            AlreadyRunningError: The id was used before, or the key with another input.
+            AlreadyRunningError: The id was used before, or the key was used with another input.
             InvalidInputError: The id is invalid.
         """
         order = _without_credentials(with_project(order))
@@ -190,7 +190,7 @@ class WorkOrders(Executions[Task]):
             return task
 
     async def running_step(self, order_id: str) -> str:
-        """Return the running step, or an empty string."""
+        """Return a work order's running step; empty if no step runs, or no worker answers."""
         return await self.answer_of(order_id, "running_step", str) or ""
 
     async def history(self, order_id: str) -> tuple[Move, ...]:

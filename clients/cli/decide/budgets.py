@@ -45,7 +45,7 @@ def show_raise(reply: RaiseReply, expected_limit: str) -> None:
 
 
 def show_budget(view: AccountView) -> None:
-    """Print one budget: its use by step and by day, and the waiting work orders."""
+    """Print one budget: what was used, in all, by step and by day, and the work orders that wait for it."""
     out = console()
     out.print(Text.assemble((printable(view.scope), "bold"), f"  {_share_of_limit(view)}"), soft_wrap=True)
     counts = "" if view.total.turns else "  (it counts from now on)"
@@ -123,7 +123,7 @@ def _limit_call(options: SetBudgetOptions | RaiseBudgetOptions) -> LimitCall:
 
 
 def _limit(text: str, name: str) -> str:
-    """Return a limit as Septet writes limits; refuse a wrong limit of the argument `name`."""
+    """Return a limit as Septet writes limits; if it is wrong, raise an error that names the argument `name`."""
     try:
         return str(parse_limit(text))
     except ValueError as error:

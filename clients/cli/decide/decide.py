@@ -1,4 +1,4 @@
-"""The commands of decisions on one or many work orders; the history of a work order shows who decided."""
+"""The commands for decisions on one or many work orders; the history of a work order shows who decided."""
 
 import asyncio
 import sys
@@ -42,7 +42,7 @@ _STATES: Final = {"retry": "failed", "cancel": "", "approve": "waiting"}
 def check_choice(
     ids: Sequence[str], choice: OrderChoice, error_type: str | None = None, single: Sequence[str] = ()
 ) -> None:
-    """Check that the ids or the filters choose work orders clearly.
+    """Check that either ids or filters choose the work orders.
 
     `single` has the given options that allow only one work order.
 
@@ -88,7 +88,7 @@ class ManyOrders:
         return self._reply(tasks, refusals, is_done=is_done)
 
     async def _look(self, order_id: str) -> Task:
-        """Return a work order, read from a worker for an approval, and otherwise from the server alone."""
+        """Return a work order: for an approval as its worker reports it, otherwise from the server alone."""
         orders = self.operations.orders
         if self.verb == "approve":
             return await orders.get(order_id)
@@ -118,7 +118,7 @@ class ManyOrders:
         return [task.id for task in tasks]
 
     async def _is_wanted(self, count: int) -> bool:
-        """Prompt for a confirmation and return the answer; without a terminal, print how to confirm."""
+        """Prompt for a confirmation and return whether it was given; without a terminal, print how to confirm."""
         these, word = f"these {count}" if count > 1 else "this one", ""
         if sys.stdin.isatty():
             console().print(f"{self.verb.capitalize()} {these}? [y/N] ", end="", markup=False)
@@ -153,7 +153,7 @@ def _name_order(order_id: str, message: str) -> str:
 async def _each(
     ids: Iterable[str], act: "Callable[[str], Awaitable[Task]]"
 ) -> "tuple[list[Task], dict[str, SeptetError]]":
-    """Carry out a decision on a few work orders at a time; return the work orders, and the refusals by id."""
+    """Call `act` for each id, a few at a time; return the work orders, and the refusals by id."""
     places = asyncio.Semaphore(_AT_ONCE)
 
     async def one(order_id: str) -> "Task | SeptetError":
@@ -241,7 +241,7 @@ async def retry(options: RetryOptions) -> CommandReply:
 
 
 def _check_plan(plan: str | None) -> None:
-    """Refuse a plan's name that is not a SHA-256."""
+    """Raise an error if the option `--plan` is given and is not a SHA-256."""
     if plan is not None and SHA256.fullmatch(plan) is None:
         remedy = "`septet plan ID` shows that of the plan that waits; without --plan, that plan is meant."
         raise UsageError("--plan must be a SHA-256: 64 hexadecimal digits.", remedy=remedy)

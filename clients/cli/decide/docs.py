@@ -12,12 +12,12 @@ from clients.cli.terminal.reply import CommandReply
 from septet.errors import NotFoundError
 
 _FOLDER: Final = Path(__file__).parents[3] / "septet" / "docs"
-"""The folder of the documentation: in a clone, a link to `docs/`; in a wheel, the pages without pictures and
-decisions."""
+"""The folder of the documentation: in a clone, a link to `docs/`; in a wheel, only the pages, without the
+pictures and the records of design decisions."""
 
 
 def pages() -> dict[str, Path]:
-    """Return the pages by their names, such as `commands` or `operations/runbook`."""
+    """Return the paths of the pages by the pages' names, such as `commands` or `operations/runbook`."""
     paths = [path for place in ("*.md", "operations/*.md") for path in sorted(_FOLDER.glob(place))]
     return {path.relative_to(_FOLDER).with_suffix("").as_posix(): path for path in paths}
 

@@ -39,7 +39,7 @@ from workers.registry import parts_of
 
 
 async def agent_checks(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Check all agents in parallel, because some agents take seconds to print their version."""
+    """Return the checks of all agents and logins, made in parallel: some agents need seconds for their version."""
     around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
     sandboxed = settings.sandboxed or around.confines
     machine = Machine(settings.environ, settings.agent_programs, sandboxed=sandboxed)
@@ -87,7 +87,7 @@ def _version(agent: Probe) -> list[str]:
 
 
 def _login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
-    """Yield a check of each login that the settings add to an agent's own, in the order of their use."""
+    """Yield a check of each login that the settings add to an agent's usual login, in the order of use."""
     for agent, logins in settings.agent_logins.items():
         for name, path in logins.items():
             title = f"login {name} of {agent}"
@@ -98,7 +98,7 @@ def _login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
 
 
 def _login(title: str, adapter: Adapter, machine: Machine, name: str, path: Path) -> Check:
-    """Check that the CLI's login exists; only the model's provider can check that it is valid."""
+    """Return a check that a login exists; only the model's provider knows whether the login is valid."""
     login, facts = read_login(adapter, machine, name, path), adapter.capabilities
     seen = seen_login(adapter, login.machine)
     if seen is None and facts.needs_login:
@@ -118,7 +118,7 @@ async def try_agent(agent: str) -> CommandReply:
 
     Raises:
         SeptetError: The agent did not answer; the remedy names the change that helps.
-        OSError: The disk or the machine refused.
+        OSError: A file cannot be written, or a process cannot be started.
     """
     settings, again = load_settings(), f"`septet doctor --try {agent}`"
     set_up_logs(settings)
@@ -142,7 +142,7 @@ async def try_agent(agent: str) -> CommandReply:
 
 
 async def _take_turn(host: Host, agent: str, worktree: Path) -> TurnResult:
-    """Run one turn of an agent; afterwards its processes have ended and its home is removed. Return the result."""
+    """Run one turn of an agent, then end the agent's processes and remove its home; return the result."""
     processes.run(["git", "init", "--quiet", str(worktree)], env=host.settings.git_env, timeout_seconds=30)
     order_id, runtime = f"trial-{uuid.uuid4().hex[:12]}", host.runtime
     request = TurnRequest(
@@ -171,4 +171,4 @@ def _wait(_progress: object) -> None:
 
 
 async def _begin_anew() -> None:
-    """Leave the empty worktree as it is."""
+    """Do nothing: the empty worktree has no work to rescue."""

@@ -123,7 +123,7 @@ def _git(settings: Settings) -> Check:
 
 
 async def _server(settings: Settings, address: str | None) -> list[Check]:
-    """Return the checks of a server that answers; else one check of the server program that `septet up` starts."""
+    """Return the checks of the server; if none answers, a check of the program that `septet up` would start."""
     try:
         client = await connect(settings, address=address)
     except ServerNotReachedError as error:

@@ -39,7 +39,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class MissingAgent(Check):
-    """An agent whose program is not on this machine."""
+    """The result of a check that did not find an agent's program on this machine."""
 
 
 def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
@@ -72,7 +72,7 @@ def filter_checks(machine: str = "") -> Iterator[Check]:
 
 
 def check_scenario(name: str, source: str) -> None:
-    """Check that the scripted agent can follow a scenario; `source` is its option or variable.
+    """Check that the scripted agent can follow a scenario; `source` is the option or variable that named it.
 
     Raises:
         UsageError: The scenario does not exist, or is wrong.
@@ -85,7 +85,7 @@ def check_scenario(name: str, source: str) -> None:
 
 
 def group_check(parent: str, why: str) -> Check:
-    """Return a check whether the kernel limits all processes of a guest together; `why` says why it does not."""
+    """Return a check whether the kernel limits all processes of a guest together; `why` is the reason if not."""
     if parent:
         return Check("control groups", "ok", f"The kernel limits each agent and each check, in {parent}.")
     message = (

@@ -26,7 +26,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 
 _NO_BRANCH: Final = "septet-doctor"
-"""The branch to look up by the forge's API, to check that the API answers; git may answer if the API does not."""
+"""The branch to request from the forge's API, to check the API: git may answer although the API does not."""
 
 
 _UNCONFINED: Final = Sandbox()

@@ -130,7 +130,7 @@ _SEAL_JANITORS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SealCheck(Check):
-    """A check of the keys that sealed (encrypted) open work; people see some ids of the work, programs all ids."""
+    """A check of the keys that sealed open work: the message names some of that work, and `uses` all of it."""
 
     uses: tuple[Mapping[str, object], ...] = ()
     """The workflows and schedules that the check's message is about, each with the fields of `SealUse`."""
@@ -192,7 +192,7 @@ def unsealed_check(uses: Sequence[SealUse]) -> Check:
 
 
 def _users(uses: Sequence[SealUse], keys_of: Callable[[SealUse], frozenset[str]]) -> str:
-    """Return a text of the keys that `keys_of` selects, each with some ids of what it sealed; empty if none."""
+    """Return a text of the keys that `keys_of` selects, each with ids of what the key sealed; empty if none."""
     keys = sorted(frozenset[str]().union(*map(keys_of, uses)))
     return "; ".join(f"{key} ({_names([use for use in uses if key in keys_of(use)])})" for key in keys)
 
@@ -215,7 +215,7 @@ def _rows(uses: Sequence[SealUse]) -> tuple[Mapping[str, object], ...]:
 
 
 _QUEUE: Final = "septet-clock"
-"""The name of a queue without tasks."""
+"""The name of a task queue without tasks, which the check of the clock polls."""
 _POLL: Final = timedelta(seconds=5)
 _OFF: Final = timedelta(seconds=2)
 

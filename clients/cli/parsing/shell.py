@@ -11,7 +11,7 @@ from septet.errors import UsageError
 
 
 def give_script(words: Sequence[str]) -> None:
-    """Install the script, or print it.
+    """Install or print the completion script; the first of `words` is the option that chooses.
 
     Raises:
         UsageError: None of the calling processes is bash, zsh or fish.

@@ -1,4 +1,4 @@
-"""Read the values of options and arguments by the rules of the contracts."""
+"""Convert the values of options and arguments by the same rules as the fields of Septet's inputs."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, get_args, get_origin

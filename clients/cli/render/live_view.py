@@ -42,7 +42,7 @@ _ABOVE: Final = f"""\
 
 @dataclass(slots=True)
 class PlanQuestion:
-    """One plan that waits for a person's decision."""
+    """The prompt for a person's decision on one plan that waits."""
 
     operations: Operations
     look: WatchReply
@@ -157,18 +157,18 @@ class LiveView:
     operations: Operations
     order_id: str
     asks: bool = False
-    """Whether the view requests a decision on a plan that waits."""
+    """Whether the view prompts the person for a decision when a plan waits."""
     out: Console = field(default_factory=console)
     _looks: AsyncGenerator[WatchReply, None] = field(init=False)
     _next: "asyncio.Task[WatchReply] | None" = None
-    """The pending next reply, kept while a person decides so that it is not lost."""
+    """The task that reads the next reply; it continues while a person decides, so that no reply is lost."""
 
     def __post_init__(self) -> None:
-        """Create the watch; nothing is read yet."""
+        """Create the iterator of replies; nothing is read yet."""
         self._looks = self.operations.reading.watch(self.order_id, patience=PATIENCE).looks()
 
     async def follow(self) -> WatchReply:
-        """Show the work order until it is closed, and return it.
+        """Show the work order until it is closed, and return the last reply.
 
         Raises:
             NotFoundError: The work order does not exist.
@@ -194,7 +194,7 @@ class LiveView:
         return look
 
     async def _paint_until_question(self, look: WatchReply) -> WatchReply:
-        """Repaint the picture until the work order closes or needs a decision; keep the text above the picture."""
+        """Repaint the picture until the work order closes or needs a decision; return the last reply."""
         picture = WatchPicture()
         with Live(picture, console=self.out, refresh_per_second=4.0, transient=True) as live:
             try:

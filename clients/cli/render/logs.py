@@ -34,7 +34,7 @@ class LogText:
     structured: bool = False
     """Whether the log includes the structured answers, which are for programs."""
     _workspace: re.Pattern[str] = field(init=False)
-    """The pattern of the beginning of paths in the agent's workspace, which the log omits."""
+    """The pattern of a workspace's path, which is removed from the lines of the log."""
     _run: str = ""
     _said: str = ""
     """The agent's last message, which most CLIs repeat as the result of the run."""
@@ -160,7 +160,7 @@ def show_refusals(order_id: str, hosts: Sequence[str]) -> None:
 
 
 def show_network(order_id: str, answer: NetworkReply) -> None:
-    """Print all network requests."""
+    """Print the network requests of a work order's guests, each agent run under a heading."""
     out = console()
     if not answer.requests:
         out.print(Text(f"No sandbox of {order_id} on this host made a network request."), soft_wrap=True)

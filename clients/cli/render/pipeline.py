@@ -79,7 +79,7 @@ def next_commands(view: PipelineView) -> list[tuple[str, str]]:
 
 
 async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: bool) -> PipelineView:
-    """Show a pipeline until its end, and return it: as a picture on a terminal, else as a line for each change."""
+    """Show a pipeline until its end, in a picture or, without a terminal, in lines; return the pipeline."""
     absence = Absence(pipeline_id, watch=f"septet pipeline show {pipeline_id}")
     if as_json:
         return await outlast_wait(lambda: operations.pipelines.wait(pipeline_id), absence, notify)

@@ -1,4 +1,4 @@
-"""Turn a work order into a command's answer; a closed work order is a success only if it completed."""
+"""Turn a work order into a command's reply; a closed work order is a success only if it completed."""
 
 import asyncio
 import sys
@@ -35,7 +35,7 @@ class WorkOrderFailedError(SeptetError):
 
 
 def reply_of_task(answer: TaskReply) -> CommandReply:
-    """Return a work order as a command's answer, with the next commands that people may type."""
+    """Return a work order as a command's reply, with the next commands that people may type."""
 
     def show() -> None:
         show_task(answer.task)
@@ -45,7 +45,7 @@ def reply_of_task(answer: TaskReply) -> CommandReply:
 
 
 def reply_of_move(answer: TaskReply) -> CommandReply:
-    """Return a moved work order as a command's answer, which shows people its new stage."""
+    """Return a moved work order as a command's reply, which shows people its new stage."""
 
     def show() -> None:
         task = answer.task
@@ -59,7 +59,7 @@ def reply_of_move(answer: TaskReply) -> CommandReply:
 async def reply_at_end(
     operations: Operations, answer: TaskReply, *, wait: bool, as_json: bool, verb: str = "started"
 ) -> CommandReply:
-    """Return a work order as a command's answer, now or after its end; show the work order live during the wait.
+    """Return a work order as a command's reply, now or after its end; show the work order live during the wait.
 
     Raises:
         StoppedWaitingError: Ctrl-C.
@@ -107,7 +107,7 @@ async def _show_notes(out: Console, estimate: Awaitable[Estimate], notice: Await
 
 
 async def _reply_after(view: LiveView) -> CommandReply:
-    """Show a work order live until it is closed, and return it as a command's answer."""
+    """Show a work order live until it is closed, and return it as a command's reply."""
     last = await view.follow()
     answer = TaskReply(task=last.task)
     return CommandReply.from_reply(answer, lambda: show_end(last, view.out), failure_of(last.task))

@@ -36,7 +36,7 @@ _LEAST_LINES: Final = 3
 
 
 class WatchPicture:
-    """The picture of a work order's last reply, in the terminal's size."""
+    """The picture of a work order as the last reply describes it, in the terminal's size."""
 
     def __init__(self) -> None:
         self._last: WatchReply | None = None
@@ -145,7 +145,7 @@ def figures(look: WatchReply) -> Text:
 
 
 def diff_stat(diff: DiffView, width: int) -> RenderableType:
-    """Return the changed files with their counts of lines, the first few by name."""
+    """Return the number of changed files and lines, and the first few files with the lines of each."""
     first = diff.files[:5]
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, overflow="ellipsis", max_width=max(width - 16, 12))

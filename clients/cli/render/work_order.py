@@ -117,7 +117,7 @@ def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> Non
 
 
 def task_view(task: Task, running: str = "", standing: str = RUNNING) -> RenderableType:
-    """Return what rich prints for a work order with its steps; `running` is the running step."""
+    """Return what rich prints for a work order with its steps; `standing` is the state of the step `running`."""
     under_way = StepUnderWay(running, standing) if running else None
     return Group(heading_of(task), *([steps_table(task.steps, under_way)] if task.steps or running else []))
 

@@ -49,7 +49,7 @@ from septet.system.text import name_some
 
 
 def pipeline_input(options: PipelineOptions) -> PipelineInput:
-    """Return the pipeline's input.
+    """Return the input of a pipeline from the command's options.
 
     Raises:
         UsageError: The repository or the issues are not clear.
@@ -226,7 +226,7 @@ def _show(intakes: Sequence[IntakeView]) -> None:
 
 
 def _intake(options: IntakeOptions) -> IntakeInput:
-    """Return the intake of the options."""
+    """Return the input of an intake from the command's options."""
     fields = {name: value for name, value in asdict(options).items() if value is not None}
     fields = {_FIELDS.get(name, name): value for name, value in fields.items()}
     try:

@@ -39,10 +39,10 @@ _NO_TEXT: Final = "Give a text file in UTF-8, whose first line is the title."
 
 
 def order_input(options: RunOptions | CreateOptions) -> WorkOrderInput:
-    """Return the work order's input.
+    """Return the input of a work order from the command's options.
 
     Raises:
-        UsageError: The repository or the issue is not clear, or `--step` has another form.
+        UsageError: The repository or the issue is not clear, or `--step` is not `STEP.KEY=VALUE`.
         InvalidInputError: A value is wrong; the message names the option.
         NotFoundError: The issue's file cannot be read.
     """
@@ -59,7 +59,7 @@ def order_input(options: RunOptions | CreateOptions) -> WorkOrderInput:
 
 
 def _work_fields(target: str | None, repo: str | None, issue: IssueOptions) -> dict[str, Any]:
-    """Return the input's fields for the repository and the issue, without a read of a tracker's issue."""
+    """Return the input's fields for the repository and the issue; a tracker's issue is not read yet."""
     if not (key := tracker_key(target or "")):
         reference = _reference(target, repo)
         return {"repository": reference.repository, **_issue_fields(issue, reference, target)}

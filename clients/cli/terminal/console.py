@@ -22,7 +22,7 @@ _LONGEST_NAME: Final = 16
 
 
 class Terminal(Console):
-    """A console that breaks lines between words if rich does not: a terminal would break inside words."""
+    """A console that also breaks lines that rich leaves long, because a terminal would break them inside words."""
 
     def print(self, *objects: object, soft_wrap: bool | None = None, **how: Any) -> None:  # noqa: ANN401 -- rich's own
         """Print objects, break unwrapped lines between words, and align the broken value of `name  value`."""
@@ -69,7 +69,7 @@ def page_plan(answer: PlanReply) -> None:
 
 
 def page_diff(diff: DiffView) -> None:
-    """Print a patch: in colours on a terminal, and in git's format in a pipe."""
+    """Print a work order's changes: in colours on a terminal, and in git's format in a pipe."""
     if console().is_terminal and not diff.files:
         console().print("Nothing has changed yet.")
         return

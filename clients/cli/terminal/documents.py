@@ -17,13 +17,13 @@ class _Code(CodeBlock):
     """A block of code, whose lines never break."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines, indented."""
+        """Yield the lines of the code, indented."""
         lines = str(self.text).rstrip().split("\n")
         yield Text("\n".join(f"    {line}" for line in lines), style="cyan", no_wrap=True, overflow="ignore")
 
 
 class Document(Markdown):
-    """A page of the documentation."""
+    """A page of the documentation as rich renders it, except that lines of code never break."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements, "fence": _Code, "code_block": _Code

@@ -36,7 +36,7 @@ _PROGRAM: Final = re.compile(r"[(\"]?(?:SEPTET_.* )?(?:\S*/bin/)?septet")
 
 
 def wrap(text: str, width: int, indent: int = 0) -> str:
-    """Return a text whose lines fit a terminal; the terminal itself breaks longer words.
+    """Return a text whose lines fit `width`; a word that is longer than a line is not broken.
 
     A `width` of 0 changes nothing. `indent` counts the spaces before all lines of a paragraph except the first.
     """
@@ -44,7 +44,7 @@ def wrap(text: str, width: int, indent: int = 0) -> str:
 
 
 def terminal_width(stream: TextIO) -> int:
-    """Return the columns of a stream's terminal; 0 for another stream."""
+    """Return the columns of a stream's terminal; 0 if the stream is not a terminal."""
     return shutil.get_terminal_size().columns if stream.isatty() else 0
 
 

@@ -1,4 +1,4 @@
-"""Run a command, and print its answer: a text for people or one JSON object for programs."""
+"""Run a command, and print its reply: a text for people or one JSON object for programs."""
 
 import asyncio
 import sys
@@ -29,7 +29,7 @@ class StoppedWaitingError(Exception):
     """A person stopped waiting for work that continues."""
 
     def __init__(self, message: str, remedy: str) -> None:
-        """Set the work that continues (`message`), and the commands to follow or to stop it (`remedy`)."""
+        """Set what is printed: which work continues (`message`), and how to watch or stop that work (`remedy`)."""
         self.message = message
         self.remedy = remedy
         super().__init__(message)
@@ -37,10 +37,10 @@ class StoppedWaitingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """A command's answer."""
+    """What a command prints at its end, for people or for programs, and its failure if there is one."""
 
     payload: Mapping[str, Any] = field(default_factory=dict)
-    """The answer for programs, printed as `{"ok": true, …}`."""
+    """The reply for programs, printed as `{"ok": true, …}`."""
     show: Callable[[], None] = lambda: None
     failure: SeptetError | None = None
     """The failure that a command reports although the command itself worked, such as a failed work order."""
@@ -51,14 +51,14 @@ class CommandReply:
     def from_reply(
         cls, answer: "replies.Reply", show: Callable[[], None], failure: SeptetError | None = None
     ) -> Self:
-        """Return a reply of the operations as a command's answer."""
+        """Return the reply of an operation as a command's reply; `show` prints it for people."""
         return cls(answer.model_dump(mode="json", exclude={"ok"}), show, failure)
 
 
 def reply(
     work: Callable[[], Coroutine[Any, Any, CommandReply]], *, as_json: bool, is_service: bool = False
 ) -> None:
-    """Run a command, print its answer or error, and end this process; a service logs its error instead."""
+    """Run a command, print its reply or error, and end this process; a service logs its error instead."""
     if as_json:
         keep_stdout_for_json()
     try:

@@ -43,7 +43,7 @@ class StopSignals:
 
     @classmethod
     def listen(cls) -> Self:
-        """Handle the signals from now on."""
+        """Handle the signals from now on, and return the events that they set."""
         signals = cls()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, signals.first.set)
@@ -76,7 +76,7 @@ def _heeds_hangup() -> bool:
 
 
 def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
-    """Print on stderr the agents that keep running, and the command to end them; stdout already has the answer."""
+    """Print on stderr which agents keep running and how to end them; return a reply that prints no more."""
     orders = dict.fromkeys(run.record.key.workflow_id for run in living if run.record is not None)
     for run in living:
         who = (
@@ -139,5 +139,5 @@ def show_page_link(page: str) -> None:
 
 
 def page_link_lines(page: str, platform: str) -> list[str]:
-    """Return the lines to print; `platform` is a value of `sys.platform`."""
+    """Return the lines with the link to the page; `platform` is a value of `sys.platform`."""
     return [f"Open in your browser: {page}", *([_HINT] if platform == "darwin" else [])]

@@ -20,7 +20,7 @@ from workers.server.server_file import read_server_file
 def page_of(settings: Settings, path: str, *, new_key: bool = False) -> str:
     """Return the link to a page of this host, with the key that opens the page.
 
-    After `new_key`, the old key opens the page until the page's server ends.
+    With `new_key`, make a new key; the old key opens the page until `septet up` ends.
 
     Raises:
         NotFoundError: No `septet up` of this state directory serves a page.

@@ -28,7 +28,7 @@ from septet.system.text import count_noun
 
 
 def show_costs(reply: CostsReply) -> None:
-    """Print the use of each group on a line, and the sum."""
+    """Print what the agents of each group used, a group on each line, and the sum."""
     out = console()
     if not reply.costs:
         out.print("Nothing has been counted yet: that takes up to five minutes, or a completed work order.")
