@@ -43,11 +43,11 @@ class _Home(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run's folder."""
+    """One run: its folder, and the record of its start."""
 
     folder: Path
     record: RunRecord | None = field(repr=False)
-    """The record of the start; `None` if `run.json` cannot be read: the run then belongs to no key."""
+    """The record of the start; `None` if `run.json` cannot be read: then no attempt adopts the run."""
     runner: Path | None = None
     """The lock of this host's runner, if supervisors are children of the runner."""
 
@@ -63,12 +63,12 @@ class Run:
 
     @property
     def stdout(self) -> Path:
-        """The agent's stream."""
+        """The file with the agent's stream."""
         return self.folder / "stdout.jsonl"
 
     @property
     def stderr(self) -> Path:
-        """The agent's standard error."""
+        """The file with the agent's standard error."""
         return self.folder / "stderr.log"
 
     @property
@@ -145,7 +145,7 @@ class Runs:
         return Run(folder, _read_record(folder), self.runner)
 
     def orders(self) -> list[str]:
-        """Return the work orders that have runs here."""
+        """Return the ids of the work orders and lanes that have runs on this host."""
         with os.scandir(self.root) as entries:
             return sorted(each.name for each in entries if each.is_dir())
 
@@ -163,7 +163,7 @@ class Runs:
         return next((run for run in reversed(self.lately(order_id)) if run.lives()), None)
 
     def set_aside(self, order_id: str, key: RunKey) -> None:
-        """Record that a key's runs no longer count: the next attempt begins anew, from the step's checkpoint."""
+        """Record that the runs of a key do not count: the next attempt begins anew, from the step's checkpoint."""
         for run in self.lately(order_id):
             if run.record is not None and run.record.key == key and not run.set_aside:
                 run.put(_SET_ASIDE, b"")

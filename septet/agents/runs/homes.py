@@ -29,7 +29,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class SessionStore:
-    """The sessions of earlier processes: a numbered folder for each process, with files under their own names."""
+    """The stored sessions of earlier processes: a numbered folder for each process, with the CLI's file names."""
 
     root: Path
     facts: Capabilities
@@ -206,7 +206,7 @@ class Homes:
         return AgentHome(self.root / order_id / adapter.name, adapter, machine, self.logins)
 
     def take_logins_back(self, order_id: str, *, is_over: bool) -> None:
-        """Write back the logins that a work order's CLIs have refreshed; remove all copies if `is_over`.
+        """Write back the logins that a work order's CLIs have refreshed; if `is_over`, also remove all copies.
 
         Raises:
             OSError: The disk refused.

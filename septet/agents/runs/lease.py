@@ -34,7 +34,7 @@ ATTEMPTS_FILE: Final = "attempts.jsonl"
 RESTORED: Final = b'{"before_the_backup":'
 """The beginning of a line that comes from a restored backup."""
 WAY_SECONDS: Final = 1.0
-"""The seconds after which to check whether the writer is stopped: most writers release the lock within moments."""
+"""The seconds after which to check whether the lock's holder is stopped: most holders release the lock sooner."""
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -70,9 +70,9 @@ class Lease:
     ) -> Self:
         """Record the attempt and return its lease.
 
-        If a person has reset the activity since its last attempt, the runs of the key are set aside. `lane` names
-        the lane, and the work order's visit to the lane; both are empty for the work order's own workspace. The
-        server handed the attempt out at `started_at`, in seconds.
+        If a person has reset the activity since its last attempt, earlier runs of the key no longer count. `lane`
+        has the lane's name and the work order's visit to the lane, both empty for the work order's own workspace.
+        The server handed the attempt out at `started_at`, in seconds.
 
         Raises:
             SupersededError: A later attempt has begun already: this attempt was held up between server and host.
@@ -163,9 +163,9 @@ def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:
 def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -> bool:
     """Return whether the last recorded attempt is later than the attempt that begins, by the server's numbers.
 
-    An attempt of a different workflow run follows a reset if its run is new here; otherwise a reset superseded its
-    run. A run takes its activities one after the other, so an earlier activity with a known name is over. After a
-    reset of an activity its attempts count from 1 again, so the server's clock identifies an old attempt.
+    If the workflow runs differ, a run that is new here is the later one; a known run was superseded by a reset. A
+    workflow run takes activities one after the other, so one with a lower number, or a known name, is over. After
+    a reset of an activity the attempts count from 1 again, so the server's clock identifies an old attempt.
     """
     if attempt.run_id != last.run_id:
         return bool(of_its_run)

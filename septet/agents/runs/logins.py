@@ -61,7 +61,7 @@ class Loan(msgspec.Struct, frozen=True):
     given: str
     """A digest of the copy."""
     lent_at: float
-    """The time of the copy, in seconds."""
+    """The time of the copy, in seconds since the epoch."""
     is_due: bool = False
     """Whether the CLI refreshes the copy as it starts."""
     written: str = ""
@@ -88,7 +88,7 @@ class LoginCopy:
 
 @dataclass(frozen=True, slots=True)
 class Logins:
-    """The logins of this host's user."""
+    """The logins of this host's user, which are copied for runs and written back after a refresh."""
 
     root: Path
     """`STATE/logins`."""

@@ -1,4 +1,4 @@
-"""The logs of a run besides its stream: its network connections, and the times at which bytes were written."""
+"""The logs of a run apart from its stream: network connections, and the times at which bytes were written."""
 
 import json
 import os
@@ -95,7 +95,7 @@ def tokens_seen(run: Run) -> tuple[int, int]:
 
 
 def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
-    """Return a note for the next agent on addresses that were refused first to the last run; empty if none.
+    """Return a note for the next agent on addresses that only the last run was refused; empty if there are none.
 
     Programs that use https hide the proxy's answer, so an agent without the note would try other ways. The records
     of the workspace's set-up, which came before all runs, are in the folder `setup`.

@@ -72,13 +72,13 @@ class RunKey:
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """The owner of a run's costs, whom each attempt names when it reports costs to the history of costs."""
+    """The project, work order, step and agent under which the costs of a run are counted."""
 
     project: str
     order_id: str
     step: str
     agent: str
-    """The agent that the work order began with: the usage of another agent is reported separately."""
+    """The agent with which the work order began: the usage of another agent is reported separately."""
     asked_model: str = ""
     """The model that the work order requests; empty for the agent's own default."""
     of_pipeline: bool = False
@@ -109,8 +109,7 @@ class RunRecord:
     """The kind of sandbox: `bwrap`, or `none` for an agent that runs unconfined."""
     network: str = ""
     """The agent's network: `own` is a private network whose proxy is the only way out, `host` is the machine's
-    network;
-    empty: not recorded."""
+    network. Empty if the record does not name the network."""
     warm: bool = False
     began_in: str | None = None
     """The run that started the warm process of this run; `None` for a process that the run itself started."""

@@ -1,4 +1,4 @@
-"""A run's own usage, recorded in its folder, because a CLI reports the sum of a resumed session.
+"""The usage of each run alone, recorded in the run's folder, because a CLI reports the sum of a resumed session.
 
 A lane's archive keeps the sums of the runs of work orders that have left, so that no step reads the runs again.
 """
@@ -28,10 +28,10 @@ _REMEDY: Final = "Find out what it means, look in the run's files for what the a
 
 
 class Spent(Wire):
-    """The usage of one run in its session."""
+    """The usage of one run alone, without the earlier runs of its session."""
 
     session_id: str
-    """The session; empty if the CLI named none."""
+    """The session's id; empty if the CLI named no session."""
     usage: Usage
     by_unknown_error: bool = False
 
@@ -99,7 +99,7 @@ def count_try(outcome: Outcome, tries: int, usage: Usage) -> Outcome:
 
 
 def seconds_of(run: Run) -> float:
-    """Return how long a run's agent lived; 0 without a recorded duration."""
+    """Return how long a run's agent lived, in seconds; 0 if no duration is recorded."""
     end = run.exit()
     return (end.duration_seconds or 0.0) if end is not None else 0.0
 
