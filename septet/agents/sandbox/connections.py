@@ -71,12 +71,12 @@ class Attachment(asyncio.Protocol):
             self._transport.write(b"end %s\n" % why.encode())
 
     def close(self) -> None:
-        """Detach; the agent continues."""
+        """Close the connection; the agent continues."""
         if self._transport is not None:
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
+        """Keep the transport, over which `ask_to_end` writes."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
@@ -94,7 +94,7 @@ class Attachment(asyncio.Protocol):
 
 
 async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> ExitRecord | None:
-    """End a run's agent, if it lives, with all that it started, and return the record of the end.
+    """End a run's agent, if alive, with all processes that the agent started; return the record of the end.
 
     The reason `why` is one word, such as `cancelled`. The agent has two seconds of grace.
 
@@ -213,9 +213,9 @@ def connect_to_runner(folder: Path) -> socket.socket:
 
 
 def await_sweep(folder: Path, within_seconds: float = _ANSWER_SECONDS) -> None:
-    """Wait until the runner has killed the processes that dead supervisors left, which others perhaps cannot see.
+    """Wait until the runner has killed what dead supervisors left: processes that the worker may be unable to see.
 
-    A missing runner is no error: the processes of its supervisors ended with it.
+    A missing runner is no error: the processes of a runner's supervisors end with the runner.
 
     Raises:
         AgentCrashedError: The runner lives and does not answer, for example a stopped runner; a retry may succeed.

@@ -102,7 +102,7 @@ class GuestRunner:
         return GuestEnd(record, _end_of(folder / "stdout.jsonl") + _end_of(folder / "stderr.log"))
 
     def _start(self, command: GuestCommand, folder: Path, mark: str, run_lock: int) -> socket.socket:
-        """Send the order, and return the supervisor's socket; when it closes, the supervisor ends the program."""
+        """Send the order, and return the socket to the supervisor, which ends the program if the socket closes."""
         seen_at = command.seen_at or command.directory
         files = GuestFiles(seen_at, self.objects, env=command.env, source=command.directory)
         confinement = self.sandbox.confinement(files)

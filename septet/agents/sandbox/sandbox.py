@@ -152,7 +152,7 @@ def find_sandbox(
 
 
 def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox:
-    """Return the sandbox after a trial start; a worker that is root and cannot give that up tries as root."""
+    """Return the sandbox after a trial start; if a worker cannot give up root, try once more as root."""
     sandbox = Sandbox(str(program), world=world)
     if os.geteuid() != 0:
         return _start_once(sandbox, env)

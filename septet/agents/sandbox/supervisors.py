@@ -23,9 +23,9 @@ _FORK_REQUEST: Final = b"+"
 class Supervisors:
     """The starter of supervisors, which one small process forks: a new Python for each one would cost 20 ms.
 
-    A spare supervisor waits for the next agent, so that no agent waits for a fork. Supervisors with an order live
-    on when this process ends; the fork server ends with this process. On a host with a runner the runner forks
-    supervisors, which end with the runner.
+    A spare supervisor waits for the next agent, so that no agent waits for a fork. A supervisor that has an agent
+    to run outlives this process; the fork server ends with this process. On a host with a runner the runner
+    forks supervisors, which end with the runner.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Supervisors:
         self._guard = threading.Lock()
         self._fork_server: socket.socket | None = None
         self._spare: socket.socket | None = None
-        """The connection to the supervisor that waits for an order."""
+        """The connection to the spare supervisor; `None` if no supervisor waits."""
 
     def prepare(self) -> None:
         """Start a supervisor that waits for the next agent; an error is ignored, and `connect` tries again."""
@@ -67,7 +67,7 @@ class Supervisors:
         return self._take_spare() or self._fork_connected()
 
     def close(self) -> None:
-        """End the fork server and the supervisor that waits; supervisors with an order stay."""
+        """End the fork server and the spare supervisor; supervisors that have an agent to run stay."""
         spare = self._take_spare()
         if spare is not None:
             spare.close()
