@@ -50,7 +50,7 @@ class Arguments:
 
 
 def parse(argv: list[str]) -> Arguments:
-    """Read a command line without its program.
+    """Return the options in a command line, which does not include the program's name.
 
     Raises:
         RefusalError: A flag is unknown, lacks its value or has a wrong value.

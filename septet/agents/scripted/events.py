@@ -135,7 +135,7 @@ class Stream:
         return usage
 
     def assistant(self, block: dict[str, Any], model: str, usage: dict[str, int], **facts: object) -> None:
-        """Print the event of a message."""
+        """Print the event of a message with this block, model and usage."""
         message = {
             "id": f"msg_{os.urandom(10).hex()}",
             "type": "message",
@@ -187,7 +187,7 @@ class Stream:
         return {self.model: own}
 
     def _emit(self, event: dict[str, Any]) -> None:
-        """Print one event."""
+        """Print one event as a line of JSON, with the session's id."""
         event["session_id"] = self.session.id
         event.setdefault("uuid", new_id())
         line = json.dumps(event, ensure_ascii=False, separators=(",", ":"))

@@ -29,7 +29,7 @@ class Program:
     run_type: ClassVar[type[ScriptedRun]] = ScriptedRun
 
     def __init__(self, env: Mapping[str, str], stdin: BinaryIO, stdout: BinaryIO, stderr: TextIO) -> None:
-        """Take the process's files; stderr gets a refusal."""
+        """Take the environment and the standard streams of the process; a refusal is printed to stderr."""
         self._env = env
         self._stdin = stdin
         self._stdout = stdout

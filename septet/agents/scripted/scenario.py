@@ -60,7 +60,7 @@ class Script:
 
 
 class Scenario:
-    """A checked scenario."""
+    """A checked scenario, with the scripts of each step."""
 
     keys: ClassVar[dict[str, tuple[type, ...]]] = {"steps": (dict,)}
     script_type: ClassVar[type[Script]] = Script

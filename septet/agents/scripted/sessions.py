@@ -44,7 +44,7 @@ class ScriptedSession:
 
 
 class Memory:
-    """The agent's folder."""
+    """The agent's folder, with its sessions and its counts of starts."""
 
     def __init__(self, home: Path) -> None:
         """Take the agent's folder, and make a missing folder."""
@@ -54,7 +54,7 @@ class Memory:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def begin(self, session_id: str | None) -> ScriptedSession:
-        """Begin a session, under a new id if `session_id` is `None`.
+        """Return a new session, which is on disk; make up an id if `session_id` is `None`.
 
         Raises:
             RefusalError: The id is in use.
@@ -70,7 +70,7 @@ class Memory:
         return session
 
     def resume(self, session_id: str) -> ScriptedSession:
-        """Resume a session.
+        """Return the saved session with this id.
 
         Raises:
             UnknownSessionError: No session has this id.

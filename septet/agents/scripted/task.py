@@ -54,11 +54,11 @@ class PromptTask:
         self.plan_path: str = facts.get("plan") or _first(r"\bspecs/[^\s`'\"<>]+\.md\b", prompt)
         self.branch: str = facts.get("branch", "")
         self.solution: str = facts.get("solution", "")
-        """The solution's id in a pipeline."""
+        """The id of the solution; empty outside a pipeline."""
         self.given: dict[str, Any] = _value(_between(prompt, "<solution>", "</solution>"))
         """The solution to execute; empty if the prompt holds no solution."""
         self.feedback: dict[str, Any] = _feedback(prompt)
-        """The comments of the pull request, if the prompt is about them."""
+        """The checks, reviews and threads of the pull request; empty if the prompt holds none."""
         self.planner_answer: str = _between(prompt, "<planner_answer>", "</planner_answer>")
 
     @property
