@@ -68,7 +68,7 @@ class AgentProcess:
         return agent
 
     def sign_lock(self) -> None:
-        """Write the holder into the run's lock."""
+        """Write into the run's lock who holds the lock: this supervisor, for this agent."""
         with suppress(OSError):  # a full disk: the lock itself counts, its content is for people
             os.write(self.run_lock, json.dumps({"supervisor_pid": os.getpid(), **self.agent_identity}).encode())
 
@@ -127,7 +127,7 @@ class AgentProcess:
         return start.argv, [*start.descriptors, report]
 
     def open_outputs(self) -> None:
-        """Make the output files; the second file also gets this process's own errors."""
+        """Make the files for stdout and stderr; the file for stderr also gets this process's own errors."""
         for name in ("stdout.jsonl", "stderr.log"):
             self.outputs.append(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600))
         os.dup2(self.outputs[1], 2)

@@ -70,13 +70,13 @@ class Supervisor(AgentProcess):
         self.await_proxy()
 
     def await_proxy(self) -> None:
-        """After the record, wait briefly for the proxy's end; a proxy that hangs dies with this process."""
+        """After writing the run's record, wait briefly for the proxy's end; a hung one dies with this process."""
         bound = time.monotonic() + END_SECONDS
         while self.reap() and time.monotonic() < bound:
             self.await_child()
 
     def listen(self) -> None:
-        """Open the socket by its short relative name, because the system limits an address to 108 bytes."""
+        """Open the attempts' socket by a short relative name: the system limits an address to 108 bytes."""
         mask = os.umask(0o177)
         self.listener.bind("control.sock")
         os.umask(mask)

@@ -73,7 +73,7 @@ class Runner:
         return None
 
     def fork_supervisor(self) -> socket.socket | None:
-        """Sweep leftovers, and fork a supervisor for a connection; return the socket there, and `None` here."""
+        """Sweep leftovers, and fork a supervisor for a connection; return the socket only in the supervisor."""
         try:
             client, _ = self.listener.accept()
         except OSError:
@@ -148,7 +148,7 @@ def move_to_stdin(client: socket.socket) -> socket.socket:
 
 
 def fork_supervisors(worker: socket.socket) -> socket.socket | None:
-    """Fork a supervisor for each socket that the worker sends; return a socket in its supervisor only."""
+    """Fork a supervisor for each socket of the worker; return the socket in that supervisor, else `None`."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps supervisors
     while True:
         request, sockets, _, _ = socket.recv_fds(worker, 1, 1)

@@ -81,7 +81,7 @@ class OutputRecorder:
 
 
 class Recording:
-    """The work of a recorder."""
+    """The work of a recorder: it copies the program's output from pipes to files."""
 
     def __init__(self, supervisor: int, life: int, most_bytes: int) -> None:
         """Take the supervisor's pid, the pipe that closes when the supervisor ends, and the limit of bytes."""

@@ -1,4 +1,4 @@
-"""The three pipes of a warm process: its supervisor holds the other ends from turn to turn."""
+"""The pipes of stdin, stdout and stderr of a warm process, whose supervisor keeps their ends between turns."""
 
 import json
 import os
@@ -72,7 +72,7 @@ class TurnStream:
         return line
 
     def _take_task(self, event: dict[str, object]) -> None:
-        """Add a task that is, or may be, in the background; remove one that only may be there when it ends."""
+        """Add a task that is, or may be, in the background; when a task of the second kind ends, remove it."""
         task, kind = event.get("task_id"), event.get("subtype")
         patch = event.get("patch") if kind == "task_updated" else event if kind == "task_started" else {}
         in_background = patch.get("is_backgrounded") if isinstance(patch, dict) else None
@@ -176,7 +176,7 @@ class WarmPipes:
         return True
 
     def read_outputs(self) -> None:
-        """Read all output of an agent that stands still or has ended."""
+        """Read all output of an agent that is stopped or has ended."""
         for descriptor in tuple(self.output_numbers):
             while self.read_output(descriptor):
                 continue

@@ -98,7 +98,7 @@ class WarmSupervisor(Supervisor):
             self.pipes.write_stdin(self.pipes.stream.begin_turn(read_file("prompt.md"), mark))
 
     def carry_turn(self) -> bool:
-        """Serve a turn to its end; return whether the agent has a result and stands still now."""
+        """Serve a turn to the end; return whether the agent printed a result and is stopped now."""
         while self.agent and self.status is None and time.monotonic() < self.give_up_at:
             if self.pipes.stream.is_over and not self.cause and self.pipes.write_pending():
                 return self.stop_agent()
@@ -108,7 +108,7 @@ class WarmSupervisor(Supervisor):
         return False
 
     def stop_agent(self) -> bool:
-        """Stop the agent, kill its tools' leftovers and read its output; return whether the agent stands still.
+        """Stop the agent, kill its tools' leftovers and read its output; return whether the agent is stopped.
 
         The processes of the agent's group, for example servers of tools, stop and continue with the agent.
         """
@@ -144,7 +144,7 @@ class WarmSupervisor(Supervisor):
         return not tools
 
     def release_turn(self) -> None:
-        """Close the files, lock and sockets of a turn's run, which has its record."""
+        """Close the files, lock and sockets of a turn's run, after the run's record was written."""
         self.pipes.unwatch()
         for descriptor in (self.listener.fileno(), *self.clients):
             self.poller.unregister(descriptor)
