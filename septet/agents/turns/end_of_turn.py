@@ -107,7 +107,7 @@ def failure_of(
     """Return the error for an outcome.
 
     Each wait is twice as long as the last wait, by the number of waits in `starts`, unless the CLI has named the
-    time. `crashed_again` states that every rung of the ladder was tried.
+    time. `crashed_again` states that the last kind of start has crashed too.
     """
     words = outcome.message.rstrip()
     message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."

@@ -36,7 +36,7 @@ class GrowingStream(Protocol):
     """The output of an agent, of which a part may have been read."""
 
     def read_some(self) -> bool:
-        """Read new bytes, up to a limit; return whether none are left."""
+        """Read a part of the new bytes; return whether no new bytes are left."""
 
     def catch_up(self) -> None:
         """Read all new bytes."""
@@ -96,7 +96,7 @@ def _resolve(waiting: list[asyncio.Future[bool]], reading: asyncio.Future[list[b
 
 @dataclass(frozen=True, slots=True)
 class TurnProgress:
-    """The progress of an agent."""
+    """The progress of an agent's turn up to now."""
 
     run: Run
     session_id: str | None
@@ -126,7 +126,7 @@ class StreamReading:
     def read_some(self) -> bool:
         """Read new bytes, one chunk at most, and return whether none are left.
 
-        A supervisor that has not begun yet, or could not begin, has left no file.
+        Nothing is left either if the file is missing, because the supervisor has not begun or could not begin.
         """
         try:
             file = os.open(self.run.stdout, os.O_RDONLY | os.O_CLOEXEC)
@@ -162,7 +162,7 @@ class StreamReading:
     def _with_text(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a run that printed no events: its output counts if it is an answer.
 
-        An error in the output outweighs a plain answer, but not JSON; `is_answer=bool` proves nothing.
+        An error in the output outweighs a plain answer, but not JSON. If `is_answer` is `bool`, no output counts.
         """
         printed = _end_of(self.run.stdout, 4 * 1024 * 1024)
         record = self.run.record
@@ -183,7 +183,7 @@ class StreamReading:
         return TurnProgress(self.run, session_id, progress.last_event, progress.tokens, progress.turns, self.epoch)
 
     def _session(self, session_id: str | None, *, spoke: bool) -> str | None:
-        """Return the session, even if the CLI names the session only in its last event, or has printed no event.
+        """Return the session's id, even if the CLI names it only in the last event, or has printed no event.
 
         A resumed session exists whatever the outcome of the run; a new session begins with its first event.
         """

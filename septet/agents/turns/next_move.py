@@ -51,7 +51,7 @@ class Start:
 
     @property
     def rung(self) -> Rung | None:
-        """The rung of the ladder to which this start belongs."""
+        """The kind of retry that this start is, `resume` or `rerun`; `None` for a start that is neither."""
         if self.session_id is not None:
             return "resume"
         return "rerun" if self.because in {*_BEGIN_ANEW, "interrupted"} else None

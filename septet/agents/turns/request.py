@@ -1,4 +1,4 @@
-"""The request to an agent: one turn, and the host's means to run it."""
+"""The request for one turn of an agent, with the host's means to run the turn."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -58,7 +58,7 @@ class TurnRequest:
     """The name of the agent's further login; empty for the worker's own login."""
     has_fallback: bool = False
     payer: Payer | None = None
-    """The payer of the turn's costs; `None` if the costs are not counted."""
+    """The project and work order under which the turn's costs are counted; `None` if they are not counted."""
     is_answer: Callable[[str], bool] = bool
     """The function that returns whether a result's text answers the prompt."""
 

@@ -208,7 +208,7 @@ class TurnAttempt:
                 os.close(lock)
 
     async def _await_login(self, busy: LoginBusyError) -> None:
-        """Wait a moment for the login that another agent is about to refresh, up to a limit."""
+        """Wait a moment while another agent refreshes the login; raise if such waits together last too long."""
         now = time.monotonic()
         if self._login_patience_ends is None:
             self._login_patience_ends = now + self.request.runtime.login_patience_seconds

@@ -80,7 +80,7 @@ class TurnRuns:
         """The results of the runs that this attempt followed to their end, by run."""
 
     def owns(self, run: Run) -> bool:
-        """Return whether a run belongs to the request and was not set aside."""
+        """Return whether a run belongs to the request, and the activity was not reset after the run."""
         return self._is_of_key(run) and not run.set_aside
 
     def last_result(self) -> TurnResult | None:
