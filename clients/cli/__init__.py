@@ -1,1 +1,1 @@
-"""The `septet` command. Each command imports its modules on their first use."""
+"""The `septet` command, which imports only the modules of the subcommand that runs."""

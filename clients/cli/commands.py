@@ -1,4 +1,4 @@
-"""The table of `septet`'s commands, in the order of the help. A command's module is imported on its first use."""
+"""The table of `septet`'s commands, in the order of the help. Only the module of a used command is imported."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """The first settings of a repository, derived from its files: set-up, checks, and the addresses for set-up.
 
-This module contains no address of a registry: lock files contain addresses, and tools print those that they use.
+No registry's address is written here: the addresses come from lock files and from the output of tools.
 """
 
 import json
@@ -218,7 +218,7 @@ def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ask_pip(draft: _Draft, addresses: Sequence[str]) -> None:
-    """Record `addresses` and those in pip's settings; if there are none, that of pip's default index."""
+    """Record `addresses` and those in pip's settings; without any, record that of pip's default index."""
     pip = ("python3", "-m", "pip")
     texts = [*addresses, draft.ask(*pip, "config", "list")]
     if not hosts_in(texts):

@@ -51,7 +51,7 @@ def snapshot_named(state: StateDir, git_env: Mapping[str, str], name: str) -> tu
 
 
 def kept_snapshot(state: StateDir, snapshot: Snapshot) -> KeptSnapshot:
-    """Return a snapshot as replies show it; a lane's names the work order that used the lane, if known."""
+    """Return a snapshot as replies show it; for a lane's snapshot, with the work order that used the lane."""
     begins = snapshot.kind == "checkpoint" and snapshot.step is None
     age = datetime.now(UTC) - datetime.fromisoformat(snapshot.taken_at)
     return KeptSnapshot(

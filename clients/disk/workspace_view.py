@@ -1,4 +1,4 @@
-"""Read a work order's plan, changes and agents' logs from this host's disk, while it runs or afterwards."""
+"""Read a work order's plan, changes and agents' logs from this host's disk, also while agents run."""
 
 import time
 from collections.abc import Iterable, Mapping

@@ -61,7 +61,7 @@ def server_refusals() -> Iterator[None]:
 
 
 def is_away(error: BaseException) -> bool:
-    """Return whether an error or its cause means that the server does not answer; a refusal is an answer."""
+    """Return whether an error or its cause means that the server does not answer; a refusal does not count."""
     cause = error if isinstance(error, RPCError) else error.__cause__
     return isinstance(cause, RPCError) and cause.status in _AWAY
 

@@ -58,8 +58,8 @@ class Guard:
     def _refusal(self, method: str, path: str, headers: Headers) -> Response | None:
         """Return the refusal of a request with a foreign Host header, from another site, or without the token.
 
-        Another site may bind its own name to this machine. A page of that site may also send requests although it
-        cannot read the answers.
+        The Host header matters because another site may bind its own name to this machine. The site matters
+        because its pages may send requests, although they cannot read the answers.
         """
         if len(headers.getlist("host")) > 1:  # a proxy and this server may read different ones
             return problem(HTTPStatus.BAD_REQUEST, "BadRequest", "There are several Host headers.", "Send one.")
@@ -110,9 +110,9 @@ def knows_token(headers: Headers, token: str) -> bool:
 
 
 def names_this_machine(headers: Headers) -> bool:
-    """Return whether the Host header is a name of loopback. Another site may bind its own name to loopback.
+    """Return whether the Host header is a name of loopback that no other site can have.
 
-    No site can have a name below `localhost` (RFC 6761).
+    Another site may bind its own name to loopback, but not a name below `localhost` (RFC 6761).
     """
     host = headers.get("host", "")
     without_port, _, port = host.rpartition(":")
@@ -168,7 +168,7 @@ class MaskedAnswers:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request, and mask keys in the answer."""
         if scope["type"] == "http" and hidden_values():
             send = _Masking(send).send
         await self._app(scope, receive, send)

@@ -30,19 +30,19 @@ class AgentWorkOrder(Task):
     """The work order, with a second set of names, which older scripts use."""
 
     agent_work_order_id: str
-    """`id`."""
+    """The same as `id`."""
     git_branch_name: str | None = None
-    """`branch_name`."""
+    """The same as `branch_name`."""
     github_pull_request_url: str | None = None
-    """`pr_url`."""
+    """The same as `pr_url`."""
     github_issue_number: str | None = None
-    """`issue_number`; `None` for an issue given as text."""
+    """The same as `issue_number`; `None` for an issue given as text."""
     current_phase: Phase | None = None
     git_commit_count: int | None = None
     """The number of commits on top of the base; `None` in lists, and for a workspace on another host."""
     git_files_changed: int = 0
     error_message: str | None = None
-    """`error.message`."""
+    """The same as `error.message`; `None` without an error."""
     estimate: Estimate | None = None
     """The estimate of the cost, in the answer to a start; else `None`."""
 

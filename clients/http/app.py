@@ -51,7 +51,7 @@ class _Endpoint:
     _preparing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request in an MCP session that ends with the request."""
         async with self._preparing:  # two that come at once import nothing twice
             if self._sessions is None:
                 self._sessions = await asyncio.to_thread(_prepare_sessions, self.context)
@@ -150,7 +150,7 @@ class ApiChoices:
     """The choices of the process that serves the application."""
 
     ui_url: str | None = None
-    """The address of Temporal's web UI, if it is not that of this host's embedded server."""
+    """The address of Temporal's web UI, unless this host's embedded server serves the UI."""
     page_key: str | None = field(default=None, repr=False)
     """The key that opens the page, if there is a token; when absent, a random key that the caller cannot read."""
     user: str = ""

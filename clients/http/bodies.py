@@ -159,7 +159,7 @@ class NewPipeline(PipelineInput):
 
 
 class PromptBody(StrictWire):
-    """Words for an agent."""
+    """A further prompt for the agent of a work order."""
 
     prompt_text: _Text
 

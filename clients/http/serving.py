@@ -71,7 +71,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture no signals."""
+        """Capture no signals: the command of the process handles them."""
         yield
 
 
@@ -112,7 +112,7 @@ async def serve_api(operations: Operations, settings: Settings, door: Door) -> A
 async def serve_ui(
     ui: UiAddress, visitors: Visitors, door: Door, codec: SealingCodec | None = None
 ) -> AsyncIterator[None]:
-    """Serve the embedded server's web UI to browsers that have opened the page; `codec` decrypts payloads there.
+    """Serve the embedded server's web UI to browsers that have opened the page; `codec` decrypts its payloads.
 
     Raises:
         UsageError: The port is taken; the remedy names the option.

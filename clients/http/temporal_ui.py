@@ -61,7 +61,7 @@ class CodecEndpoint:
     """The origins of other sites whose pages may use the endpoint."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer a request to the codec endpoint, or pass the request on to `app`."""
         if scope["type"] != "http" or not is_codec(scope["path"]):
             await self.app(scope, receive, send)
             return
@@ -179,7 +179,7 @@ class UiRelay:
     """The codec that decrypts payloads for the UI; the UI calls the codec at the relay's address."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request: refuse it, open or seal its payloads, or pass it on to the UI."""
         if scope["type"] != "http":
             return
         request = Request(scope, receive)

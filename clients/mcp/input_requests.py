@@ -65,7 +65,7 @@ async def input_requests(operations: Operations, detail: DetailReply) -> dict[st
 
 
 async def decide(operations: Operations, task: Task, response: Mapping[str, Any], who: str) -> None:
-    """Carry out the answer to a form: approve or reject the plan or findings of `task`, or raise its budget.
+    """Carry out the answer to a form: approve or reject the plan or findings of `task`, or raise a budget.
 
     Raises:
         InvalidInputError: The form was accepted without a decision, or with one that the form does not offer.

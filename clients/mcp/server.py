@@ -1,4 +1,4 @@
-"""The MCP server: it lists and calls tools, and answers with the same objects as the CLI and the HTTP API."""
+"""The MCP server, which lists and calls tools, and answers with the same objects as the CLI and the HTTP API."""
 
 from collections.abc import Callable
 from functools import cache, partial

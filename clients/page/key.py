@@ -33,7 +33,7 @@ def looking_key(key: str) -> str:
 
 
 def deciding_key(key: str) -> str:
-    """Return the key that the page's script sends with each decision; it does not reveal the link's key."""
+    """Return the key that the page's script sends with each decision; this key does not reveal the link's key."""
     return _made_of(key, b"decide")
 
 

@@ -167,7 +167,7 @@ def heading_of(entry: LogEntry) -> str:
 
 
 def edit_of(entry: LogEntry) -> tuple[PatchLine, ...]:
-    """Return an edit as the lines of a diff; an empty tuple for other calls."""
+    """Return the lines of a diff for a tool call that edits a file; an empty tuple for any other call."""
     call = _arguments(entry)
     before, after = call.get("old_string", call.get("oldString")), call.get("new_string", call.get("newString"))
     if before is None and after is None:

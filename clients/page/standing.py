@@ -1,4 +1,4 @@
-"""Describe a work order's state for people, and the decision that it needs from a person."""
+"""Describe for people the state of a work order, and the decision that the work order needs from a person."""
 
 from collections.abc import Mapping
 from contextlib import suppress

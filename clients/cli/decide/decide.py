@@ -146,7 +146,7 @@ class ManyOrders:
 
 
 def _name_order(order_id: str, message: str) -> str:
-    """Return a message that begins with the id of its work order, unless the message already does."""
+    """Return a message with its work order's id before it, unless the message already begins with the id."""
     return message if message.startswith(f"{order_id} ") else f"{order_id}: {message}"
 
 

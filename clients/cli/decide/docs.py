@@ -1,4 +1,4 @@
-"""`septet docs`: the documentation of this release, which is installed with it."""
+"""`septet docs`: the documentation of this release, which is installed with Septet."""
 
 import sys
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""Print pipelines for people."""
+"""Print pipelines for people: one pipeline, once or live, or lists, results and reports."""
 
 import json
 import shlex

@@ -51,7 +51,7 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
 
 
 def tokens_text(task: Task, tokens: int) -> str:
-    """Return a count of tokens as text, with the tokens of earlier tries, because no step's row shows those."""
+    """Return a count of tokens as text, and the tokens of earlier tries, which no step's row shows."""
     earlier = f" ({task.earlier_tokens:,} in earlier tries)" if task.earlier_tokens else ""
     return f"{tokens:,}{earlier}"
 

@@ -1,4 +1,4 @@
-"""`septet serve`: the page and the HTTP API on their own."""
+"""`septet serve`: the page and the HTTP API, without a worker."""
 
 from clients.cli.serve.options import ServeOptions
 from clients.cli.terminal.output import print_json, say

@@ -1,4 +1,4 @@
-"""What the commands that serve share: signals, the log of their end, masked keys, and how to call `septet`."""
+"""What the commands that serve share: stop signals, a logged error, masked keys, and how to call `septet`."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Commands that run until a work order ends: `watch` shows it live, `logs` shows its agents' log entries."""
+"""Commands that follow a work order: `watch` shows the steps live, `logs` shows the agents' log entries."""
 
 import asyncio
 import sys
