@@ -179,7 +179,7 @@ async def _why_not_merged(other: str) -> str | None:
 
 
 async def _comes_after(order_id: str) -> tuple[str, ...]:
-    """Return the ids of the work orders that must end before a waiting one begins; empty if it does not wait."""
+    """Return the ids of the work orders that must end before this one begins; empty if this one does not wait."""
     order = await _describe(order_id)
     if order is None or order.status is not WorkflowExecutionStatus.RUNNING:
         return ()

@@ -125,7 +125,7 @@ def bound_to(key: RunKey, handle: AsyncActivityHandle, client: Client) -> AsyncA
 
 
 async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
-    """Return the server's record of a pending activity; `None` if it has none or does not answer."""
+    """Return the server's record of a pending activity; `None` if the server has none or does not answer."""
     try:
         description = await client.get_workflow_handle(key.workflow_id, run_id=key.run_id).describe()
     except RPCError as error:

@@ -27,7 +27,7 @@ the error."""
 _log = structlog.get_logger()
 
 _MOST_OF_A_TRY: Final = 300.0
-"""If more seconds than these lie between two failures on a full disk, they do not count as a wait for the disk: an
+"""The longest time, in seconds, between two failures on a full disk that counts as a wait: in a longer time, an
 agent may have worked."""
 
 
@@ -42,7 +42,7 @@ class DiskWaits:
     """The seconds that each activity has waited, and the time of its last failure on a full disk."""
 
     def may_last(self) -> bool:
-        """Record that the running activity met a full disk, and return whether it may wait longer."""
+        """Record that the running activity met a full disk, and return whether the activity may wait longer."""
         info, now = activity.info(), self.clock()
         key = (info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
         waited, met_at = self._waits.get(key, (0.0, now))

@@ -58,7 +58,7 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
     """Unpack the last saved session for this host's CLI; without a session the step begins anew.
 
     Args:
-        agents: The agents that may own the session, which can be decrypted only with its owner's name.
+        agents: The agents that may own the session; a session can be decrypted only with its owner's name.
     """
     key = host.settings.checkpoint_key
     sealed = read_file(vault_at(move.place), checkpoint, _SESSION)

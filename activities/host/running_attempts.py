@@ -88,7 +88,7 @@ class Heartbeats:
     """The details of the next heartbeat, which are the agent's latest progress."""
 
     progress: deque[TurnProgress] = field(default_factory=lambda: deque(maxlen=1))
-    """The agent's latest progress; the code that follows the agent appends it."""
+    """The agent's latest progress, which the code that follows the agent appends."""
 
     @property
     def details(self) -> tuple[object, ...]:

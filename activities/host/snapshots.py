@@ -63,7 +63,7 @@ class Snapshots:
     def checkpoint_after_guest(
         self, place: Place, reason: str, step: str, last_scan: WorktreeScan | None = None
     ) -> tuple[Snapshot | None, tuple[str, ...]]:
-        """Restore `.git` as Septet left it, take a checkpoint, and return it with warnings about `.git`.
+        """Restore `.git` as Septet left it, take a checkpoint, and return the checkpoint and warnings on `.git`.
 
         `septet.git`'s `take` describes `last_scan`.
         """
@@ -71,7 +71,7 @@ class Snapshots:
         return self.take(place, "checkpoint", reason, step, None if warnings else last_scan), warnings
 
     def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
-        """Take and return a checkpoint, or return the last snapshot if it is a checkpoint of the same worktree."""
+        """Take and return a checkpoint; if the last snapshot is a checkpoint of this state, return the last."""
         known = first_and_last(vault_at(place), place.order_id)
         last = known[1] if known and known[1].kind != "rescue" else None
         taken = take(place, "checkpoint", self.options(reason, equal_to=last))

@@ -1,1 +1,1 @@
-"""Search and clean outgoing content, and prepare it for a second agent that reads it."""
+"""Search and clean outgoing content, and prepare the content for the reader, a second agent."""

@@ -45,7 +45,7 @@ def outgoing_for(host: Host, claim: AnyClaim, masks: list[str] | None = None) ->
 
 
 def message_of(host: Host, claim: AnyClaim) -> Callable[[str], str]:
-    """Return a function that cleans an agent's commit message, and signs it off if the settings want it."""
+    """Return a function that cleans an agent's commit message, and adds a sign-off line if settings want one."""
     outgoing, line = outgoing_for(host, claim), _sign_off(host, claim)
     return lambda message: with_trailer(outgoing.message(message), line)
 

@@ -1,4 +1,4 @@
-"""The single comment on an issue that shows its work order's progress, if the repository wants it."""
+"""The single comment on an issue that shows the work order's progress, if the repository wants one."""
 
 import hashlib
 import json

@@ -63,7 +63,7 @@ _PRINTED_CALL: Final = (
 
 
 def judge_turn(host: Host, step: PreparedStep, turn: TurnResult) -> StepResult:
-    """Read the answer, check it against the evidence, and take a checkpoint; hold the writer's lock meanwhile.
+    """Read the answer, compare answer and evidence, and take a checkpoint; hold the writer's lock meanwhile.
 
     Raises:
         SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.

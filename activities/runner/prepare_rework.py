@@ -155,7 +155,7 @@ class _Preparation:
     def _return_to_start(self, *, keeps_clean: bool) -> None:
         """Undo an edit since the last step, or a try that was not committed.
 
-        A first try that was committed stays: later commits of the branch are merged with it.
+        A first try that was committed stays: later commits of the branch are merged with that commit.
         """
         if keeps_clean and is_clean(self.place):
             return

@@ -107,8 +107,8 @@ def leave_over_budget(
         unread: The step's result without a readable answer, if a finalizer is over budget.
 
     Raises:
-        OverBudgetError: The workflow does not wait for budgets, or no account would notify it: Temporal retries
-            the activity.
+        OverBudgetError: The workflow does not wait for budgets, or no account would notify the workflow:
+            Temporal retries the activity.
         SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
         WorkspaceBusyError: Another process holds the writer's lock.
     """
@@ -167,7 +167,7 @@ class StepRunner:
         return attempt.result
 
     async def finalize(self, finalizing: FinalizeCall) -> StepResult:
-        """Request the answer alone from the step's session, and complete the step's result with it.
+        """Request the answer alone from the step's session, and complete the step's result with the answer.
 
         Raises:
             ApplicationError: The request failed; the details hold the remedy and the known facts of the step.
@@ -224,7 +224,7 @@ class StepRunner:
             await self._leave(attempt, judging)
 
     async def _leave(self, attempt: StepAttempt, leaving: Callable[[], StepResult]) -> None:
-        """Set the attempt's result to what the blocking function `leaving` returns; a cancel stops it."""
+        """Set the attempt's result to what the blocking function `leaving` returns; a cancel stops `leaving`."""
         stop = attempt.prepared_step.fence.halt.now
         attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
 

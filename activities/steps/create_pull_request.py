@@ -60,9 +60,9 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
         FindingsError: The push holds a finding that waits for a person's decision.
         UnreadError: The push waits for a reader.
         EvidenceError: The work order has no commit, or the pull request is at another commit.
-        EarlierStepError: The base was force-pushed, and an agent has to merge the work with it.
+        EarlierStepError: The base was force-pushed, and an agent has to merge the work with the new base.
         ForgeError: The pull request has ended: another try of an agent cannot help.
-        ForgeLagsError: The forge has accepted the push, but does not show it yet.
+        ForgeLagsError: The forge has accepted the push, but does not show the commit yet.
         LostBaseError: The base lost the commit from which the work began, and the work does not fit on the base.
         MovedError: The work order continues on another host: nothing is pushed from here.
     """
@@ -108,7 +108,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
 
 
 def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str, commit: str) -> MovedWork:
-    """Return the work on the present base, and move the worktree to that work: later rounds begin with it."""
+    """Return the work on the present base, and move the worktree to that work, with which later rounds begin."""
     place, token = claim.place, host.forges.token_for(claim.place.origin)
     sign = host.settings.sign_commits
     try:

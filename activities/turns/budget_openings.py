@@ -20,7 +20,7 @@ class Opening:
 
     @property
     def opens(self) -> bool:
-        """Whether a reservation opens the account; otherwise only a person opens it, by setting its budget."""
+        """Whether a reservation opens the account; otherwise only a person does, by setting the budget."""
         return self.account.limit is not None or self.step_limit is not None
 
 

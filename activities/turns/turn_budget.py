@@ -176,9 +176,9 @@ class TurnBudget:
             _log.warning("logins_not_asked", agent=self.turn.request.adapter.name, error=refusal.message)
 
     async def report(self, model: str | None = None) -> None:
-        """Report the turn's use to the accounts, after its agents have ended; after an error, recovery reports it.
+        """Report the turn's use to the accounts, after its agents have ended; after an error, recovery does.
 
-        If a supervisor has not yet written its record to disk, this waits at most five seconds for a run's record.
+        If a supervisor has not yet written the record of its run, this waits for the record, at most five seconds.
 
         Raises:
             SupersededError: A later attempt has begun; the later attempt reports.
