@@ -194,7 +194,7 @@ class HostWait(ABC):
         return first if first == last else f"{first} (still silent at {last})"
 
     async def _open_elsewhere(self, call: HostCall) -> Workspace:
-        """Open the workspace on another host and return it; any host may open a lane that is not open yet."""
+        """Open and return the workspace on another host; any host may open a lane that is not open yet."""
         left = self.hosts.here
         if isinstance(call, EnterLane) and left.lane != call.lane.id:
             return left.model_copy(

@@ -152,7 +152,7 @@ class HostWatch(KnownHosts):
         self.is_back = self.is_back or self.holds(host)
 
     async def carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
-        """Run an activity on the host of the workspace; if that host is gone, run it again on another host.
+        """Run an activity on the host of the workspace; if that host is gone, run the activity on another one.
 
         Raises:
             asyncio.CancelledError: The work order has to end. An activity that was running has ended by itself.

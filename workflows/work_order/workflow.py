@@ -66,7 +66,7 @@ class WorkOrder(WorkOrderBase):
         self._show()
 
     async def _wait_for_turn(self) -> None:
-        """Wait in the stage that people choose; in the stage `triaged`, begin when the board permits it.
+        """Wait in the stage that people choose; in the stage `triaged`, begin when the board gives permission.
 
         A reset to this wait moves the work order to `triaged`.
         """
