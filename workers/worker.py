@@ -74,7 +74,7 @@ async def running_worker(
     decide: Decide = decide_nothing,
     intakes_of: IntakesOf = no_intakes,
 ) -> AsyncIterator[Parts]:
-    """Serve work orders while the block runs, and yield the worker's parts; agents that run at its end live on.
+    """Serve work orders while the block runs, and yield the worker's parts; agents live on after the block.
 
     Args:
         client: The client; its plugin is `SeptetPlugin` with the queue of the settings.

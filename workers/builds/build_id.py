@@ -33,7 +33,7 @@ def build_id(settings: Settings) -> str:
 
 @cache
 def import_closure(root: Path) -> Mapping[str, Path]:
-    """Return, by module name, the files of workflows, of the modules that workflows import, and of their packages.
+    """Return, by module name, the files of workflows, and of all modules and packages that workflows import.
 
     The imports are read, not executed; an import inside a function counts too.
     """

@@ -1,6 +1,6 @@
 """Traces by OpenTelemetry: one trace for each work order, from the client to each agent run and tool call.
 
-Only a process with SEPTET_TRACES imports this module; `septet[otel]` has its packages. The SDK's interceptor makes
+Only a process with SEPTET_TRACES imports this module, which needs `septet[otel]`. The SDK's interceptor makes
 the spans of workflows and activities. Septet adds a span of the whole work order, a trace for a work order whose
 client began none, and spans of agents and their tools.
 """
@@ -198,7 +198,7 @@ class _WorkOrderTracing(TracingWorkflowInboundInterceptor):
 
 @dataclass(frozen=True, slots=True)
 class AgentTraces:
-    """Makes spans of agent runs and their tool calls when their activity has ended."""
+    """Makes spans of an activity's agent runs, and of their tool calls, when the activity has ended."""
 
     tracer: Tracer
     state_dir: Path

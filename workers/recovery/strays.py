@@ -85,7 +85,7 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
     """End the agents of closed or paused work, save their work, and return the names of their agent runs.
 
     Temporal notifies the worker that follows an agent of a termination; without a worker, this checks the server.
-    After a reset another workflow run continues, maybe on another host, and only its own attempts end agents here.
+    After a reset, a new workflow run continues, maybe on another host, and only that run's attempts end agents.
     Agents of unknown work orders, which may be another server's, may run until their orphan limit. A paused
     agent's session and worktree stay as they are.
     """

@@ -211,7 +211,7 @@ async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
 
 @dataclass(slots=True)
 class SharedForgePauses:
-    """Shares each pause by a workflow of type `Quota`, and reads its description, which is no billed Action.
+    """Shares each pause by a workflow of type `Quota`; to read the workflow's description is no billed Action.
 
     Threads that send requests to forges call these methods; the worker's event loop sends the requests to the
     server.

@@ -130,7 +130,7 @@ class HostsWatch:
     """The id and the host of each work order that was notified of its silent host, by run."""
 
     _welcomed: set[str] = field(default_factory=set)
-    """The runs of work orders that waited for a living host at the last check, and probe their host themselves."""
+    """The runs of work orders that waited for a living host at the last check: they probe the host themselves."""
 
     def __post_init__(self) -> None:
         """Begin before any host was heard."""
