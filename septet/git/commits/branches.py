@@ -188,7 +188,7 @@ def bring_branch_to_head(place: Place, name: str, since: str) -> str:
 
 
 def usable_name(place: Place, name: str) -> str:
-    """Return `name` if a work order's branch may have it; branches of the origin are not checked.
+    """Return `name` if a work order's branch may have this name; the origin's branches are not checked.
 
     Raises:
         EvidenceError: The name is not allowed.

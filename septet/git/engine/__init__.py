@@ -1,1 +1,1 @@
-"""Run git, with the remotes, addresses, configuration, packs and locks that Septet needs for it."""
+"""Run git, and handle git's remotes, addresses, configuration, packs and locks."""

@@ -39,7 +39,7 @@ _ROLES: Final = ("author", "committer")
 
 
 def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Write the configuration that Septet's git reads; return the names of the settings of `_LEFT_OUT`.
+    """Write the configuration of Septet's git; return the names of settings that lead git to other servers.
 
     Raises:
         GitError: git could not be started, or cannot read the user's configuration.

@@ -123,7 +123,7 @@ class Remote:
         Raises:
             GitUnavailableError: The remote was not reached.
             NotFoundError: The remote has no such repository.
-            GitError: The remote refused the connection. If it rejected the ref, the answer says why instead.
+            GitError: The remote refused the connection; if it rejected only the ref, the answer has the reason.
         """
         completed = self.run(
             git_dir,

@@ -1,6 +1,6 @@
 """Restore a workspace's state before the first agent, but keep the plan.
 
-What a snapshot can contain is kept in a rescue. Files that no snapshot contains, such as ignored files over their
+What a snapshot can contain is saved in a rescue. Files that no snapshot contains, such as ignored files over their
 limit, move out of the worktree and stay on disk as long as the rescue. Such a file that set-up made moves only if
 its change time, which no guest can set, shows a later change.
 """
@@ -98,7 +98,7 @@ class PlanAlone:
         Args:
             options_of: A function that returns the options of the rescue, from the leftovers and the folder, if
                 any, to which files that no snapshot contains were moved.
-            begun_by: The rescue of an earlier call that did not end. The half-restored state is kept in a
+            begun_by: The rescue of an earlier call that did not end. The half-restored state is saved in a
                 checkpoint instead of a second rescue.
 
         Raises:

@@ -1,7 +1,7 @@
 """Change or remove a workspace, but only after a snapshot of it is on disk and verified.
 
 No other module resets, cleans or removes a workspace; `forget.py` removes what else closed work orders leave.
-`tests/unit/test_destructive_git.py` checks both.
+`tests/unit/test_destructive_git.py` checks these two rules.
 """
 
 import os

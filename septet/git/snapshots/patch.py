@@ -76,7 +76,7 @@ class _Patch:
         git.run(*_DIFF, f"--output={to}", self.place.base_sha)
 
     def _changes(self) -> tuple[list[bytes], list[bytes]]:
-        """Return the paths that the snapshot lacks, and the paths that are new or changed in it."""
+        """Return the paths that the snapshot lacks, and the paths that are new or changed in the snapshot."""
         vault = vault_at(self.place)
         trees = (f"{self.place.base_sha}^{{tree}}", self.snapshot.tree)
         fields = vault.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", *trees).split(b"\0")

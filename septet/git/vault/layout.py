@@ -94,7 +94,7 @@ def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int
 
 
 def index_of(records: Mapping[bytes, Record]) -> bytes:
-    """Return the id of the blob of the agent's index; empty if there is no index."""
+    """Return the blob id of the agent's index; empty without an index."""
     entry = records[GIT_FOLDER].entries().get(b"index") if GIT_FOLDER in records else None
     return entry.sha if entry is not None and entry.mode == FILE else b""
 

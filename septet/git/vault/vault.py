@@ -135,7 +135,7 @@ def names_of_kind(place: Place, kind: str) -> list[str]:
 def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | None:
     """Return the oldest and the latest snapshot of a work order; `None` without snapshots.
 
-    The function finds both by name, and reads no others, because a lane can have thousands of snapshots.
+    The function finds the two by name, and reads no others, because a lane can have thousands of snapshots.
     """
     packed = (vault.git_dir / "packed-refs").exists()
     names = sorted(_names(vault.git_dir / ref_of(order_id)), key=_number) if not packed else []

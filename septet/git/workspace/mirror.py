@@ -26,7 +26,7 @@ _UNPACK_LIMIT: Final = "fetch.unpackLimit"
 
 
 def _mend(mirror: Path, remote: Remote) -> None:
-    """Fetch a fresh mirror, and complete the damaged mirror from it. The caller holds the mirror's lock.
+    """Fetch a fresh mirror, and complete the damaged mirror from the fresh one. The caller holds the lock.
 
     Workspaces and vaults borrow objects by the mirror's path, so the mirror is mended in place: new files are
     added to it, and files that new files replace move to the mirror's folder `damaged`. git reads the good copy of
