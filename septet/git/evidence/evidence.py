@@ -170,6 +170,6 @@ def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ..
 
 
 def _may_hold_renames(entries: Iterable[StatusEntry]) -> bool:
-    """Return whether a file is missing and one is untracked: perhaps a rename, which git finds only in an index."""
+    """Return whether a file is missing and one is untracked: maybe a rename, which git finds only in an index."""
     kinds = {(entry.is_untracked, "D" in (entry.staged, entry.unstaged)) for entry in entries}
     return (True, False) in kinds and any(is_gone for _, is_gone in kinds)

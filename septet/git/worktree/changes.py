@@ -29,7 +29,7 @@ class StatusEntry:
 
     @property
     def change(self) -> tuple[Operation, bytes] | None:
-        """The operation that leads from HEAD to the worktree's file, and the path; `None` if neither has a file."""
+        """The operation that leads from HEAD to the worktree's file, and its path; `None` if neither has one."""
         is_gone = "D" in (self.staged, self.unstaged)
         if "R" in (self.staged, self.unstaged) and self.origin is not None:
             return ("delete", self.origin) if is_gone else ("rename", self.path)
