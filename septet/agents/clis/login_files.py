@@ -79,7 +79,7 @@ class LoginFile:
         return due
 
     def refusal(self, before: Login, after: Login, now: float) -> str:
-        """Return the reason why a run's copy is not a later login of the same account; empty if it is one.
+        """Return why a run's copy is no later login of the same account; empty if the copy is a later login.
 
         `before` is the login in the user's file, `after` is the login in the copy, and `now` is in seconds.
         """

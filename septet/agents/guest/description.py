@@ -1,4 +1,4 @@
-"""A guest's description: the list of the parts of its sandbox, as one value for agents, checks and set-up."""
+"""A guest's description: one value that lists the parts of a sandbox, for agents, checks and set-up alike."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ class Description:
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """The contents of files that are made for the guest, by their paths inside."""
+        """The contents of files that are made for the guest, by the files' paths in the sandbox."""
         kinds = (part.OwnAccounts, part.HostNetwork, OwnNetwork)
         parts = (each for each in self.protections if isinstance(each, kinds))
         return {path: text for each in parts for path, text in each.texts().items()}
@@ -156,7 +156,7 @@ def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | part.H
 def _place(
     opening: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
 ) -> PlacedInOwnFolder | None:
-    """Return the mount of a named path inside one of the guest's own folders; `None` if it lies in none."""
+    """Return the mount of a named path in one of the guest's own folders; `None` for a path in none of them."""
     for folder, real in zip(usual, home_folders, strict=True):
         if folder.path in opening.path.parents:
             return PlacedInOwnFolder(

@@ -63,7 +63,7 @@ class NamedHost:
         return self.name in {"localhost", "::1"} or self.name.startswith("127.")
 
     def __str__(self) -> str:
-        """Return the host as settings write it."""
+        """Return the host in the form of settings, `name:port`, with brackets around an IPv6 address."""
         return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
 
 
@@ -168,7 +168,7 @@ class OwnNetwork(FixedProtection):
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """A worker's settings for the network of all its guests."""
+    """A worker's settings for the networks of guests."""
 
     hosts: tuple[NamedHost, ...] = ()
     is_open: bool = False

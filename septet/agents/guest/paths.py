@@ -1,8 +1,8 @@
 """The machine's files that guests see in addition to the system's, for example a guest's own folders.
 
-`SEPTET_GUEST_PATHS` names further paths. An earlier guest may have written in the own folders: a mount over a name
-there would follow a link that this guest left, and so lead out of the sandbox. So `make_mount_points` first makes
-mount points that are no links.
+`SEPTET_GUEST_PATHS` names further paths. An earlier guest may have left links in the own folders: a mount over a
+link would follow the link, and so lead out of the sandbox. So `make_mount_points` first makes mount points that
+are no links.
 """
 
 import stat

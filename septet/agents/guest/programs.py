@@ -1,4 +1,4 @@
-"""The files that a program needs to start: its own files, its interpreter, and the links that lead to both."""
+"""The files that a program needs to start: the program's own, its interpreter's, and links that lead to them."""
 
 import os
 import shutil

@@ -161,7 +161,7 @@ def _look(home: Path, env: Mapping[str, str]) -> _Look:
 
 
 def _state_of(path: str) -> tuple[int, ...] | None:
-    """Return a folder's state, which changes with its entries and if another folder replaces it."""
+    """Return a folder's state, which changes with the entries, and if another folder takes the path."""
     try:
         facts = os.stat(path)
     except OSError:
@@ -177,7 +177,7 @@ def _holders(root: Path, patterns: Collection[str]) -> list[Path]:
 
 
 def _outermost(paths: list[Path], holders: Collection[Path]) -> list[Path]:
-    """Return the paths; a folder replaces its entries if all of its entries may be shown.
+    """Return the paths; a folder stands for its entries if guests may see all entries of the folder.
 
     Links stay in the result, because the guest has to see their targets too.
     """

@@ -107,7 +107,7 @@ class OwnDevices(FixedProtection):
 
 
 class OwnTemporaryFiles(FixedProtection):
-    """A `/tmp` and a `/run` of the guest's own, without the sockets of other programs; both end with the guest."""
+    """A `/tmp` and a `/run` for this guest alone, without sockets of other programs, until the guest ends."""
 
     fixed = (
         "--size", str(1024 * _MIB), "--perms", "1777", "--tmpfs", _TMP, "--dir", TEMPORARY_FOLDER,
@@ -135,7 +135,7 @@ class OwnAccounts(FixedProtection):
     home: Path
 
     def texts(self) -> Mapping[str, str]:
-        """Return the contents of the files, by their paths."""
+        """Return the contents of `/etc/passwd` and `/etc/group`, by path."""
         user = f"agent:x:{USER_ID}:{USER_ID}::{self.home}:/bin/sh"
         return {
             "/etc/passwd": f"root:x:0:0::/:/bin/false\n{user}\nnobody:x:65534:65534::/:/bin/false\n",

@@ -57,7 +57,7 @@ RESOURCES: Final = {
 
 
 def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -> Ending:
-    """Return the ending of a run at an error of the model API.
+    """Return the ending of a run that ended at an error of the model API.
 
     `resets_at` is the end of a usage limit, in seconds since the epoch, if the CLI has named it.
     """

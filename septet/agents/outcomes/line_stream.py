@@ -95,7 +95,7 @@ class Facts:
         self._texts, self._text_length, self.left_out, self.spoke_last = [], 0, 0, False
 
     def deny(self, tool: str) -> None:
-        """Record that a tool was denied."""
+        """Record that the CLI denied this tool to the agent."""
         if len(self.denials) < _NOTES_KEPT:
             self.denials.append(tool)
 
@@ -106,7 +106,7 @@ class Facts:
             self.lacked.append(found[1][:_DETAIL_LIMIT])
 
     def warn(self, warning: str) -> None:
-        """Record a warning."""
+        """Record a warning, with keys masked, for the run's outcome."""
         if len(self.warnings) < _NOTES_KEPT:
             self.warnings.append(mask(warning)[:300])
 
@@ -141,7 +141,7 @@ class LineStream(ABC, Generic[E]):
 
     @abstractmethod
     def take(self, event: E) -> None:
-        """Add one event to the facts."""
+        """Add what one event reports to the facts of the run."""
 
     @abstractmethod
     def is_own(self, event: E) -> bool:
@@ -253,7 +253,7 @@ def call_of(tool: object, arguments: object) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines that are not blank."""
+    """Return the lines of a text that are not blank."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

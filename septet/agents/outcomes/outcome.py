@@ -56,7 +56,7 @@ class ExitRecord:
 
     @property
     def ended_at_seconds(self) -> float | None:
-        """The time of the end, in seconds since the epoch; `None` if it is not recorded."""
+        """The time of the end, in seconds since the epoch; `None` if no time is recorded."""
         try:
             return datetime.fromisoformat(self.ended_at).timestamp()
         except ValueError:
@@ -130,12 +130,12 @@ class Outcome:
 
     @property
     def may_be_of_session(self) -> bool:
-        """Whether the model API may have refused the whole session, and not only its last request."""
+        """Whether the model API may have refused the whole session, and not only the last request."""
         return self.ended == "api_error" and self.kind in _MAY_BE_OF_SESSION
 
     @property
     def has_answer(self) -> bool:
-        """Whether the CLI finished its work, so that its text, or a further turn, may give an answer."""
+        """Whether the CLI finished the work, so that the text, or a further turn, may give an answer."""
         return self.ended in {"ok", "denied"} or (self.ended == "no_result" and self.kind != "no_result_event")
 
 
@@ -161,7 +161,7 @@ def bound_answer(outcome: Outcome, limit_kib: int) -> tuple[Outcome, tuple[str, 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The ending of a run, with its reason and the remedy."""
+    """The way in which a run ended, with the reason and the remedy."""
 
     ended: Ended
     kind: str = ""

@@ -28,7 +28,7 @@ _PATCHED: Final = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULT
 
 
 def familiar(entry: "TranscriptEntry") -> Iterator["TranscriptEntry"]:
-    """Yield an entry with its tool's familiar name; a call that changes several files becomes several calls."""
+    """Yield an entry with claude's name of the tool; a call that changes several files becomes several calls."""
     name = _NAMES.get(entry.tool, entry.tool)
     if entry.kind != "tool_call":
         yield replace(entry, tool=name)
@@ -123,7 +123,7 @@ class EventTranscript(ABC):
         return TranscriptEntry("tool_call", to_text(arguments), name)
 
     def end_call(self, call_id: object, output: object) -> TranscriptEntry:
-        """Return the entry of a call's output."""
+        """Return the entry of a tool call's output."""
         return TranscriptEntry("tool_result", to_text(output), self._tools.pop(to_text(call_id), ""))
 
     def rest(self) -> Iterator[TranscriptEntry]:

@@ -2,7 +2,7 @@
 
 Bubblewrap ends with the program's exit code, or with 128 plus the number of the signal that killed the program.
 Before anything starts inside, bubblewrap writes the pid of the sandbox's first process to the file `sandbox.json`,
-as JSON. At the end it adds an exit code if the program had started.
+as JSON. At the end bubblewrap adds an exit code if the program had started.
 """
 
 import errno

@@ -21,10 +21,10 @@ DELEGATED = "user.delegate"
 
 
 class GuestGroup:
-    """The group of one guest."""
+    """The control group of one guest."""
 
     def __init__(self, folder: str) -> None:
-        """Take the group's folder, which exists."""
+        """Take the folder of an existing group, in the file system of control groups."""
         self.folder = folder
 
     def enter(self) -> None:

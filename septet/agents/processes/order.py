@@ -45,7 +45,7 @@ class Limits:
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
     ) -> None:
-        """Take the limits for the run, its silence, its end after a request, and the time without an attempt."""
+        """Take the longest run, silence, end after a request, and time without an attempt, all in seconds."""
         self.wall_seconds = wall_seconds
         self.idle_seconds = idle_seconds
         self.grace_seconds = grace_seconds
@@ -109,7 +109,7 @@ class Order:
         self.limits = limits
 
     def inside(self, confinement: Confinement | None) -> "Order":
-        """Return the order with this sandbox around its program; `None` for no sandbox."""
+        """Put this sandbox around the order's program, or no sandbox if `None`, and return the order."""
         self.confinement, self.confined = confinement, confinement is not None
         return self
 
@@ -155,7 +155,7 @@ def send_order(connection: socket.socket, order: Order, locks: Sequence[int]) ->
 
 
 def receive_order(sender: socket.socket) -> tuple[Order, list[int]] | None:
-    """Wait for an order and return it with its locks; `None` if the sender is gone, or sends no order."""
+    """Wait for an order; return the order and its locks, or `None` if the sender is gone or sends no order."""
     data, locks = receive_beginning(sender)
     order = receive_rest(sender, data)
     return (order, locks) if order is not None else None
@@ -170,7 +170,7 @@ def receive_beginning(sender: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def receive_rest(sender: socket.socket, data: bytes) -> Order | None:
-    """Wait for the rest of an order that begins with `data`; `None` if the sender is gone, or sends no order."""
+    """Wait for the rest of an order; return the whole, or `None` if the sender is gone or sends no order."""
     try:
         while not is_complete(data):
             more = sender.recv(CHUNK_BYTES)

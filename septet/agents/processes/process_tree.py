@@ -40,7 +40,7 @@ def has_others(child: int) -> bool:
 
 
 def kill_below(ancestor: int, spared: Container[int] = (), *, itself: bool = False) -> set[int]:
-    """Kill a process's living descendants, and the process if `itself`; return their ids, none without /proc."""
+    """Kill a process's descendants, which /proc lists, and the process if `itself`; return the killed ids."""
     pids = [*(pid for pid in descendants(ancestor) if pid not in spared), *((ancestor,) if itself else ())]
     for pid in pids:
         with suppress(OSError):
@@ -89,7 +89,7 @@ def children(parent: int) -> list[int]:
 
 
 def living_families() -> dict[int, list[int]]:
-    """Return the living processes by their parents, as /proc names them."""
+    """Return the ids of the living processes, by the id of the parent that /proc names."""
     families: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if LINUX else ():
         fields = stat_fields(name) if name.isdecimal() else []

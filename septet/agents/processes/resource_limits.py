@@ -2,7 +2,7 @@
 
 The supervisor checks every two seconds. It reads `/proc` only for its descendants, and the usage of the disk. It
 counts files when all programs together have added as much as the guest may write. It also counts now and then,
-because removals by other programs can hide what the guest adds; the longer a count takes, the rarer it is.
+because removals by other programs can hide what the guest adds; the longer a count takes, the rarer counts are.
 """
 
 import os
@@ -87,7 +87,7 @@ class ResourceWatch:
 
     @property
     def memory_words(self) -> str:
-        """The limit of memory in words."""
+        """The words which state that the memory limit is reached."""
         return f"memory limit of {self.memory_bytes >> 20} MiB reached"
 
     def look_at_memory(self, files: memory.OpenFiles) -> tuple[str, str] | None:

@@ -68,7 +68,7 @@ class NetworkLog:
         self.counts: dict[tuple[str, int, str, str], int] = {}
 
     def change(self, descriptor: int) -> None:
-        """Continue in the file of another turn."""
+        """Write the counts, close the file, and continue the log in the file of another turn."""
         self.flush()
         with self.guard:
             os.close(self.descriptor)
@@ -99,7 +99,7 @@ class NetworkLog:
             self.refused_bytes += 0 if host.id else written
 
     def count(self, host: AskedHost) -> None:
-        """Count a request, and write each doubled count: so a killed proxy has logged more than half of it."""
+        """Count a request, and log each doubled count: a killed proxy has then logged more than half."""
         about = (MANY if host.refusal else "", MANY_REQUESTS if host.request else "")
         key = (host.name[:LONGEST_TEXT], host.port, *about)
         if key not in self.counts and len(self.counts) >= MOST_COUNTED:
@@ -115,7 +115,7 @@ class NetworkLog:
         self.write({**host.fields(), "count": self.counts[key]})
 
     def flush(self) -> None:
-        """Write all counts."""
+        """Write the counts of the requests that have no line of their own."""
         with self.guard:
             for key in self.counts:
                 self.write_count(key)

@@ -32,7 +32,7 @@ LONGEST = 64
 
 
 class Connections:
-    """The open connections of one guest, with the rules and the log of all of them."""
+    """The open connections of one guest, with the rules and the log that apply to all connections."""
 
     def __init__(self, network: Network, log: NetworkLog) -> None:
         """Take the network's rules, which decide on each request, and the log of the requests."""
@@ -97,7 +97,7 @@ class Passage:
         self.name = name
         self.port = port
         self.answer_first = b""
-        """The bytes that the client receives first, when the host is connected."""
+        """The bytes that the guest receives first, once this process is connected to the host."""
         self.is_plain = True
         """Whether the client understands an HTTP answer of the proxy."""
         self.is_https = False
@@ -139,7 +139,7 @@ class Passage:
             raise NetworkRefusalError(IS_FULL)
 
     def connect(self) -> socket.socket:
-        """Return a connection to the host."""
+        """Return a connection to the host, with TLS if this process speaks TLS with the host."""
         tls = self.connections.network.tls
         if self.is_https and tls is None:
             raise OSError(0, "no certificate can be looked at")

@@ -60,7 +60,7 @@ class Proxy:
         return bool(told)
 
     def accept(self, listener: socket.socket, place: tuple[str, int]) -> None:
-        """Serve a connection in its own thread; close the connection if too many are open."""
+        """Accept a connection, and serve it in a new thread; close the connection if too many are open."""
         try:
             client, _ = listener.accept()
         except OSError:

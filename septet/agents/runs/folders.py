@@ -104,7 +104,7 @@ class Run:
                 drop_run(self.folder)
 
     def _was_elsewhere(self) -> bool:
-        """Return whether the run predates the machine's or runner's last start, or its container is gone."""
+        """Return whether machine or runner started again after the run began, or the run's container is gone."""
         if self.runner is not None:
             return not lock_is_held(self.runner) or _changed_at(self.runner) > _changed_at(self.folder / "lock")
         home = read_struct(self.folder / "lock", _Home)
@@ -141,7 +141,7 @@ class Runs:
         return self._list_except(order_id, read_archive(self.folder_of(order_id)).runs)
 
     def at(self, folder: Path) -> Run:
-        """Return the run of a folder."""
+        """Return the run in a folder, with the record that the folder holds."""
         return Run(folder, _read_record(folder), self.runner)
 
     def orders(self) -> list[str]:

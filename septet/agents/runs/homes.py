@@ -214,7 +214,7 @@ class Homes:
         self.logins.take_back(self.root / order_id, is_over=is_over)
 
     def close(self, order_id: str) -> Path | None:
-        """Write the logins of a work order back, and return the folder to remove; `None` if there is no folder.
+        """Write a work order's logins back; return the home, which the caller removes, or `None` if there is none.
 
         Raises:
             OSError: The disk refused.

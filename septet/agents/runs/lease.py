@@ -4,8 +4,8 @@ Each attempt is recorded as a line of a file in the work order's folder, before 
 attempt that was stopped for longer than its time-out finds the line of a later attempt when it continues, and
 gives up. Otherwise it would commit, push and open a pull request for the second time.
 
-If a worker repeats an attempt, for example after a refusal because the runner is down, its new line replaces its
-old line: a work order has one line for each activity and worker, after any number of attempts.
+If a worker repeats an attempt, for example after a refusal because the runner is down, the new line replaces the
+worker's old line: a work order has one line for each activity and worker, after any number of attempts.
 """
 
 import os
@@ -128,7 +128,7 @@ class Lease:
 
     @contextmanager
     def hold(self, patience_seconds: float = 30.0) -> Iterator[int]:
-        """Hold the writer's lock during the block, and yield its descriptor.
+        """Hold the writer's lock during the block, and yield the lock's descriptor.
 
         Raises:
             SupersededError: A later attempt has begun.
@@ -178,7 +178,7 @@ def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -
 
 
 def _was_reset(attempt: Attempt, last: Attempt) -> bool:
-    """Return whether a person reset the activity since its last attempt; without a reset the number grows."""
+    """Return whether the activity was reset after the last attempt: otherwise the attempts' number grows."""
     is_again = attempt.number <= last.number and attempt.started_at > last.started_at
     return is_again and _is_same_activity(attempt, last)
 

@@ -95,7 +95,7 @@ def tokens_seen(run: Run) -> tuple[int, int]:
 
 
 def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
-    """Return a note for the next agent on addresses that only the last run was refused; empty if there are none.
+    """Return a note for the next agent on addresses refused to the last run and to no earlier run; empty if none.
 
     Programs that use https hide the proxy's answer, so an agent without the note would try other ways. The records
     of the workspace's set-up, which came before all runs, are in the folder `setup`.
@@ -149,7 +149,7 @@ def recording_refusals(call: "StepCall", run: Run) -> Iterator[None]:
 
 
 def record_refusals(call: "StepCall", run: Run) -> None:
-    """Count the addresses that the sandbox refused to a run and its checks; repeated calls count each once.
+    """Count, in the metrics, addresses that the sandbox refused to a run and its checks, each address once.
 
     Do nothing if metrics are off. If the file of counted addresses cannot be written, a later call counts them
     again.

@@ -110,7 +110,7 @@ def spending_of(runs: Iterable[Run]) -> Spending:
 
 
 def spending_by_worker(runs: Iterable[Run]) -> dict[tuple[str, str], Spending]:
-    """Return the spending by agent and further login, in the order of their starts."""
+    """Return the spending by agent and further login, in the order in which these were first started."""
     by_worker: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         if run.record is not None:

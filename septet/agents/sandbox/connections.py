@@ -34,7 +34,7 @@ _DESCRIPTORS: Final = Path("/proc/self/fd")
 
 
 class Attachment(asyncio.Protocol):
-    """A connection to a supervisor: while it is open, an attempt follows the agent."""
+    """An attempt's connection to a supervisor, open while the attempt follows the agent."""
 
     def __init__(self) -> None:
         self._end: asyncio.Future[ExitRecord | None] = asyncio.get_running_loop().create_future()
@@ -66,7 +66,7 @@ class Attachment(asyncio.Protocol):
         return self._end.result() if self._end.done() else None
 
     def ask_to_end(self, why: str) -> None:
-        """Request the end of the agent from its supervisor, which records `why`, in one word."""
+        """Request the end of the agent; the supervisor records `why`, which is one word."""
         if self._transport is not None:
             self._transport.write(b"end %s\n" % why.encode())
 
@@ -80,7 +80,7 @@ class Attachment(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Read the one line that a supervisor sends."""
+        """Read the one line that a supervisor sends, which has the record of the agent's end."""
         self._received += data
         line, newline, _ = self._received.partition(b"\n")
         if newline and not self._end.done():
@@ -190,7 +190,7 @@ def become_runner(listener: socket.socket, lock: int) -> NoReturn:
 
 
 def connect_to_runner(folder: Path) -> socket.socket:
-    """Return a connection to the runner; a supervisor waits at its other end for an order.
+    """Return a connection to a supervisor of the runner, which waits for an order.
 
     Raises:
         AgentCrashedError: No runner answers; a retry may succeed.

@@ -81,7 +81,7 @@ class GuestRunner:
     """The resource limits of one program, by the names of an order's limits."""
 
     def run(self, command: GuestCommand) -> GuestEnd:
-        """Run a program, with all that it starts, to the end; return how it ended, and its output.
+        """Run a program and all processes that it starts to the end; return the program's end and output.
 
         Raises:
             HaltedError: The attempt was cancelled; the program was ended.

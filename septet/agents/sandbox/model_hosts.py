@@ -17,7 +17,7 @@ def model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tupl
 
 
 def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[NamedHost, ...]:
-    """Return the network hosts in the variables of this CLI alone, and in the settings that guests get."""
+    """Return the network hosts of the addresses in this CLI's own variables, and in the settings of guests."""
     named = adapter.named_addresses(invocation, host)
     if named is not None:
         return hosts_in(named)

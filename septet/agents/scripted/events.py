@@ -33,7 +33,7 @@ class Stream:
     def __init__(
         self, out: BinaryIO | RawIOBase, arguments: Arguments, scenario: Scenario, session: ScriptedSession
     ) -> None:
-        """Begin an empty stream."""
+        """Take the file to print to, the options, the scenario and the session; print nothing yet."""
         self._out = out
         self.arguments = arguments
         self.scenario = scenario
@@ -93,7 +93,7 @@ class Stream:
         self._emit({"type": "user", "message": message, "parent_tool_use_id": None, "isSynthetic": True})
 
     def tick(self) -> None:
-        """Print a sign of life that is no turn."""
+        """Print an event that shows that the agent lives, and is no turn."""
         self._emit({"type": "system", "subtype": "status", "status": "requesting"})
 
     def answer(self, text: str, structured: dict[str, Any] | None) -> None:

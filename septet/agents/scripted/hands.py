@@ -72,7 +72,7 @@ class Hands:
         """Do nothing after the edit of a file; a subclass may do something."""
 
     def crash_before_answering(self) -> None:
-        """End by SIGKILL if the script has a crash that the edits have not caused."""
+        """End this process by SIGKILL if the script demands a crash after more edits than were made."""
         if self._crash_after is not None:
             os.kill(os.getpid(), _SIGKILL)
 

@@ -101,7 +101,7 @@ class ScriptedRun:
     """The work of an agent between its prompt and its result."""
 
     def __init__(self, stream: Stream, scenario: Scenario, memory: Memory, prompt: str) -> None:
-        """Save the task to disk, and find its script in the scenario."""
+        """Save the task to disk, and find the script for this start of the task's step in the scenario."""
         self.stream = stream
         self.folder = Path.cwd()
         self._arguments = stream.arguments

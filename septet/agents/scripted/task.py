@@ -63,7 +63,7 @@ class PromptTask:
 
     @property
     def type(self) -> str:
-        """The first part of the branch's name."""
+        """The first part of the branch's name: `bug`, `feat` or `chore`."""
         return _TYPES.get(self.issue_class, "feat")
 
     @property

@@ -1,4 +1,4 @@
-"""An agent's process: its start with sandbox, proxy and recorder, and signals to it."""
+"""An agent's process: the start, with sandbox, proxy and recorder, and signals to the process."""
 
 import json
 import os
@@ -133,7 +133,7 @@ class AgentProcess:
         os.dup2(self.outputs[1], 2)
 
     def open_files(self) -> tuple[int, ...]:
-        """Return the agent's stdin, stdout and stderr."""
+        """Return the descriptors that become the agent's stdin, stdout and stderr."""
         prompt = open_prompt("prompt.md")
         self.recorder = OutputRecorder(
             self.outputs, self.order.limits.output_bytes, (self.writer_lock, self.run_lock)

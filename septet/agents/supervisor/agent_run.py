@@ -207,7 +207,7 @@ class Supervisor(AgentProcess):
             self.signal_group(signal.SIGCONT)
 
     def await_background(self) -> None:
-        """Wait for the background processes of an agent that ended well, until a client or SIGTERM arrives."""
+        """Wait briefly for background processes of an agent that ended well; a client or SIGTERM ends the wait."""
         bound = time.monotonic() + BACKGROUND_SECONDS
         waits = self.status == 0 and not (self.cause or self.order.confined)
         while waits and self.reap() and has_others(self.proxy) and (left := bound - time.monotonic()) > 0:

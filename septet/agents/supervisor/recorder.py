@@ -128,7 +128,7 @@ class Recording:
         return bool(data)
 
     def _write(self, output: int, data: bytes) -> None:
-        """Write to a file; on a full disk the program that prints has to wait while its supervisor lives."""
+        """Write to a file; on a full disk try again, and so make the program wait, while the supervisor lives."""
         while data:
             try:
                 data = data[os.write(output, data) :]

@@ -31,7 +31,7 @@ class TurnStream:
         self._echoes_prompts = False
 
     def begin_turn(self, prompt: bytes, mark: str) -> bytes:
-        """Begin a turn and return the line for stdin; the process repeats the UUID `mark` when it begins."""
+        """Begin a turn and return the line for stdin; the process prints the UUID `mark` when the turn begins."""
         self.is_over = self.has_failed = False
         self._tasks.clear()
         self._mark, self._is_taken_up = mark, not self._echoes_prompts
@@ -41,8 +41,8 @@ class TurnStream:
     def take_output(self, data: bytes) -> bytes:
         """Take new output, and return what belongs to the turn: whole lines, because a line may yet be dropped.
 
-        A result before the process has begun the turn is dropped: it belongs to work that the process continued by
-        itself. The first turn of a process does not wait for its UUID, because no result can come before.
+        A result before the process has begun the turn is dropped: such a result belongs to work that the process
+        continued by itself. A process's first turn does not wait for the UUID, because no result can come before.
         """
         turn_output = bytearray()
         *lines, rest = data.split(b"\n")

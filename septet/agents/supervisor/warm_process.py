@@ -88,7 +88,7 @@ class WarmSupervisor(Supervisor):
         os.close(self.lock)
 
     def open_files(self) -> tuple[int, ...]:
-        """Return the agent's ends of the pipes."""
+        """Make the pipes, and return the descriptors that become the agent's stdin, stdout and stderr."""
         return self.pipes.open()
 
     def send_prompt(self) -> None:

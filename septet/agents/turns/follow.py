@@ -43,7 +43,7 @@ class GrowingStream(Protocol):
 
 
 class Polls:
-    """The polls of all streams that one event loop follows, which one thread reads together."""
+    """The polls of all streams that one event loop follows; one thread reads the polled streams together."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[GrowingStream, asyncio.Future[bool]]] = []
@@ -177,7 +177,7 @@ class StreamReading:
         )  # fmt: skip
 
     def progress(self) -> TurnProgress:
-        """Return the agent's progress."""
+        """Return the progress of the agent's turn up to now."""
         progress = self.dialect.progress
         session_id = self._session(progress.session_id, spoke=bool(progress.last_event))
         return TurnProgress(self.run, session_id, progress.last_event, progress.tokens, progress.turns, self.epoch)

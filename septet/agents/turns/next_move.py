@@ -1,4 +1,4 @@
-"""Decide the next move for a step's agent, purely from its earlier start reasons and its last outcome."""
+"""Decide the next move for a step's agent, from the reasons of earlier starts and the last outcome alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -86,8 +86,8 @@ def next_move(
 ) -> Move:
     """Return the next move after the last run.
 
-    Each crash leads to one rung, and each rung is tried once, so the number of starts is bounded. The runs on disk
-    count the starts over all attempts and workers.
+    Each crash leads to one kind of start, and each kind is tried once, so the number of starts is limited. The
+    runs on disk count the starts over all attempts and workers.
 
     `seen_now` is true if this attempt followed the last run to its end; if false, the record was read from disk.
     """

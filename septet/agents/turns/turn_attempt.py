@@ -1,4 +1,4 @@
-"""The ladder of a retry: adopt the living agent, or read its outcome, or resume its session, or start anew."""
+"""The kinds of a retry, in this order: adopt a living agent, read its outcome, resume its session, start anew."""
 
 import asyncio
 import os
@@ -113,7 +113,7 @@ class TurnAttempt:
             AgentApiUnavailableError: The model API is unavailable; wait for the error's time, but without a slot.
             AgentApiError: The model API refused.
             AgentLimitError: A limit was reached, even after the session was resumed.
-            AgentGaveUpError: The agent crashed on every rung.
+            AgentGaveUpError: The agent crashed after every kind of start.
             AgentError: The living agent of another request could not be ended.
             WorkspaceBusyError: The writer's lock is held without a living agent, or the supervisor of an ended
                 agent still writes its record.

@@ -39,7 +39,7 @@ class TurnResult:
     """The outcome: an answer, or a cancel; every other outcome is raised."""
     run: Run
     recovered_by: Rung | None
-    """The rung that gave the outcome; `None` if nothing had to be recovered."""
+    """The kind of retry that gave the outcome; `None` if nothing had to be recovered."""
     agent_starts: int
     """The number of agent starts for the turn, over all attempts."""
     usage: Usage = NO_USAGE
@@ -52,7 +52,7 @@ class TurnResult:
 
     @property
     def agent(self) -> str:
-        """The agent of the run; empty if its record cannot be read."""
+        """The name of the run's agent; empty if the run's record cannot be read."""
         return self.run.record.agent if self.run.record is not None else ""
 
 
@@ -84,7 +84,7 @@ class TurnRuns:
         return self._is_of_key(run) and not run.set_aside
 
     def last_result(self) -> TurnResult | None:
-        """Return the result of the request's last run, without a recovery rung.
+        """Return the result of the request's last run, with `recovered_by` empty; `None` if there is no run.
 
         Raises:
             WorkspaceBusyError: The supervisor of a run lives, and has not written its record yet.
@@ -188,7 +188,7 @@ class TurnRuns:
         return own if agent == own.name else adapter_for(agent)
 
     def _session_of(self, last: Run | None) -> SessionUse:
-        """Return the kind of session that the last run had."""
+        """Return how the last run used its session: see `SessionUse`."""
         if self._request.turn.about_session:
             return "asked"
         record = last.record if last is not None else None

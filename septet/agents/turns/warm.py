@@ -69,7 +69,7 @@ class WarmStart:
     worktree: Path
 
     def fingerprint(self, mark: str) -> str:
-        """Return a digest of the start, the version of its orders and `mark`, which differs for each workspace."""
+        """Return a digest of the start, the version of orders and `mark`, which differs for each workspace."""
         env = (f"{name}={value}" for name, value in sorted(self.env.items()))
         parts = (mark, str(ORDER_VERSION), str(self.worktree), *self.argv, "", *env)
         return hashlib.sha256(b"\0".join(map(os.fsencode, parts))).hexdigest()
@@ -121,12 +121,12 @@ def end_warm(runs: Runs, order_id: str, why: str = "closed") -> None:
 
 
 def warm_orders(runs: Runs) -> list[str]:
-    """Return the workspaces that have a warm process here, at work or idle."""
+    """Return the ids of the workspaces that have a warm process on this host, at work or idle."""
     return [order_id for order_id in runs.orders() if is_warm(runs, order_id)]
 
 
 def is_warm(runs: Runs, order_id: str) -> bool:
-    """Return whether a workspace has a warm process here, at work or idle."""
+    """Return whether a workspace has a warm process on this host, at work or idle."""
     return lock_is_held(_lock_of(runs, order_id))
 
 

@@ -37,7 +37,7 @@ _BY_SUBTYPE: Final[Mapping[str, tuple[Ended, str, str]]] = {
 
 
 class ClaudeStream:
-    """The reader of one run's stream: its progress, and in the end its outcome."""
+    """The reader of one run's stream, which gives the run's progress and, in the end, the run's outcome."""
 
     def __init__(self) -> None:
         self._totals = StreamTotals()
@@ -187,7 +187,7 @@ class ClaudeTranscript(EventTranscript):
     """The transcript, with the model's texts, tool calls and their results, API errors, and the run's result."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield the entries of an event."""
+        """Yield the transcript's entries for an event."""
         kind = event.get("type")
         if kind in {"assistant", "user"}:
             content = to_object(event.get("message")).get("content")

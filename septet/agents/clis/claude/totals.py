@@ -73,7 +73,7 @@ class StreamTotals:
 
     @property
     def is_refused(self) -> bool:
-        """Whether the model refused its last request, by the stop reason of the result or last message."""
+        """Whether the model refused the last request, by the stop reason of the result or last message."""
         told = self.final.stop_reason if self.final is not None else None
         return (self.stop_reason if told is None else told) == "refusal"
 

@@ -79,7 +79,7 @@ class CodexStream(LineStream[_Event]):
         return "." in str(event.type) or event.type == "error"
 
     def take(self, event: _Event) -> None:
-        """Add one event to the facts; nearly all events report an item."""
+        """Add what one event reports to the facts of the run; nearly all events report an item."""
         item, kind = event.item, event.type
         if item is None:
             self._take_event(event)
@@ -179,7 +179,7 @@ class CodexTranscript(EventTranscript):
         self._running: set[str] = set()
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield the entries of an event."""
+        """Yield the transcript's entries for an event."""
         kind, item = event.get("type"), to_object(event.get("item"))
         if kind == "item.started" and item.get("type") not in _SPEECH:
             self._running.add(to_text(item.get("id")))

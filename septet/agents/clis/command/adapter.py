@@ -32,7 +32,7 @@ class CommandTranscript:
         self._began = False
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
-        """Read the next bytes, which may be cut anywhere, and return their entries."""
+        """Read the next bytes, which may be cut anywhere, and return the entries in the bytes."""
         if self._events is not None:
             return self._events.feed(chunk)
         self._text += chunk

@@ -20,7 +20,7 @@ class CopilotTranscript(EventTranscript):
     """The transcript of messages, tools and errors; the result is the last message without a tool call."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield the entries of an event."""
+        """Yield the transcript's entries for an event."""
         kind, data = event.get("type"), to_object(event.get("data"))
         if kind == "assistant.message":
             words = to_text(data.get("content"))
@@ -163,7 +163,7 @@ class CopilotStream(LineStream[_Event]):
         return event.data is not None or isinstance(event.session_id, str)
 
     def take(self, event: _Event) -> None:
-        """Add one event to the facts."""
+        """Add what one event reports to the facts of the run."""
         kind = event.type
         if kind == "result":
             self._take_result(event)

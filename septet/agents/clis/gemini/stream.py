@@ -124,7 +124,7 @@ class GeminiStream(LineStream[_Event]):
         return event.type in _EVENTS and (event.type != "result" or isinstance(event.status, str))
 
     def take(self, event: _Event) -> None:
-        """Add one event to the facts."""
+        """Add what one event reports to the facts of the run."""
         facts, kind = self.facts, event.type
         if kind == "message" and event.role == "assistant":
             self._open_turn()
@@ -196,7 +196,7 @@ class GeminiStream(LineStream[_Event]):
             facts.failure = api_error(None, self._said_wrong or NOT_SAID)
 
     def _take_whole(self, event: _Event) -> None:
-        """Take an output that is one JSON object."""
+        """Read the facts of the run from an output that is one JSON object."""
         facts = self.facts
         facts.session_id = text_of(event.session_id)
         if event.error is not None:
@@ -259,7 +259,7 @@ class GeminiTranscript(EventTranscript):
         self._pieces: list[str] = []
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield the entries of an event."""
+        """Yield the transcript's entries for an event."""
         kind = event.get("type")
         if kind == "message" and event.get("role") == "assistant":
             self._pieces.append(to_text(event.get("content")))
@@ -277,7 +277,7 @@ class GeminiTranscript(EventTranscript):
             yield self._result(event)
 
     def rest(self) -> Iterator[TranscriptEntry]:
-        """Yield the joined text."""
+        """Yield an entry with the joined pieces of text, if there are any."""
         if self._pieces:
             self._last, self._pieces = "".join(self._pieces), []
             yield TranscriptEntry("text", self._last)

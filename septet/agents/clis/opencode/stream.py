@@ -107,7 +107,7 @@ class OpenCodeStream(LineStream[_Event]):
 
     @property
     def usage(self) -> Usage:
-        """The usage of the steps so far."""
+        """The usage of the model's steps that have ended so far."""
         return self._used
 
     @property
@@ -120,7 +120,7 @@ class OpenCodeStream(LineStream[_Event]):
         return isinstance(event.session_id, str)
 
     def take(self, event: _Event) -> None:
-        """Add one event to the facts."""
+        """Add what one event reports to the facts of the run."""
         facts, kind = self.facts, event.type
         if facts.session_id is None:
             facts.session_id = text_of(event.session_id)
@@ -213,7 +213,7 @@ class OpenCodeTranscript(EventTranscript):
     """The transcript of parts of messages; the result is the last text of a step without tool calls."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield the entries of an event; leave out an error's server headers and body."""
+        """Yield the transcript's entries for an event; leave out the server's headers and body of an error."""
         kind, part = event.get("type"), to_object(event.get("part"))
         if kind == "step_start":
             self._last = ""
