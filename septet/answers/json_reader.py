@@ -1,7 +1,7 @@
 """Read one JSON array or object in the middle of a text, in one pass without recursion and backtracking.
 
-JSON is a row of marks (`{ } [ ] : ,`) with at most one scalar before each mark, so the module matches `_STEP` once
-for each mark. It accepts strict JSON and reads past two kinds of mistakes, so that the end of a value is
+JSON is a row of signs (`{ } [ ] : ,`) with at most one scalar before each sign, so the module matches `_STEP` once
+for each sign. It accepts strict JSON and reads past two kinds of mistakes, so that the end of a value is
 known: *mends*, which leave no doubt about any value, and *faults*, which make the value unusable.
 """
 
@@ -104,7 +104,7 @@ class _Reader:
         self.faults: dict[str, None] = {}
 
     def take(self, step: re.Match[str]) -> None:
-        """Take the scalar before a mark, then the mark; raises `_BrokenError`."""
+        """Add the scalar before a sign such as `,` to the value, then the sign; raises `_BrokenError`."""
         comment, string, number, word, late_comment, mark = step.groups()
         if comment or late_comment:
             self.mends["comment"] = None

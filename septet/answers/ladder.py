@@ -137,7 +137,7 @@ class _Proof(Generic[T]):
         self._adapter = contract if isinstance(contract, TypeAdapter) else TypeAdapter(contract)
 
     def one_of(self, candidates: Iterable[JsonCandidate]) -> Answer[T] | None:
-        """Return the answer on which all valid candidates agree, with the best of their rungs, or `None`."""
+        """Return the answer on which all valid candidates agree, with their best rung; `None` if none is valid."""
         answers: dict[str, Answer[T]] = {}
         for candidate in candidates:
             for canonical, answer in self._prove(candidate):

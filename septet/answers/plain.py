@@ -119,7 +119,7 @@ def read_branch(text: str) -> JsonValue:
 
 
 def read_commit_message(text: str) -> JsonValue:
-    """Read a message whose subject begins as subjects do.
+    """Read a commit's message if its subject has a usual beginning.
 
     A subject begins with a type, as in `feat: …`, with an issue, as in `#42: …`, or with an imperative; an emoji
     may come first.
@@ -186,7 +186,7 @@ _REF: Final = re.compile(r"(?:refs/heads/|refs/remotes/[^/]+/|remotes/[^/]+/|hea
 
 
 def bare_values(dressed: str) -> tuple[str, ...]:
-    """Return a value without the quotes or backquotes around it, or label and address of a link; else nothing."""
+    """Return a value without the quotes around it, or a link's label and address; empty for a bare value."""
     value = unwrap(dressed)
     link = _LINK.fullmatch(value)
     parts = (unwrap(link["text"]), unwrap(link["target"])) if link else (value,)
@@ -194,7 +194,7 @@ def bare_values(dressed: str) -> tuple[str, ...]:
 
 
 def bare_branches(dressed: str) -> tuple[str, ...]:
-    """Return the branch names that a quoted name, a link or a full ref may mean; nothing for a bare name."""
+    """Return the branch names that a quoted name, a link or a full ref may mean; empty for a bare name."""
     parts = bare_values(dressed) or (dressed,)
     names = dict.fromkeys(_REF.sub("", part, count=1) if _REF.match(part) else part for part in parts)
     return tuple(name for name in names if name != dressed)

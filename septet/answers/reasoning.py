@@ -72,7 +72,7 @@ def has_printed_marks(text: str) -> bool:
 
 
 def _marks_in(text: str) -> Iterator[re.Match[str]]:
-    """Yield the marks of a text, except marks in backquotes or quotes, which the text only mentions."""
+    """Yield the marks of reasoning in a text, except marks in backquotes or quotes, which are only mentioned."""
     for mark in _MARK.finditer(text):
         before, behind = text[max(mark.start() - 1, 0) : mark.start()], text[mark.end() : mark.end() + 1]
         if before != behind or before not in {"`", '"', "'"}:
@@ -80,7 +80,7 @@ def _marks_in(text: str) -> Iterator[re.Match[str]]:
 
 
 def _marks_outside_values(text: str) -> Iterator[re.Match[str]]:
-    """Yield the marks outside of the text's whole JSON values."""
+    """Yield the marks of reasoning that are outside of the text's whole JSON values."""
     if _MARK.search(text) is None or whole_scalar(text):
         return
     spans = value_spans(text)
@@ -93,7 +93,7 @@ def _marks_outside_values(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_printed_by_model(mark: re.Match[str]) -> bool:
-    """Return whether the model printed a mark as such: the mark of a channel, or a mark at the start of a line."""
+    """Return whether a mark is no quotation: it is the mark of a channel, or stands at the start of a line."""
     if mark["channel"] or mark["answers"]:
         return True
     before = mark.string[max(mark.start() - _DEEPEST_INDENT, 0) : mark.start()]

@@ -138,7 +138,7 @@ def schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
 def request_schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
     """Return the schema for a CLI that requests structured output from its model; do not change the result.
 
-    Model APIs require one object at the root with all keys required, and know few constraints on values: so the
+    Model APIs require one object at the root with all keys required, and know few constraints on values. So the
     schema is the first form of the answer, without constraints. The answer is still checked against the contract.
     """
     return _without_bounds(forms_of(name, in_pipeline=in_pipeline)[0])
@@ -245,7 +245,7 @@ def finalizer_prompt(name: str, reasons: Sequence[str], attempt: int, *, in_pipe
 def shape_of(schema: JsonSchema) -> str:
     """Return the smallest text that shows a schema's shape.
 
-    Its placeholders are not JSON, so that a returned shape is never read as an answer.
+    The text is not JSON, so that it is never read as an answer if an agent returns the text.
     """
     if "enum" in schema:
         return "<" + " or ".join(json.dumps(value) for value in schema["enum"]) + ">"
