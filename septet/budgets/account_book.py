@@ -67,7 +67,7 @@ class AccountBook:
         )
 
     def reserve(self, call: ReserveCall, now: datetime) -> Grant:
-        """Count the turn's use since the last report, and return whether the turn's agent may start."""
+        """Count the turn's use since the last report; return what its agent may use, or why it must wait."""
         self.take_time(now)
         self._count(call.key, call.so_far)
         self._amounts.give_up_older(call)
@@ -94,7 +94,7 @@ class AccountBook:
         return Grant(caps=told)
 
     def settle(self, call: SettleCall, now: datetime) -> None:
-        """Count a turn's use and free its reserved amounts; without any, the turn was counted before."""
+        """Count a turn's use and free its reserved amounts; ignore a turn that was counted before."""
         self.take_time(now)
         self._is_room_new = True
         self._count(call.key, call.used)
