@@ -51,7 +51,7 @@ def overrides() -> tuple[str, ...]:
 def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Command:
     """Return the command of `step`: the repository's command, or else the built-in command.
 
-    `override` reads a file as of the base commit: an agent's edits do not count.
+    `override` reads a file as of the base commit, so that an agent's edits do not count.
 
 
     Raises:

@@ -116,8 +116,8 @@ def rework_values(
 
 
 def mark_of(text: str) -> str:
-    """Return the mark to put around a text in a prompt: a digest of the text, which the text cannot contain.
+    """Return the delimiter to put around a text in a prompt: the text's digest, which the text cannot contain.
 
-    The same text has the same mark in every attempt, so that the prompt does not change between attempts.
+    The same text has the same delimiter in every attempt, so that the prompt does not change between attempts.
     """
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
