@@ -142,7 +142,7 @@ class IssuesFound(Wire):
 
 
 class ClaimIssue(Wire):
-    """A request to take an issue."""
+    """A request to take a forge's issue, so that only one workflow works on the issue."""
 
     repository: str
     issue: int

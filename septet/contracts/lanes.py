@@ -1,4 +1,4 @@
-"""Lanes: the messages between a pipeline, its work orders and the hosts of its lanes."""
+"""The lanes of pipelines, and the messages between a pipeline, its work orders and the hosts of its lanes."""
 
 from enum import StrEnum
 from typing import Annotated, Literal

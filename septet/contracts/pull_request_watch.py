@@ -63,7 +63,7 @@ class PullRequestNudge(Wire):
 
 
 class PullRequestEnd(Wire):
-    """The state of a pull request."""
+    """The state of a pull request, which may have ended."""
 
     state: Literal["open", "merged", "closed"]
     """The state; `open` only in reply to a request with `follows`."""

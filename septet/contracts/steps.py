@@ -111,7 +111,7 @@ class StepCall(Wire):
 
     @property
     def keeps_process(self) -> bool:
-        """Whether the agent's process may wait for a later turn; after a round there may be no later turn."""
+        """Whether the agent's process may wait for a later turn; false for a round, after which none may come."""
         return self.shares_session and self.rework is None
 
 

@@ -71,7 +71,7 @@ class SessionMessage(Wire):
 
 
 class TakeTrackedIssue(Wire):
-    """A request to take an issue."""
+    """A request to take a tracker's issue, so that only one workflow works on the issue."""
 
     issue: TrackedIssue
     claimant: str
@@ -108,7 +108,7 @@ class TeamPage:
 
     @property
     def address(self) -> str:
-        """The address of the team's page, without the rest of the given address."""
+        """The address of the team's page, without the parts of the given address that follow the team."""
         return f"https://linear.app/{self.workspace}/team/{self.team}"
 
 

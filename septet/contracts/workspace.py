@@ -135,7 +135,7 @@ class HostSilence(Wire):
 
 
 class CancelledWork(Wire):
-    """A report to a host that a work order was cancelled; the host may run an activity of the work order."""
+    """A report to a host that a work order was cancelled, so that its running activities notice the cancel."""
 
     work_order_id: str
 
