@@ -164,8 +164,8 @@ class _Forecast:
     def _dollars(self, steps: Collection[str]) -> Interval | None:
         """Return the expected dollars; `None` if too few costs are known.
 
-        If too few work orders have a known cost for every run, all work orders count, with
-        estimates for the runs without a known cost.
+        If too few work orders have a known cost for every run, all work orders count, with estimates for
+        the runs without a known cost.
         """
         orders = [each for each in self.orders if not any(turn.use.unpriced for turn in _turns_of(each, steps))]
         if len(orders) < FEWEST:

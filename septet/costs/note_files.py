@@ -23,7 +23,7 @@ class NoteFiles:
 
     @property
     def lock(self) -> Path:
-        """The lock of the one process that reports the notes."""
+        """The path of the lock that a process holds while it reports the notes."""
         return self.root / "lock"
 
     @property
