@@ -114,7 +114,7 @@ class Conversation(Protocol):
     """
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the unresolved threads, the oldest first; all threads if the forge reports no resolution."""
+        """Return the unresolved threads, the oldest first; all threads if the forge reports none as resolved."""
 
     def comments(self) -> tuple[Comment, ...]:
         """Return the comments on the pull request as a whole, from the oldest to the newest."""

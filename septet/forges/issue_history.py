@@ -1,4 +1,4 @@
-"""Check that an issue still has the requested text: read who set the issue's label, and who edited it later."""
+"""Check that an issue still has the requested text: read who set its label, and who edited the issue later."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -101,7 +101,7 @@ class RequestCheck:
         return cut(f"{why}. Somebody who may can set it again, or comment `/septet run`.", _WHY_LIMIT)
 
     def by_label(self, issue: Issue, delivered: IssueRequest | None) -> IssueRequest:
-        """Return the request that a label makes; call `label_refusal` first.
+        """Return the request that a label makes; the caller has checked the label with `label_refusal`.
 
         `delivered` is the request that a webhook delivered.
         """
@@ -123,7 +123,7 @@ class RequestCheck:
         return self._foreign_edit(requested.by, since)
 
     def request_for(self, issue: Issue, by: str, at: datetime, sha256: str) -> IssueRequest:
-        """Return the request to work on an issue's present text, with the reason why it must wait, if any."""
+        """Return the request to work on an issue's present text; the request has the reason if work must wait."""
         why = self._doubt(by, at, is_known=bool(sha256)) if sha256 != issue.text_sha256 else ""
         return IssueRequest(by=by[:200], at=timestamp(at), text_sha256=issue.text_sha256, waits_because=why)
 

@@ -1,4 +1,4 @@
-"""Create exactly one pull request, comment or label, even if the forge answers a done write with an error."""
+"""Create exactly one pull request, comment or label, even if the forge does a write and answers with an error."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -175,7 +175,7 @@ def label_once(
 
 
 def without_links_to(plan: str, body: str) -> str:
-    """Return a body without links to a plan that the branch lacks, such as a file that the repository ignores."""
+    """Return a body without links to a plan that is not on the branch, for example because git ignores it."""
     target = rf"[^)\s>]{{0,500}}{re.escape(plan)}(?:#[^)\s>]{{0,100}})?"
     body = re.sub(rf"\[([^\]\n]{{0,300}})\]\({target}\)", r"\1", body)
     body = re.sub(rf"<?https?://{target}>?", f"`{plan}`", body)

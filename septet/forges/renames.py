@@ -79,7 +79,7 @@ def moved_error(project: str, number: int | None, url: str, *, is_renamed: bool 
     """Return the error for an issue that moved to another repository, or for a renamed repository.
 
     `number` is `None` if the request was for a list; `url` is the present page, empty if the forge does not report
-    it.
+    the page.
     """
     match = _PAGE.match(url)
     if match is None:

@@ -243,7 +243,7 @@ class RestForge(ABC):
         return f"issues/comments/{comment_id}"
 
     def comment_place(self, what: str, thing: str) -> CommentPlace:
-        """Return the comments on the thing with the path `thing`; `what` is its name for errors."""
+        """Return the place of comments on the thing with the path `thing`; `what` names the thing in errors."""
 
         def comments() -> list[MarkedComment]:
             with self.asking(f"the comments on {what}") as client:

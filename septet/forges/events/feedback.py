@@ -114,7 +114,7 @@ def read_feedback(
 
 
 def _requests(reviews: Sequence[Review], comments: Sequence[Comment]) -> Iterator[tuple[str, Review]]:
-    """Yield the reviews that request changes, each with its event id, except of accounts that approved later.
+    """Yield the reviews that request changes, each with its event id, unless their author approved later.
 
     If the forge reports only the account of a review, the account's last comment is the review's text.
     """

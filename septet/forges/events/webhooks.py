@@ -28,7 +28,7 @@ F = TypeVar("F", bound="Foreign")
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A received request; its content is untrusted before its signature was checked."""
+    """A received request of a webhook; its content is untrusted until its signature is checked."""
 
     headers: Mapping[str, str]
     """The headers by their names in lower case."""

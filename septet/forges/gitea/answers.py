@@ -55,7 +55,7 @@ class GiteaTimelineAnswer(Foreign):
     """For a label event, `1` if the label was set, and empty if the label was removed."""
 
     def sets(self, label: str) -> bool:
-        """Return whether the event set a label."""
+        """Return whether the event set `label` on the issue."""
         return self.type == "label" and self.body == "1" and self.label is not None and self.label.name == label
 
 

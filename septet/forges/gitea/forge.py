@@ -192,7 +192,7 @@ class GiteaForge(RestForge):
         return client.get(list[GiteaCommentAnswer], self.comments_path(thing))
 
     def is_listed(self, issue: Issue, label: str) -> bool:
-        """Return whether a listed issue has the label, because Gitea does not filter by an unknown label."""
+        """Return whether a listed issue really has the label: Gitea ignores a filter by an unknown label."""
         return label in issue.labels
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:

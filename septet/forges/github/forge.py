@@ -52,7 +52,7 @@ class GitHubConversation(RestConversation):
     """The conversation on one pull request; see `Conversation`."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the threads of reviews; see `Conversation.threads`. The REST API reports no resolution."""
+        """Return the threads of reviews; see `Conversation.threads`. The REST API reports none as resolved."""
         by_root: dict[int, list[ReviewCommentAnswer]] = {}
         for answer in self._review_comments():
             by_root.setdefault(answer.in_reply_to_id or answer.id, []).append(answer)

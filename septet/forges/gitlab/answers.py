@@ -120,7 +120,7 @@ class GitLabLabelEventAnswer(Foreign):
     """The label of the event; `None` if the label is gone."""
 
     def sets(self, label: str) -> bool:
-        """Return whether the event set a label."""
+        """Return whether the event set `label` on the issue."""
         return self.action == "add" and self.label is not None and self.label.name == label
 
 

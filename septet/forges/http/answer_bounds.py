@@ -67,7 +67,7 @@ class AnswerBounds:
         )
 
     def before(self, request: httpx.Request) -> None:
-        """Check the time before a request, and request gzip, which can be unpacked piece by piece."""
+        """Raise `TooMuchError` if no time is left; else request gzip, which can be unpacked piece by piece."""
         self.check()
         request.headers["Accept-Encoding"] = "gzip"
         request.extensions["trace"] = self._trace

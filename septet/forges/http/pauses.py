@@ -94,7 +94,7 @@ class ForgePauses:
             self.fleet.note(budget, host, now + seconds)
 
     def note_unnamed(self, api_url: str, token: str | None) -> float:
-        """Start a pause if the forge names no time, and return the pause's seconds.
+        """Start a pause after a refusal without a time, and return the pause's seconds.
 
         A refusal soon after such a pause makes the next pause twice as long; a refusal during a pause does not.
         """
