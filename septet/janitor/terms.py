@@ -34,7 +34,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The state of the work order or the pipeline that owns a workspace, by the Temporal server."""
+    """The state of the work order or the pipeline that owns a workspace, as the server reports it."""
 
     status: Literal["running", "closed", "unknown"]
     closed_at: datetime | None = None
