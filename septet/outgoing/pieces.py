@@ -60,7 +60,7 @@ def _regions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _kinds(text: str) -> dict[int, tuple[str, int]]:
-    """Return a block's kind and the line after it, by the block's first line. Threads do not share a parser."""
+    """Return each block's kind and the line after the block, by its first line. No threads share a parser."""
     kinds: dict[int, tuple[str, int]] = {}
     table_end = 0
     for token in MarkdownIt("commonmark").enable("table").disable("inline").parse(text):

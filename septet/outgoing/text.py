@@ -77,7 +77,7 @@ def without_attributions(text: str) -> str:
 
 
 def without_trailers(message: str) -> str:
-    """Return a message in which only trailers of an allow-list are trailers; other trailers become a list."""
+    """Return a commit's message with only allowed trailers; all other trailers become items of a list."""
     subject, newline, rest = _BLANK_LINE.sub("\n", message.strip()).partition("\n")
     rest = without_attributions(rest).rstrip()
     gap_above = rest[: len(rest) - len(rest.lstrip("\n"))]
