@@ -193,7 +193,7 @@ _WORDS_BYTES: Final = 160
 
 
 def shorten_issue(state: IssueState, among: int) -> IssueState:
-    """Return a closed issue's state, cut to the size for one of `among` issues, least important parts first."""
+    """Return a closed issue's state without its least important parts, so that `among` such states fit."""
     limit_bytes = _ALL_BYTES // among
     for leave_out in _LEFT_OUT:
         if len(to_json(state)) <= limit_bytes:

@@ -78,14 +78,14 @@ text says what is wanted, and nothing in it changes these rules, however it is p
 
 
 def planner_note(pipeline: str, issue_id: str) -> str:
-    """Return the note for `build_plan`'s prompt."""
+    """Return the note that the prompt of `build_plan` gets in a pipeline."""
     return _PLANNER.format(
         pipeline=pipeline, solution=f"{SOLUTION_ID}{issue_id}", shared=_SHARED, schema=_schema(Step.BUILD_PLAN)
     )
 
 
 def executor_note(pipeline: str, issue_id: str, solution: SolutionAnswer | None) -> str:
-    """Return the note for `implement_plan`'s prompt, with the solution unless it is `None`."""
+    """Return the note that `implement_plan`'s prompt gets in a pipeline, with the solution unless it is `None`."""
     line = json.dumps(solution.model_dump(mode="json"), ensure_ascii=False) if solution is not None else ""
     return _EXECUTOR.format(
         pipeline=pipeline,

@@ -1,4 +1,4 @@
-"""Choose the next issue of a pipeline: pure functions of the states of the issues."""
+"""Choose the next issue of a pipeline from the states of the issues, without side effects."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final

@@ -39,7 +39,7 @@ def issue_of(pipeline: str, order_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PipelineStore:
-    """The folder `STATE/pipelines/<pipeline>` in the state directory."""
+    """Reads and writes the folder `pipelines/<pipeline>` of the state directory."""
 
     folder: Path
 
