@@ -53,7 +53,7 @@ def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
 
 
 def full_disk(root: Path) -> str:
-    """Return a sentence that `root`'s disk is full, with the free space; empty if the disk has room."""
+    """Return a sentence with the free space if the disk of `root` is full; empty if the disk has room."""
     return _full(root) if _has_no_room(root) else ""
 
 

@@ -121,7 +121,7 @@ def _replace(path: Path, content: bytes, *, on_disk: bool) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Add the file's name to an `OSError` in the block: only errors of opening a file have a name."""
+    """Add the file's name to an `OSError` in the block, because only errors of opening a file have a name."""
     try:
         yield
     except OSError as error:

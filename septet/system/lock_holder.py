@@ -1,4 +1,4 @@
-"""Find the process that holds a lock: by the kernel's report, or for a lock file of git by name and folder."""
+"""Find the process that holds a file's lock, as the kernel reports, or that made a lock file of git."""
 
 import os
 from collections.abc import Mapping, Sequence

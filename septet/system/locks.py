@@ -103,7 +103,7 @@ def remove_lock(path: Path) -> bool:
 
 
 def lock(descriptor: int) -> None:
-    """Lock an open file, and wait without a limit; other processes may lock it only for a moment."""
+    """Lock an open file, and wait without a limit, because other processes lock the file only for a moment."""
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 

@@ -49,7 +49,7 @@ def share_heaps() -> None:
 
 @contextmanager
 def quick_imports() -> Iterator[None]:
-    """Switch garbage collection off while the block imports modules, nearly all of whose objects stay."""
+    """Switch garbage collection off while the block imports modules: nearly all of their objects stay in use."""
     gc.disable()
     try:
         yield

@@ -37,7 +37,7 @@ class Halt:
     """A switch that ends the processes of some work from another thread, and refuses further starts."""
 
     def __init__(self) -> None:
-        """Make a switch without processes that is not halted."""
+        """Begin without processes to end, and not halted."""
         self._guard = threading.Lock()
         self._running: set[int] = set()
         self._halted = False
