@@ -43,7 +43,7 @@ def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Rec
 
 
 def record_end(ending: EndCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
-    """Record the end of a cancelled step, without the values that its activities recorded."""
+    """Record the end of a cancelled step, except the values that its activities have recorded already."""
     earlier = earlier_of(ending)
     if ending.earlier is None or not is_settled(ending.earlier) or starts_since(result, earlier):
         _record_verdict(ending.name, result, recorder)
