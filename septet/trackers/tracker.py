@@ -109,7 +109,7 @@ class Tracker(Protocol):
         """Put a mark on an issue; the mark outlives Temporal's history of the work order."""
 
     def say(self, message: SessionMessage) -> None:
-        """Write a message to a session, once."""
+        """Write a message to a session; a repeated call writes nothing."""
 
     def attach(self, issue_id: str, session: str, url: str, title: str) -> None:
         """Put a link once on an issue, and once on the session unless `session` is empty."""
