@@ -192,7 +192,7 @@ class _Copier:
 
     @contextmanager
     def _noting(self, name: str) -> Iterator[None]:
-        """Skip files that were removed meanwhile, and record files that this user may not read."""
+        """Ignore that a file was removed during the block, and record a file that this user may not read."""
         try:
             yield
         except (FileNotFoundError, NotADirectoryError):

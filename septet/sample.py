@@ -116,7 +116,7 @@ class Sample:
 
 
 def make_sample(to: Path, add_issue: AddIssue, env: Mapping[str, str]) -> Sample:
-    """Make the repository `shop.git` in the folder `to`, with an issue about its bug, and return the sample.
+    """Make the repository `shop.git` in the folder `to`, with an issue about its code's bug; return the sample.
 
     Raises:
         GitError: git failed.
