@@ -36,7 +36,7 @@ class HostCapacity(Wire):
     project_limit: int
     """The number of work orders of one project that may run at a time."""
     seconds: float
-    """The seconds after which the host no longer counts, if it sends no other report."""
+    """The seconds after which the host no longer counts, if the host sends no other report."""
 
 
 class BoardState(Wire):

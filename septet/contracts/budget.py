@@ -227,7 +227,7 @@ class RaiseView(AccountView):
 MEMO: str = "quota"
 """The key of a workflow's memo that has the pause; every caller reads the pause before a request."""
 LONGEST_PAUSE_SECONDS: float = 32 * 86_400.0
-"""The longest pause in seconds: usage limits reset within a month, so that a later time is a mistake."""
+"""The longest pause in seconds, because usage limits reset within a month and a later time is a mistake."""
 
 
 class QuotaPause(Wire):

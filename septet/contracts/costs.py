@@ -51,7 +51,7 @@ class CostNote(Wire):
     login: str = ""
     """The name of the further login that the agent used; empty for the worker's own login."""
     model: str = ""
-    """The model; empty for the agent's default model if the CLI does not report its name."""
+    """The model; empty for the agent's default model if the CLI does not name the model."""
     asked_model: str = ""
     """The model that the work order names; empty if the work order names no model."""
     use: Spending = Spending()

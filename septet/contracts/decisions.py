@@ -105,7 +105,7 @@ class PlanDecision(StrictWire):
     """Approve or reject the plan that a work order waits with."""
 
     plan_sha256: Sha256
-    """The SHA-256 of the plan's file that the person saw: a decision on another plan is refused."""
+    """The SHA-256 of the plan's file that the person saw; a decision on another plan is refused."""
     who: Who = ""
     why: Words = ""
     feedback: Words = ""

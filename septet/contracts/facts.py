@@ -98,7 +98,7 @@ class FileChange(Wire):
 
 
 LEFT_BESIDE_PLAN: Final = "left besides the plan, and not passed on"
-"""The first words of a rescue's reason, if it contains files that agents wrote in addition to the plan."""
+"""The first words of the reason of a rescue with files that agents wrote in addition to the plan."""
 
 
 class Rescue(Wire):

@@ -68,9 +68,9 @@ class LaneGrant(Wire):
     visit: str
     """The unique id of this visit to the lane."""
     summarise: bool = False
-    """Whether the lane's session is too long: the agent writes a summary, and a new session begins."""
+    """Whether the lane's session is too long, so that the agent writes a summary and a new session begins."""
     is_lost: bool = False
-    """Whether a person reported the lane's host as dead: the lane opens on another host at once."""
+    """Whether a person reported the lane's host as dead, so that the lane opens on another host at once."""
 
 
 class PlanningOutcome(Wire):

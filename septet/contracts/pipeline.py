@@ -14,7 +14,7 @@ from septet.contracts.wire import InnerWire, StrictWire, Wire
 
 MOST_ISSUES = 1000
 MOST_DEPENDENCIES = 5_000
-"""The most dependencies of all issues together: each workflow run passes all of them to the next run."""
+"""The most dependencies of all issues together, because each workflow run passes them to the next run."""
 MOST_BEFORE = 100
 """The most dependencies of one issue."""
 PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"

@@ -52,7 +52,7 @@ class PullRequestLook(Wire):
     commit: str = ""
     """The last commit of the pull request that the watch knows of."""
     follows: bool = False
-    """Whether an agent answers events on the pull request: the reply then contains the events."""
+    """Whether an agent answers events on the pull request; if so, the reply contains the events."""
 
 
 class PullRequestNudge(Wire):

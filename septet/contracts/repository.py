@@ -1,4 +1,4 @@
-"""The address of a repository without credentials, and the names of its branches.
+"""The address of a repository without credentials, and the names of a repository's branches.
 
 Some branch names are refused, because git, forges or people would misread them.
 """

@@ -209,7 +209,7 @@ class StepResult(StepFacts):
 
     @property
     def is_a_persons(self) -> bool:
-        """Whether only a person's decision is missing: an agent has nothing to correct."""
+        """Whether only a person's decision is missing, so that an agent has nothing to correct."""
         return bool(self.findings) and all(finding.kind != "key" for finding in self.findings)
 
 

@@ -145,7 +145,7 @@ class Task(Wire):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the work order has ended: without a person's decision, no further work begins."""
+        """Whether the work order has ended, so that no further work begins without a person's decision."""
         return self.status in {Status.COMPLETED, Status.FAILED, Status.CANCELLED}
 
     @property
