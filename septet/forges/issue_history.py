@@ -147,7 +147,7 @@ class RequestCheck:
         return ""
 
     def _edits_since(self, moment: datetime) -> list[IssueEdit]:
-        """Return the edits since `moment`, with all edits of the same second: their order is unknown."""
+        """Return the edits since `moment`, with all edits of the same second, because their order is unknown."""
         return [each for each in self.history.edits if each.at >= moment.replace(microsecond=0)]
 
 

@@ -16,6 +16,6 @@ LOG_LIMIT: Final = 8000
 """The most characters of a failing check's log. The end is kept, because it has the most information."""
 LOG_TAIL_BYTES: Final = 4 * LOG_LIMIT
 MOST_THREADS: Final = 100
-"""The most review threads that are read: the newest."""
+"""The most review threads that are read, which are the newest."""
 MOST_COMMENT_PAGES: Final = 5
 """The most pages of one search; the next search begins at the time of the last comment."""

@@ -23,7 +23,7 @@ from septet.system.text import cut, without_controls
 BODY_LIMIT: Final = 8000
 """The most characters of one comment."""
 _MOST_SHOWN: Final = 10
-"""The number of comments of one thread that an agent gets at most: the newest."""
+"""The most comments of one thread that an agent gets, which are the newest."""
 _OURS: Final = "<!-- septet: "
 _ANSWERED: Final = re.compile(r"<!-- septet answers: ([\x21-\x7e]{1,200}) -->")
 

@@ -96,7 +96,7 @@ class GitLabNoteAnswer(CommentAnswer):
     """Whether GitLab itself wrote the note, such as a note on a set label."""
 
     def comment(self) -> Comment:
-        """Return the comment with the role `none`: only another request can read the author's role."""
+        """Return the comment with the role `none`, because only another request can read the author's role."""
         return Comment(self.author, self.body, self.created_at, "none")
 
     def edit(self) -> IssueEdit | None:

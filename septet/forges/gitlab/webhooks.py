@@ -23,7 +23,7 @@ from septet.forges.events.webhooks import (
 _GITLAB: Final = "gitlab"
 _SIGNING: Final = "whsec_"
 _CLOCKS_DIFFER_SECONDS: Final = 300.0
-"""The greatest age of a signed delivery: an older delivery may be a replay."""
+"""The greatest age of a signed delivery; an older delivery is refused, because it may be a replay."""
 _LOOKS: Final[Mapping[str, Look]] = {
     "merge": "merged",
     "close": "watches",

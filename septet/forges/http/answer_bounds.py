@@ -16,7 +16,7 @@ import httpx
 TIMEOUT_SECONDS: Final = 30.0
 """The time for a connection, and then for each piece of the answer."""
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""The most bytes of one answer: a page of a hundred issues with the longest texts has half as many."""
+"""The most bytes of one answer, twice as many as in a page of a hundred issues with the longest texts."""
 MOST_BYTES_IN_ALL: Final = 64 * 1024 * 1024
 """The most bytes of all answers of one `with` block."""
 MOST_LOG_BYTES: Final = 256 * 1024 * 1024
@@ -163,5 +163,5 @@ def _unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 @cache
 def trusted_authorities() -> ssl.SSLContext:
-    """Return the machine's trusted authorities, read once: the read takes longer than a request."""
+    """Return the machine's trusted authorities, which are read once, because that takes longer than a request."""
     return httpx.create_ssl_context()

@@ -16,7 +16,7 @@ from septet.telemetry.metrics import FORGE_PAUSES
 from septet.telemetry.recorder import RECORDER
 
 _LONGEST_SECONDS: Final = 3600.0
-"""The longest pause in seconds, even if a forge names a longer pause: forges count limits by the hour."""
+"""The longest pause in seconds, even if a forge names a longer pause, because forges count by the hour."""
 _UNNAMED_SECONDS: Final = 60.0
 """The first pause if a refusal names no time: GitHub requires at least a minute, and more at each refusal."""
 _MOST_KEYS: Final = 10_000
@@ -25,7 +25,7 @@ _TOLD_SECONDS: Final = 5.0
 _WAITING_SECONDS: Final = 30.0
 """The longest wait of one client in all; a longer pause is an error, and the work order waits."""
 _LEAST_SECONDS: Final = 1.0
-"""The shortest wait, even if the forge names a shorter wait: the forge has just refused."""
+"""The shortest wait, even if the forge names a shorter wait, because the forge has just refused."""
 _RESETS: Final = ("x-ratelimit-reset", "ratelimit-reset")
 
 
