@@ -88,7 +88,7 @@ def _meet(one: str, other: str) -> bool:
 
 
 def held_by(issue: IssueState, issues: Mapping[str, IssueState]) -> frozenset[str]:
-    """Return the issues in an issue's branch: the issue, the issue on whose branch it builds, and so on."""
+    """Return the issues in an issue's branch: this issue, the issue on whose branch this one builds, and so on."""
     chain = [issue.issue_id]
     while (below := issues[chain[-1]].builds_on) and below not in chain:
         chain.append(below)
