@@ -142,7 +142,7 @@ class SettingFields(BaseSettings):
     """The sites whose pages may use the codec endpoint to open payloads, such as a shared Temporal web UI,
     separated by commas."""
     seal_required: bool = False
-    """Whether workers refuse unsealed input: a client without a key can then start and decide nothing."""
+    """Whether workers refuse unsealed input, so that a client without a key can start and decide nothing."""
     probe_seconds: Annotated[float, Field(gt=0)] = 60.0
     """The seconds after which the host of a running or waiting step is first probed, if the server does not list
     workers; later probes are rarer. With a list, a host counts as silent after half of these seconds without a
@@ -157,7 +157,7 @@ class SettingFields(BaseSettings):
     order_budget: BudgetText | None = None
     """The budget of a work order that names no budget, such as `5usd`; no limit when absent."""
     project_budget: BudgetText | None = None
-    """The budget of a project without a budget of its own, such as `100usd/day`; no limit when absent."""
+    """The budget of a project for which no budget is set, such as `100usd/day`; no limit when absent."""
     day_budget: BudgetText | None = None
     """The budget of all agents in a day, until `septet budget set day` sets another budget; no limit when
     absent."""
@@ -176,7 +176,7 @@ class SettingFields(BaseSettings):
     longest_look_seconds: Annotated[float, Field(gt=0)] = 300.0
     """The longest pause in seconds between two polls."""
     keep_workspaces_days: Annotated[float, Field(ge=0)] = 14.0
-    """The days from the end of a work order until its workspace is removed; its last snapshot stays longer."""
+    """The days from the end of a work order until its workspace is removed; the last snapshot stays longer."""
     keep_runs_days: Annotated[float, Field(ge=0)] = 30.0
     """The days from the end of a work order until the files of its agent runs are removed."""
     keep_snapshots_days: Annotated[float, Field(ge=0)] = 90.0
