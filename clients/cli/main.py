@@ -1,4 +1,4 @@
-"""The `septet` command; for a user's mistake, the command prints no traceback."""
+"""The `septet` command, which prints no traceback for a user's mistake."""
 
 import sys
 from collections.abc import Sequence

@@ -92,7 +92,7 @@ class _View:
         self._transcript = adapter.transcript() if adapter is not None else None
 
     def new_bytes(self) -> Iterator[bytes]:
-        """Yield the stream's new bytes since the last call."""
+        """Yield the new bytes of the run's output since the last call."""
         try:
             with self.run.stdout.open("rb", buffering=0) as stream:
                 stream.seek(self._position)
@@ -103,7 +103,7 @@ class _View:
             return
 
     def new_lines(self) -> Iterator[bytes]:
-        """Yield the stream's new whole lines since the last call; after the run's end, yield the rest too."""
+        """Yield the whole lines of the run's output since the last call, and after the run's end the rest too."""
         is_over = self.run.exit() is not None
         for chunk in self.new_bytes():
             lines, newline, self._rest = (self._rest + chunk).rpartition(b"\n")
@@ -113,7 +113,7 @@ class _View:
             yield rest
 
     def new_entries(self) -> Iterator[LogEntry]:
-        """Yield the new log entries since the last call; after the run's end, yield an entry of the end once."""
+        """Yield the new log entries since the last call; after the run's end, yield the remaining entries once."""
         transcript = self._transcript
         if self._over or transcript is None:
             return

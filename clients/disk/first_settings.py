@@ -44,7 +44,7 @@ class FirstSettings:
     hosts: tuple[str, ...] = ()
     """The addresses that set-up connects to, as `name:port`."""
     notes: tuple[str, ...] = ()
-    """Sentences on facts that this module cannot find out, so that a person must."""
+    """Sentences on facts that a person must find out, because this module cannot."""
 
     def text(self) -> str:
         """Return the text of `.septet/septet.toml`."""
@@ -60,7 +60,7 @@ class FirstSettings:
 
 @dataclass(slots=True)
 class _Draft:
-    """The settings found so far."""
+    """The first settings while a repository's files are read: what was found so far."""
 
     folder: Path
     env: Mapping[str, str]

@@ -23,7 +23,7 @@ from septet.system.preview import scrub
 
 _DIFF_SECONDS: Final = 2.0
 _DIFF_SHARE: Final = 5
-"""The least pause between comparisons, in multiples of a comparison's duration."""
+"""The least pause between comparisons with the base, in multiples of a comparison's duration."""
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class WorkspaceView:
         return self._reading.dialect.progress.tokens
 
     def plan(self, path: str | None, limit_bytes: int = 64 * 1024) -> PlanView | None:
-        """Return the plan's beginning; `None` without a plan on this host."""
+        """Return at most `limit_bytes` of the plan; `None` without a plan on this host."""
         where = self.state.workspaces / place_of(self.state, self.order_id)
         content = read_inside(where, path, limit_bytes + 1) if path else None
         if not path or content is None:

@@ -114,7 +114,7 @@ async def count_before(client: Client, last: Mapping[str, WorkflowExecution], qu
 
 
 async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecution]:
-    """Return the runs of the named workflows; a name that Septet cannot use has no runs.
+    """Return the runs of the named workflows; a name that is no valid id is ignored.
 
     Raises:
         RPCError: The server refused.

@@ -16,7 +16,7 @@ from workflows.work_order.state import WorkOrderState
 
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
 _TELL: Final = _STEPS | {"summarise_session", "resumed"}
-"""The events that report tokens: ends of agents' activities, and the signal after a reset with earlier usage."""
+"""The names of what reports tokens: agents' activities, and the signal after a reset, which has earlier usage."""
 
 
 async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task:

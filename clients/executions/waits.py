@@ -24,7 +24,7 @@ _QUEUED: Final = "queued since {since:%H:%M:%S} UTC: all slots are busy, or no w
 _ASKS_A_HOST: Final = "probe_host"
 """The name of the activity that polls a host; replies never name this activity as the cause of a wait."""
 _NAMES_ITSELF: Final = "look_at_others"
-"""The name of an activity whose failures name the work order that this work order waits for."""
+"""The name of the activity whose failures already name the work orders that are waited for."""
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
 _PLAN: Final = "your approval: septet approve {id}, or septet reject {id} --feedback 'WHAT TO CHANGE'"
 _NO_FAILURE: Final = "PullRequestOpen"

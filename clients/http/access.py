@@ -25,7 +25,7 @@ OPEN_PATHS: Final = frozenset({"/health", "/openapi.json"}) | reference.PATHS
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The check of each request to the API. A page of another site has no token, and CORS is not allowed."""
+    """The check of each request to the API. Pages of other sites fail it: they have no token, and no CORS."""
 
     app: ASGIApp
     token: str | None

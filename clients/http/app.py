@@ -51,7 +51,7 @@ class _Endpoint:
     _preparing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request in an MCP session that ends with the request."""
+        """Answer a request, after which no session remains."""
         async with self._preparing:  # two that come at once import nothing twice
             if self._sessions is None:
                 self._sessions = await asyncio.to_thread(_prepare_sessions, self.context)
@@ -115,7 +115,7 @@ def _endpoint_of(operation: Operation) -> Callable[..., Awaitable[Reply]]:
 
 
 def _parameter_of(argument: Parameter) -> Parameter:
-    """Return an argument for the framework, which reads a body strictly; an optional body may be absent."""
+    """Return an operation's argument for FastAPI, which reads a body strictly; an optional body may be absent."""
     kind, default = _PLACES.get(argument.name, argument.annotation), argument.default
     if is_body(argument):
         kind = Annotated[kind, read_strictly(kind)]

@@ -123,7 +123,7 @@ async def serve_ui(
 
 @asynccontextmanager
 async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
-    """Serve an application during the block."""
+    """Serve an application at the address and port of `door` during the block."""
     with _listen(door) as listeners:
         config = uvicorn.Config(
             app,

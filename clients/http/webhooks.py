@@ -20,7 +20,7 @@ from septet.trackers.linear.webhook import is_signed, read_event
 
 PREFIX: Final = "/webhooks"
 WEBHOOK_LIMIT_BYTES: Final = 2 * 1024 * 1024
-"""The most bytes of one delivery."""
+"""The most bytes of the body of one webhook."""
 router: Final = APIRouter(prefix=PREFIX, include_in_schema=False)
 _log = structlog.get_logger()
 

@@ -91,7 +91,7 @@ LANGUAGES: Final = {name: language for names, language in _LANGUAGES.items() for
 
 
 def language_of(path: str) -> Language | None:
-    """Return the language of a file; `None` if the file's name is unknown."""
+    """Return the language of a file; `None` if the file's name has no known language."""
     file = PurePosixPath(path.lower())
     return LANGUAGES.get(file.suffix.removeprefix(".") or file.name)
 
@@ -123,7 +123,7 @@ _COLOURED_LINE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ReviewLine:
-    """One line of a changed file."""
+    """One line of a changed file, with its old and its new number."""
 
     kind: str
     old: int | None

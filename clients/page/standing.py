@@ -124,7 +124,7 @@ def wait_of(task: Task) -> str:
 
 
 def is_local_pull(address: str | None) -> bool:
-    """Return whether a pull request is of a repository on a disk, which this page can merge."""
+    """Return whether a pull request is of a repository on a disk, so that this page can merge it."""
     return LOCAL_PULL.fullmatch(address or "") is not None
 
 
@@ -136,7 +136,7 @@ def obstacle_of(address: str | None) -> SeptetError | None:
 
 
 def number_of_step(step: str) -> int:
-    """Return the number of a step in the order, from 1; 0 if the name is not one of the seven steps."""
+    """Return the number of a step, from 1; 0 if the name is not one of the seven steps."""
     return _STEPS.get(step, 0)
 
 

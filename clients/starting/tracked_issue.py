@@ -19,7 +19,7 @@ _PAGE: Final = re.compile(r"https://linear\.app/[^/?#]+/issue/(?P<key>[A-Za-z0-9
 
 
 def tracker_key(text: str) -> str:
-    """Return the key of the issue whose page an address names; empty if the address is no issue's page."""
+    """Return the key, such as `ABC-12`, of the issue whose page has this address; empty for other addresses."""
     page = _PAGE.fullmatch(text.strip())
     return page["key"].upper() if page is not None else ""
 
@@ -99,7 +99,7 @@ def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInpu
 
 
 def expect_team(page: "TeamPage", settings: Settings) -> None:
-    """Check that the settings here have the key for a team's issues and the repositories for these issues.
+    """Check that the settings here have the tracker's key and name repositories for a team's issues.
 
     Raises:
         InvalidInputError: A setting is missing.

@@ -194,7 +194,7 @@ class WorkOrders(Executions[Task]):
         return await self.answer_of(order_id, "running_step", str) or ""
 
     async def history(self, order_id: str) -> tuple[Move, ...]:
-        """Return the stages that a work order went through; none if no worker answers."""
+        """Return a work order's moves from stage to stage, oldest first; empty if no worker answers."""
         moves = await self._moves_of(order_id)
         if moves and moves[-1].to == Stage.REVIEW and await watch_of(self.client, order_id) is not None:
             return (*moves, *await self._moves_of(watch_id(order_id)))

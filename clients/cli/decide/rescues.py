@@ -62,7 +62,7 @@ async def restore(options: RestoreOptions) -> CommandReply:
 
 
 def _check_target(state: StateDir, target: Path) -> None:
-    """Refuse a folder to which no snapshot can be restored."""
+    """Raise an error if no snapshot can be restored to a folder, for example because it is not empty."""
     root, below = state.root.resolve(), target.resolve()
     if below.is_relative_to(root) and not below.is_relative_to(state.workspaces.resolve()):
         raise UsageError(f"--to {target}: Septet keeps its own files there.", remedy="Name a folder elsewhere.")

@@ -207,7 +207,7 @@ def _names(uses: Sequence[SealUse]) -> str:
 
 
 def _rows(uses: Sequence[SealUse]) -> tuple[Mapping[str, object], ...]:
-    """Return all uses as rows for programs, sorted by id."""
+    """Return `uses` as JSON objects for programs, sorted by id."""
     return tuple(
         {**asdict(use), "keys": sorted(use.keys), "missing_keys": sorted(use.missing_keys)}
         for use in sorted(uses, key=lambda use: use.id)

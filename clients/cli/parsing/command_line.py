@@ -23,7 +23,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "--steps": "--step",
     "--github-issue-number": "--issue",
 }
-"""The names of options, by the names of the same values in the HTTP API and in the agents' tools."""
+"""The names of options, by the names that the HTTP API and the agents' tools have for the same values."""
 
 
 class FlagValueError(CycloptsError):
@@ -86,7 +86,7 @@ def _wrong_value(error: CycloptsError, argument: Argument) -> str:
 
 
 def _name(argument: Argument) -> str:
-    """Return the name of an argument or option in messages."""
+    """Return the name of an argument or option, as messages show the name."""
     return argument.parameter.metavar or "" if is_positional(argument) else max(argument.names, key=len)
 
 
@@ -115,13 +115,13 @@ def parse(words: Sequence[str]) -> tuple[CommandRow, Any]:
 
 
 def complete(words: Sequence[str]) -> None:
-    """Print the completions of a word, for the script of a shell."""
+    """Print the completions of a word; the completion script of a shell reads them."""
     function, arguments, _ = app_of().parse_args(list(words))
     function(*arguments.args, **arguments.kwargs)
 
 
 def arguments_of(path: Sequence[str]) -> list[Argument]:
-    """Return the arguments and options of a command."""
+    """Return the arguments and options of the command whose words are `path`."""
     app = app_of()
     for word in path:
         app = app[word]

@@ -48,7 +48,7 @@ def help_of(command: CommandRow, path: Sequence[str]) -> str:
 
 
 def print_help(command: CommandRow, path: Sequence[str], *, err: bool = False) -> None:
-    """Print the help of a command."""
+    """Print the help of a command, on stderr if `err` is true."""
     print(help_of(command, path), file=sys.stderr if err else sys.stdout)
 
 

@@ -120,7 +120,7 @@ def picture(view: PipelineView, height: int) -> RenderableType:
 
 
 class PipelineLines:
-    """The changes since the last view, as plain lines."""
+    """The changes of a pipeline since the last view, as plain lines."""
 
     def __init__(self) -> None:
         self._status = ""

@@ -86,7 +86,7 @@ def _wait_line(waiting_for: str) -> str:
 
 
 class WatchLines:
-    """The events since the last reply, as plain lines."""
+    """The events of a work order since the last reply, as plain lines."""
 
     def __init__(self) -> None:
         self._last: WatchReply | None = None
@@ -136,7 +136,7 @@ def show_end(look: WatchReply, out: Console) -> None:
 
 
 def figures(look: WatchReply) -> Text:
-    """Return time, tokens and cost on one line."""
+    """Return a work order's elapsed time, tokens and cost on one line."""
     known = cost_text(look.task.usage)
     cost = f"   {'' if 'cost' in known else 'cost '}{known}" if known else ""
     elapsed = timedelta(seconds=round(elapsed_seconds(look.task)))

@@ -57,7 +57,7 @@ class StopSignals:
 
     @staticmethod
     def end_start() -> None:
-        """Until `listen`, let the first signal end the start like Ctrl-C, and ignore further signals."""
+        """Until `listen`, let the first signal interrupt the start like Ctrl-C, and ignore further signals."""
         interrupt = signal.getsignal(signal.SIGINT)
         heeded = _ALL if _heeds_hangup() else _ALL[:2]
 
