@@ -193,7 +193,7 @@ def _add_to(
 def _new(
     host: Host, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...], outgoing: Outgoing
 ) -> NewPullRequest:
-    """Return the pull request to open, with the agent's text; if the answer is a URL, with the issue's title."""
+    """Return the pull request to open, with the agent's text, or with the issue's title if the answer is a URL."""
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
     wishes, body = claim.repository_settings.pull_request, outgoing.markdown(text.body) if text else ""

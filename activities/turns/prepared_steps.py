@@ -91,7 +91,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
 
 
 def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
-    """Return a turn that requests only the answer: in the same session, without tools, with the failure's reasons.
+    """Return a turn that requests only the answer, in the same session, without tools, and gives the reasons.
 
     Raises:
         SupersededError: A later attempt has begun.

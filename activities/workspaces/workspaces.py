@@ -213,7 +213,7 @@ class WorkspaceActivities:
 
 
 async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
-    """Return the request, without the check for a changed issue if a person has read and retried the issue."""
+    """Return the request; leave out the check for a changed issue if a person has read and retried the issue."""
     info = activity.info()
     run_id = info.workflow_run_id or ""
     if request.requested is None or request.first_run_id in {"", run_id}:
