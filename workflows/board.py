@@ -118,7 +118,7 @@ class Board:
                 self._seats.leave(order_id)
 
     def _must_go_on(self) -> bool:
-        """Return whether to stop waiting: after a change, or if the history is long, as by signals of hosts."""
+        """Return whether to stop waiting: after a change, or if hosts' signals have made the history long."""
         looked = self._look is not None and self._look.done()
         return self._has_news or looked or workflow.info().is_continue_as_new_suggested()
 

@@ -104,7 +104,7 @@ class PipelineState:
         return issue
 
     def prepare_visit(self, lane: Lane, issue: IssueState) -> Lane:
-        """Return a lane ready for a work order's visit: without a session, if each issue gets a new session.
+        """Return a lane for a work order's visit; the lane has no session if each issue gets a new session.
 
         An executor starts from the work of an issue that this issue depends on.
         """

@@ -11,7 +11,7 @@ from septet.system.timestamps import timestamp
 
 @dataclass
 class RoundWaits:
-    """The wait of the running round, as its gates and the watch over its host report."""
+    """Records what the running round waits for, as the round's gates and its host watch report."""
 
     task: Task = field(default_factory=lambda: Task(id=""))
     """The task as people last saw it."""
