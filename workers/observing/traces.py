@@ -254,7 +254,7 @@ class AgentTraces:
         self._start({**use, **session}, int(activity.info().started_time.timestamp() * _SECOND_NS)).end()
 
     def _start(self, attributes: Mapping[str, str | float | None], started_ns: int) -> Span:
-        """Start the span of an agent run under the activity, without empty attributes."""
+        """Start the span of an agent run below the activity's span, and leave out empty attributes."""
         known = {name: value for name, value in attributes.items() if value is not None}
         name = f"invoke_agent {known['gen_ai.agent.name']}"
         return self.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=known, start_time=started_ns)

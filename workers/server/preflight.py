@@ -159,7 +159,7 @@ def attributes_refusal(error: RPCError, keys: Iterable[Key], namespace: str, hos
 
 
 def attributes_command(keys: Iterable[Key], namespace: str, host: str) -> str:
-    """Return the command that registers search attributes, with `temporal`, or with `tcld` for Temporal Cloud."""
+    """Return the command of `temporal`, or of `tcld` for Temporal Cloud, that registers search attributes."""
     kinds = [(key.name, key.indexed_value_type.name.capitalize()) for key in keys]
     if _is_cloud(host):
         pairs = " ".join(f"--search-attribute {name}={kind}" for name, kind in kinds)

@@ -285,7 +285,7 @@ def _end(pid: int) -> None:
 
 
 def _has_ended(process: psutil.Process) -> bool:
-    """Wait for a process's end, and return whether the process ended, as a zombie without threads has."""
+    """Wait for a process's end; return whether the process ended. A zombie without threads counts as ended."""
     bound = time.monotonic() + STOP_WITHIN_SECONDS
     while time.monotonic() < bound:
         if process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1:

@@ -224,7 +224,7 @@ class SharedForgePauses:
     """The time of the next request to the server, by the monotonic clock."""
 
     def until(self, budget: str) -> float:
-        """Return the time until which no request may be sent, like `FleetPauses.until`."""
+        """Return until when no request may be sent under a forge's limit, as `FleetPauses.until` does."""
         pause = self._answer(self.accounts.find_pause(_login(budget)))
         return pause.until if pause is not None else 0.0
 

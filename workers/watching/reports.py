@@ -72,8 +72,8 @@ def capacity_of(settings: Settings, host_id: str) -> HostCapacity:
 _LOOK_SECONDS: Final = 2.0
 """The seconds between checks of the disk, by which the report of a completed work order may be late."""
 _GATHERED_SECONDS: Final = 300.0
-"""The age in seconds at which a turn of an unfinished work order is reported, together with all others: each
-message is an Action."""
+"""The age in seconds at which a turn of an unfinished work order is reported, together with all others, because
+each message is an Action."""
 
 
 def telling_costs(client: Client, host: Host) -> AbstractAsyncContextManager[None]:
