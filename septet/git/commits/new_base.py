@@ -71,7 +71,7 @@ class UnfitWorkError(LostBaseError):
 
 
 def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: str | None = None) -> MovedWork:
-    """Return a work order's commit on the origin's base branch; it is a new commit if that branch was rewritten.
+    """Return the commit of a work order's work on the origin's base branch; a rewritten branch needs a new one.
 
     The commit stays if the base still contains the commit at which the work began, or is gone. Otherwise the
     changes of the work become one commit on the present base, with the last message. The worktree stays unchanged.

@@ -169,7 +169,7 @@ class SecretConfig:
 
 @contextmanager
 def open_secret_config(settings: Mapping[str, str]) -> Iterator[SecretConfig]:
-    """Yield the form in which the git that is started in the block gets settings with a key, by their full names.
+    """Yield a file, or variables, that give `settings`, which contain a key, to a git that starts in the block.
 
     Raises:
         OSError: The system has no memory, or no descriptor, for the settings.

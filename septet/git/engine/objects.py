@@ -47,7 +47,7 @@ def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
 
 
 def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return, by path, the contents of those of `paths` that a commit has.
+    """Return the contents of a commit's files at `paths`, by path; missing files are left out.
 
     Raises:
         GitError: The commit cannot be read.

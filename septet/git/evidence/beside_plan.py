@@ -133,7 +133,7 @@ class PlanAlone:
         return True, rescue
 
     def _find_leftovers(self, unkept_first: Collection[bytes], touched: Collection[bytes]) -> Leftovers:
-        """Return the leftovers; agents `touched` a part of `unkept_first`, paths that set-up's snapshot lacks."""
+        """Return the leftovers; set-up's snapshot lacks `unkept_first`, and agents `touched` some of these."""
         vault = vault_at(self.place)
         have, first = read(vault, self.current.commit), read(vault, self.before.first.commit)
         adding = self._of_setup()

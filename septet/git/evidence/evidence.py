@@ -139,7 +139,7 @@ def read_base_file(place: Place, path: str) -> bytes | None:
 
 
 def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return, by path, the contents of those of `paths` that the base commit has; one git process reads all.
+    """Return the contents of the base commit's files at `paths`, by path; missing files are left out.
 
     A symlink is followed inside the repository.
 

@@ -200,7 +200,7 @@ def _is_below(path: bytes, folders: Iterable[bytes]) -> bool:
 def _small_contents(
     vault: Git, sides: Iterable[Mapping[bytes, Item]], paths: Collection[bytes]
 ) -> list[dict[bytes, bytes]]:
-    """Return, for each side, the contents of the small files at `paths`; one process reads all files."""
+    """Return, for each of `sides`, the contents of the small files at `paths`; one process reads all files."""
     found = [{path: side[path] for path in paths if path in side} for side in sides]
     files = [
         {path: item.sha for path, item in side.items() if item.mode == FILE and item.size <= _LIMIT_BYTES}

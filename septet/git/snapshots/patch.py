@@ -56,7 +56,7 @@ def write_patch(place: Place, snapshot: Snapshot, to: Path) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """One patch in progress, in a separate folder."""
+    """Writes one patch; the changed files are first written to a separate folder."""
 
     place: Place
     snapshot: Snapshot

@@ -36,7 +36,7 @@ def _names(folder: int) -> list[str]:
 
 
 def _remove_entry(root: int, name: str, new_names: Iterator[str]) -> None:
-    """Remove a file; of a folder, remove the files and move the folders up to `root`."""
+    """Remove a file, or remove the files in a folder and move the folders in it up to `root`."""
     try:
         os.unlink(name, dir_fd=root)
     except (IsADirectoryError, PermissionError):  # the first on Linux, the second on macOS

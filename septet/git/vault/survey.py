@@ -30,7 +30,7 @@ _TYPE_MASK: Final = 0o170000
 
 
 class Figures(NamedTuple):
-    """The figures of `lstat` for one name; of a folder only the mode, as its times change with its entries."""
+    """The `lstat` figures of one name; for a folder only the mode, because its times change with its entries."""
 
     mode: int
     """Type and permission bits; 0 if `lstat` failed."""
@@ -215,7 +215,7 @@ def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int
 
 
 def _pack(numbers: list[int]) -> bytes:
-    """Return the numbers as bytes of signed 64-bit numbers, even a larger unsigned inode."""
+    """Return the numbers as bytes of signed 64-bit numbers; an inode number above these wraps around."""
     try:
         return array("q", numbers).tobytes()
     except OverflowError:
