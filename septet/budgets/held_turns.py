@@ -39,7 +39,7 @@ def turn_key(workflow_id: str, run_id: str, activity_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HeldTurns:
-    """A host's notes on held turns, a file for each workspace; only the holder of the writer's lock may write."""
+    """A host's notes on held turns, in a file for each workspace; a process needs the writer's lock to write."""
 
     root: Path
 
@@ -56,12 +56,12 @@ class HeldTurns:
         self._write(place_id, self._others(place_id, key))
 
     def of(self, place_id: str) -> tuple[HeldTurn, ...]:
-        """Return the held turns of a workspace; empty if the file is missing or unreadable."""
+        """Return a workspace's turns with reserved amounts; empty if the file is missing or unreadable."""
         notes = read_model(self._path(place_id), _Notes) or _Notes()
         return notes.turns
 
     def places(self) -> Iterator[str]:
-        """Yield the ids of the workspaces that have held turns."""
+        """Yield the ids of the workspaces that have turns with reserved amounts."""
         for path in sorted(self.root.glob(f"*{_SUFFIX}")):
             yield path.name.removesuffix(_SUFFIX)
 
