@@ -131,7 +131,7 @@ class EnterLane(Wire):
     lane: Lane
     visit: str
     plan_snapshot: str = ""
-    """The planner's checkpoint that holds the plan; empty before the plan exists."""
+    """The planner's checkpoint that contains the plan; empty before the plan exists."""
     plan_path: str | None = None
 
 

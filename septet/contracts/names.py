@@ -113,7 +113,7 @@ class Verdict(StrEnum):
     OVER_BUDGET = "over_budget"
     """A budget is used up: the host keeps the work and the session until the budget has room again."""
     CANCELLED = "cancelled"
-    """A person cancelled the work order; a rescue holds the work."""
+    """A person cancelled the work order; a rescue contains the work."""
 
 
 WATCHER: Final = "watcher"
