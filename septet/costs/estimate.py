@@ -36,7 +36,7 @@ _RECENT: Final = 20
 _FEWEST_BY_PLAN: Final = 20
 """The fewest work orders that show how costs grow with the size of the plan."""
 _FEW: Final = 0.1
-"""The largest share of agent runs without a known cost for which these costs are computed from the tokens."""
+"""The largest share of runs without a known cost; up to this share, their costs are computed from tokens."""
 _NOT_ALWAYS: Final = frozenset({Step.GENERATE_BRANCH.value, SUMMARY})
 """The steps that not every work order has: a pipeline with one branch names the branch once, and only a long
 session is summarised."""
