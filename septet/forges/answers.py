@@ -43,7 +43,7 @@ class RepositoryAnswer(NamedRepository):
     parent: NamedRepository | None = None
     """The repository from which this repository was forked."""
     source: NamedRepository | None = None
-    """The repository that is no fork, from which all these forks come."""
+    """The original repository, from which this repository comes through one or more forks."""
 
 
 class IssueAnswer(Foreign):

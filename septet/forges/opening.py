@@ -175,7 +175,7 @@ def label_once(
 
 
 def without_links_to(plan: str, body: str) -> str:
-    """Return a body without links to a plan that is not on the branch, for example because git ignores it."""
+    """Return a body without links to a plan that is not on the branch, for example if git ignores the file."""
     target = rf"[^)\s>]{{0,500}}{re.escape(plan)}(?:#[^)\s>]{{0,100}})?"
     body = re.sub(rf"\[([^\]\n]{{0,300}})\]\({target}\)", r"\1", body)
     body = re.sub(rf"<?https?://{target}>?", f"`{plan}`", body)

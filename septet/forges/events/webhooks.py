@@ -1,4 +1,4 @@
-"""Deliveries of webhooks, whose signatures are checked before their bodies are parsed, and their events.
+"""Deliveries of webhooks, and the events in them; a signature is checked before its body is parsed.
 
 GitHub, Gitea and Forgejo send events in one form, with different names of kinds and actions.
 """
