@@ -211,7 +211,7 @@ class Outgoing:
 
 
 _OWN: Final = "\x00"
-"""The temporary replacement for the `!` of a picture that stays; a text cannot contain it."""
+"""The temporary replacement for the `!` of a picture that stays, because no text contains this character."""
 
 
 def readable(text: str) -> str:
