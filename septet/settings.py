@@ -133,13 +133,13 @@ class Settings(SettingFields):
 
     @cached_property
     def agent_programs(self) -> dict[str, str]:
-        """By agent, the path of its program from `SEPTET_<AGENT>_PATH`."""
+        """The path of each agent's program, by agent, from `SEPTET_<AGENT>_PATH`."""
         names = (name for name in self.environ if name.startswith("SEPTET_") and name.endswith("_PATH"))
         return {name[7:-5].lower().replace("_", "-"): self.environ[name] for name in names}
 
     @property
     def agent_logins(self) -> dict[str, dict[str, Path]]:
-        """By agent, its further logins by name, in the order of `SEPTET_<AGENT>_LOGINS`.
+        """The further logins of each agent, by agent and name, in the order of `SEPTET_<AGENT>_LOGINS`.
 
         Raises:
             ValueError: A login is not `NAME=PATH`, or two logins have the same name.
