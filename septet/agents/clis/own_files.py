@@ -79,7 +79,7 @@ class NamedLogin:
 
 
 def read_login(adapter: Adapter, machine: Machine, name: str, path: Path) -> NamedLogin:
-    """Return a further login of a CLI, from a file of variables or a folder, and mask its keys from then on.
+    """Return a further login of a CLI, from a file of variables or a folder, and mask the keys from now on.
 
     Raises:
         InvalidInputError: The login cannot be used; the message says why.

@@ -27,7 +27,7 @@ _TMP: Final = "/tmp"
 TEMPORARY_FOLDER: Final = f"{_TMP}/guest"
 """The folder for temporary files. It is not `/tmp`: codex runs nothing if its own folder lies below TMPDIR."""
 USER_ID: Final = 1000
-"""The user id that a guest sees for itself: the user owns the files of the worker's user."""
+"""The id of the guest's user in the sandbox, where the files of the worker's user belong to this id."""
 
 
 class Protection(Protocol):

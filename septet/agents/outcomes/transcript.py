@@ -97,7 +97,7 @@ class Transcript(Protocol):
     """The reader that turns one run's stream into entries for people."""
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
-        """Read the next bytes, which may be cut anywhere, and return their entries."""
+        """Read the next bytes, which may be cut anywhere, and return the entries in them."""
 
     def finish(self) -> list[TranscriptEntry]:
         """Return the remaining entries after the end of the stream."""
@@ -131,7 +131,7 @@ class EventTranscript(ABC):
         return iter(())
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
-        """Read the next bytes, which may be cut anywhere, and return their entries."""
+        """Read the next bytes, which may be cut anywhere, and return the entries in them."""
         for event in self._reader.feed(chunk):
             self._take(event)
         return self._take_new()

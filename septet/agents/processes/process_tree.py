@@ -105,7 +105,7 @@ def stat_fields(pid: int | str) -> list[bytes]:
 
 
 def identity(pid: int) -> dict[str, str | float | None]:
-    """Return an identity of a process that no later process with the same id has."""
+    """Return a process's id with facts that together no later process with the same id shares."""
     fields = stat_fields(pid) if pid and LINUX else []
     return {
         "pid": pid or None,

@@ -55,7 +55,7 @@ class NetworkLog:
     """The log file of the current turn, which many threads write."""
 
     def __init__(self, descriptor: int) -> None:
-        """Write to this descriptor, which the log closes."""
+        """Take the descriptor of the file to write, which the log closes."""
         self.guard = threading.Lock()
         self.number = 0
         self.open(descriptor)

@@ -26,7 +26,7 @@ RESOLVE_SECONDS = 3.0
 silent."""
 NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 LOCAL_NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
-"""The network of RFC 8215 for use within an organization; some releases of Python treat the network as global."""
+"""The network of RFC 8215 for use within an organization; some releases of Python take the network for public."""
 PORT_LIMIT = 65536
 HTTP_PORT = 80
 HEAD_BYTES = 1 << 14
@@ -68,7 +68,7 @@ class Network:
         self.models = {each.port: each for each in ports}
         """The model APIs by port on the guest's loopback."""
         self.with_key = {(each.name, each.host_port) for each in self.models.values()}
-        """The hosts of models whose keys stay outside the sandbox: only model ports reach these hosts."""
+        """The network hosts of models whose keys stay outside the sandbox: only model ports reach these hosts."""
         forwards = [(name, int(port)) for name, port in pairs_in(fields.get("forwards"))]
         own_names = [each for each in forwards if each not in self.with_key]
         self.forwards = {(LOOPBACK_6 if name == LOOPBACK_6 else LOOPBACK, port): name for name, port in own_names}

@@ -43,7 +43,7 @@ class _Home(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: its folder, and the record of its start."""
+    """One run: the folder, and the record of the run's start."""
 
     folder: Path
     record: RunRecord | None = field(repr=False)

@@ -64,7 +64,7 @@ class SessionStore:
         return [path for path in self.root.glob("*") if path.name.isdecimal()]
 
     def _patterns(self, session_id: str = "") -> Iterator[str]:
-        """Yield the patterns of the files of a session, or of all sessions; a database holds many sessions."""
+        """Yield the patterns of a session's files, or of all sessions' files if no session is named."""
         start = session_id[:8] or "*"
         for pattern in filter(None, (self.facts.session_files, *self.facts.session_copies)):
             yield pattern.format(id=session_id or "*", start=start)

@@ -38,7 +38,7 @@ WAY_SECONDS: Final = 1.0
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """An attempt, as the Temporal server numbers it."""
+    """An attempt at an activity, with the ids and numbers that the Temporal server gives."""
 
     run_id: str
     """The id of the workflow's run, followed by the visit to the lane."""

@@ -204,7 +204,7 @@ class Logins:
         _log.info("login_written_back: %s", loan.login)
 
     def _note(self, path: Path, loan: Loan, login: Login | None, copy: Login) -> None:
-        """Record that the user's file holds the login of the copy."""
+        """Record in the loan that the user's file and the copy hold the same login now."""
         digests = {"lent": digest_of(login), "given": digest_of(copy), "written": ""}
         self.write(path, msgspec.json.encode(msgspec.structs.replace(loan, **digests, is_due=False)))
 

@@ -19,7 +19,7 @@ _FILE: Final = "past.json"
 
 
 class InSession(Wire):
-    """The sums of the runs of one session."""
+    """The sums of usage and bytes over the runs of one session."""
 
     usage: Usage = Usage()
     prompt_bytes: int = 0

@@ -171,7 +171,7 @@ def pass_on(runs: Runs, lane: str) -> None:
 
 
 def _add(sessions: dict[str, InSession], run: Run) -> None:
-    """Add a run's usage to the session of its usage note, and its size to the session of its start."""
+    """Add a run's usage to the session that the usage names, and the run's bytes to the session of the start."""
     if (spent := read_usage(run)) is not None and spent.session_id:
         so_far = sessions.get(spent.session_id, InSession())
         model = run.record.model if run.record is not None else so_far.model

@@ -190,7 +190,7 @@ def become_runner(listener: socket.socket, lock: int) -> NoReturn:
 
 
 def connect_to_runner(folder: Path) -> socket.socket:
-    """Return a connection to a supervisor of the runner, which waits for an order.
+    """Return a connection to a new supervisor, which the runner forks and which waits for an order.
 
     Raises:
         AgentCrashedError: No runner answers; a retry may succeed.

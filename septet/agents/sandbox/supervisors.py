@@ -31,7 +31,7 @@ class Supervisors:
     def __init__(
         self, *, python: str = sys.executable, env: Mapping[str, str] | None = None, runner: Path | None = None
     ) -> None:
-        """Use this Python, or the runner of this folder; agents do not see `env`, the supervisors' environment."""
+        """Take the Python and the environment of supervisors, or the folder of the runner that forks them."""
         self._runner = runner
         self._python = python
         self._env = dict(env or {})

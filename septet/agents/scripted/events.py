@@ -93,7 +93,7 @@ class Stream:
         self._emit({"type": "user", "message": message, "parent_tool_use_id": None, "isSynthetic": True})
 
     def tick(self) -> None:
-        """Print an event that shows that the agent lives, and is no turn."""
+        """Print an event that counts as no turn, but shows that the agent lives."""
         self._emit({"type": "system", "subtype": "status", "status": "requesting"})
 
     def answer(self, text: str, structured: dict[str, Any] | None) -> None:

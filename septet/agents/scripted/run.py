@@ -222,7 +222,7 @@ class ScriptedRun:
 
 
 def _refusal(answer: dict[str, Any], why: str) -> dict[str, Any]:
-    """Return the answer of a step that failed, in the requested form."""
+    """Return an answer in the form of `answer` which states that the step failed, and why."""
     if "success" in answer:
         return {"success": False, "summary": why, "key_changes_made": [], "key_learnings": []}
     tasks = [{**task, "status": "failed"} for task in answer["tasks"]]

@@ -66,7 +66,7 @@ class Scenario:
     script_type: ClassVar[type[Script]] = Script
 
     def __init__(self, name: str, content: dict[str, Any]) -> None:
-        """Check and keep each part of `content`.
+        """Take the scenario's name and content, and check each part of the content.
 
         Raises:
             RefusalError: A key is unknown or a value is of another type.

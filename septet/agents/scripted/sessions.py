@@ -47,7 +47,7 @@ class Memory:
     """The agent's folder, with its sessions and its counts of starts."""
 
     def __init__(self, home: Path) -> None:
-        """Take the agent's folder, and make a missing folder."""
+        """Take the agent's folder, and make the folders for sessions and for counts if they are missing."""
         self._sessions = home / "sessions"
         self._starts = home / "starts"
         for folder in (self._sessions, self._starts):

@@ -68,7 +68,7 @@ class OutputRecorder:
         return self.pid > 0
 
     def _become_recorder(self, supervisor: int) -> None:
-        """Record in this new fork, and end the process."""
+        """Write the program's output to the files in this new fork, and then end the process."""
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_IGN)
@@ -139,7 +139,7 @@ class Recording:
 
 
 def open_pipe() -> tuple[int, int]:
-    """Return the ends of a pipe for output."""
+    """Return the reading and the writing end of a new pipe for output."""
     reader, writer = os.pipe()
     os.fchmod(writer, WRITABLE)
     return reader, writer

@@ -21,7 +21,7 @@ class TurnStream:
         self.is_over = False
         """Whether the current turn's result was printed and no background task runs."""
         self.has_failed = False
-        """Whether the result reports an error."""
+        """Whether the current turn's result reports an error."""
         self._tasks: set[object] = set()
         """The tasks for which the process may continue after a result; the supervisor cannot see when they end."""
         self._mark = ""
@@ -113,7 +113,7 @@ class WarmPipes:
     """The agent's input and output; no byte is lost between a pipe and the current turn's files."""
 
     def __init__(self, poller: select.poll, outputs: list[int]) -> None:
-        """Wait with `poller`; `outputs` are the files of the current turn, empty between turns."""
+        """Take the poller that waits for output, and the files of the current turn, empty between turns."""
         self.stream = TurnStream()
         self.stdin = -1
         self.output_numbers: dict[int, int] = {}
@@ -124,7 +124,7 @@ class WarmPipes:
         self._pending_input = b""
 
     def open(self) -> tuple[int, ...]:
-        """Make the pipes, and return the agent's ends."""
+        """Make the pipes, and return the descriptors of the agent's ends."""
         stdin, self.stdin = os.pipe()
         os.fchmod(stdin, READABLE)
         pairs = [open_pipe(), open_pipe()]

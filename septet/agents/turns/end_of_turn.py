@@ -83,7 +83,7 @@ def finalize_runs(runs: Runs, order_id: str) -> None:
 
 
 async def end_all(runs: Runs, order_id: str, why: str) -> None:
-    """End the agent of a work order, at work or waiting, with all its processes, and sweep leftovers.
+    """End a work order's agent, at work or waiting for a turn, with all processes, and sweep leftovers.
 
     Raises:
         AgentError: The agent could not be ended.

@@ -116,7 +116,7 @@ class StreamReading:
     is_answer: Callable[[str], bool] = bool
     position: int = 0
     most_bytes: int = 0
-    """The bytes that an agent may print, whatever the size of its stream's file; 0: no limit."""
+    """The bytes that an agent may print, whatever the size of the stream's file; 0 for no limit."""
 
     def catch_up(self) -> None:
         """Read all new bytes."""
@@ -215,8 +215,8 @@ class Pace:
     result_grace_seconds: float = 15.0
     """The seconds that a CLI gets to end after its result."""
     command_grace_seconds: float = 60.0
-    """The seconds for a silent CLI that has answered and waits for commands, some of which may be servers that
-    never end."""
+    """The seconds that a silent CLI gets while it waits for commands after an answer: some commands may be servers
+    that never end."""
     task_grace_seconds: float = 600.0
     """The seconds for a silent CLI that waits for other work; claude itself waits no longer."""
     polls: Polls = field(default_factory=Polls)

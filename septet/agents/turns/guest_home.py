@@ -1,4 +1,4 @@
-"""A turn's home: prepare it before the agent starts, and write the user's login back after the agent's end.
+"""Prepare a turn's home before the agent starts, and write the user's login back after the agent's end.
 
 The packages that a CLI unpacks and compiles at its first start are made once, and shared by all homes.
 """
@@ -78,7 +78,7 @@ def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: San
 
 
 def _fill_once(start: _FirstStart, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
-    """Return the folder of a first start, and fill a missing folder; empty if the start filled nothing."""
+    """Return the folder that a first start fills, and start the CLI if the folder is missing; empty on failure."""
     folder = start.folder
     if not folder.is_dir():
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def _fill_once(start: _FirstStart, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
 
 
 def _fill(start: _FirstStart, sandbox: Sandbox) -> None:
-    """Fill the folder; if the start fails, each run unpacks for itself."""
+    """Fill the folder by this start; if the start fails, each run unpacks the packages for itself."""
     kept = start.folder.parent
     earlier = sorted(kept.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in earlier[_VERSIONS_KEPT - 1 :]:

@@ -58,7 +58,7 @@ class Start:
 
     @property
     def leaves_a_session(self) -> bool:
-        """Whether a rerun or interrupted turn starts without a session: its agent knows no earlier work."""
+        """Whether a rerun or interrupted turn starts without a session: the agent then knows no earlier work."""
         return self.session_id is None and self.because in {"rerun", "interrupted"}
 
     @property

@@ -158,7 +158,7 @@ class TurnAttempt:
         return await self._follow(run, await Attachment.over(attached), move.rung)
 
     def _lock_and_decide(self) -> tuple[int, NextStep] | None:
-        """Take the writer's lock and decide the next step; `None` if another process holds the lock."""
+        """Take the writer's lock; return the lock and the next step, or `None` if the lock is held elsewhere."""
         lock = self._runs.lock_writer(self.request.order_id)
         if lock is None:
             return None

@@ -43,7 +43,7 @@ class BackgroundTasks:
     _left: dict[str, _Task] = field(default_factory=dict)
     """The tasks that were open at the last result."""
     _stopped: dict[str, _Task] = field(default_factory=dict)
-    """The tasks among them that the CLI reports as stopped."""
+    """The tasks that were open at the last result, and that the CLI reports as stopped since."""
 
     def take(self, subtype: object, event: TaskFields) -> None:
         """Update the tasks by a system event of claude."""

@@ -56,7 +56,7 @@ class CodexStream(LineStream[_Event]):
     unknown_session = re.compile(r"no rollout found|thread/resume failed")
 
     def __init__(self, before: Usage = NO_USAGE) -> None:
-        """Take the usage of the thread's earlier runs."""
+        """Take what earlier runs of the session, which codex calls a thread, have used."""
         super().__init__()
         self._before = before
 

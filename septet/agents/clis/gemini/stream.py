@@ -116,7 +116,7 @@ class GeminiStream(LineStream[_Event]):
 
     @property
     def usage(self) -> Usage:
-        """The usage of the run, from the statistics of its result event, or of each model in a single object."""
+        """The usage of the run, from the statistics of the result event or of each model."""
         return self._used_by_models.plus(_usage(read_field(self._used, _stats) or _Stats()))
 
     def is_own(self, event: _Event) -> bool:

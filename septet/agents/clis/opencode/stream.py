@@ -165,7 +165,7 @@ class OpenCodeStream(LineStream[_Event]):
             facts.failure = endings.api_ending(REFUSAL, "")
 
     def _take_error(self, error: _Error) -> None:
-        """Add an error, without the server's headers and body, which the event holds too."""
+        """Add an error to the facts; leave out the server's headers and body, which the event also has."""
         words = str(error.data.message or error.name)
         if error.name == "MessageAbortedError":
             self.facts.interrupted = words
