@@ -126,7 +126,7 @@ class Needs:
 
 
 def _prefixes(folders: Sequence[Path]) -> tuple[str, ...]:
-    """Return the beginning of each path within a folder, as text with a slash at the end."""
+    """Return each folder as text with a slash at the end, which is how paths in the folder begin."""
     return tuple(f"{str(folder).rstrip('/')}/" for folder in folders)
 
 

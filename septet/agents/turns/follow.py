@@ -218,7 +218,7 @@ class Pace:
     """The seconds that a silent CLI gets while it waits for commands after an answer: some commands may be servers
     that never end."""
     task_grace_seconds: float = 600.0
-    """The seconds for a silent CLI that waits for other work; claude itself waits no longer."""
+    """The seconds that a silent CLI gets while it waits for tasks after a result; claude itself waits as long."""
     polls: Polls = field(default_factory=Polls)
 
 
