@@ -1,4 +1,4 @@
-"""One host's activities in a tracker: take an issue, write in its session, and obey people's replies."""
+"""One host's activities in a tracker: take issues, write in sessions, and obey people's replies."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -264,7 +264,7 @@ def is_read(claim: AnyClaim) -> bool:
 
 
 def is_here(host: Host, call: StepCall) -> bool:
-    """Return whether the content for a call's reader is on this host, and not on another that began the push."""
+    """Return whether the content for a call's reader is on this host; another host may have begun the push."""
     leaving = read_model(host.place(call.workspace.place_id).records / _KEPT_FILE, Leaving)
     return leaving is not None and leaving.digest == call.reads
 

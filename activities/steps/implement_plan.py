@@ -1,4 +1,4 @@
-"""Prove step 5 by the changes, and inside a pipeline by the state of each task of the solution, too."""
+"""Prove step 5 by the changes, and inside a pipeline also by the state of each task of the solution."""
 
 import os
 import re

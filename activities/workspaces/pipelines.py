@@ -91,7 +91,7 @@ class LaneActivities:
     async def enter_lane(self, request: EnterLane) -> Workspace:
         """Make a lane ready for a work order: as clean as a new workspace, with the work order's plan, if any.
 
-        Idempotent. A host without a free slot leaves a lane that any host may open to others. A rescue saves what
+        Idempotent. If any host may open the lane, a full host leaves it to others. A rescue saves what
         no snapshot holds of the previous work order. Leaves the lane's workspace, vault and frozen inputs on disk.
 
         Raises:

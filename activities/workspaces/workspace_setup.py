@@ -73,7 +73,7 @@ def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hol
     """Run the set-up commands, and return the checkpoint after them; an empty name without commands.
 
     Idempotent: a completed set-up does not run again; an interrupted set-up begins anew, from the workspace before
-    set-up. Leaves a record of each command, the checkpoint, and the mark of a completed set-up.
+    set-up. Leaves a record of each command, the checkpoint, and the record of a completed set-up.
 
     Args:
         settings: The repository's settings as of the base commit.
