@@ -96,7 +96,7 @@ class Pipeline(PipelineBase):
         state.add_issues(issues)
 
     async def _carry_out(self) -> None:
-        """Start work orders for the next issues, and give lanes to the orders, until each issue has a result."""
+        """Start work orders for the next issues, and give the work orders lanes, until each issue has a result."""
         state = self._state
         self._skip_issues()
         self._start_orders()

@@ -105,7 +105,7 @@ class Follower:
         self._waiting |= new
 
     def end(self, why: str) -> None:
-        """Stop following."""
+        """Stop following the pull request, and record the reason `why`."""
         if self.state is not None and self.is_active:
             self._waiting = {}
             self._waits.end()

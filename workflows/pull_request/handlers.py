@@ -185,7 +185,7 @@ class PullRequestHandlers:
 
     @workflow.signal(description="The account of a budget says that there is room again.")
     def budget_open(self, scope: str) -> None:
-        """Reserve again if a round waits for a budget."""
+        """Reserve room again if a round waits for a budget."""
         del scope
         self._follower.budget_gate.open()
 

@@ -219,7 +219,7 @@ class WorkOrderHandlers:
 
     @workflow.signal(description="The account of a budget says that there is room again.")
     def budget_open(self, scope: str) -> None:
-        """Reserve again if the work waits for a budget."""
+        """Reserve room again if the work waits for a budget."""
         del scope
         self._budget_gate.open()
 
