@@ -34,7 +34,7 @@ _ONE: Final = FixedSizeSlotSupplier(1)
 def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes) -> int:
     """Return the most agents that a worker runs at a time.
 
-    By default, as many of the default agent as fit into the memory, at least one. Tools that agents start, such as
+    By default, this is how many default agents fit into memory, at least one. Tools that agents start, such as
     compilers, are not included.
 
     Args:

@@ -52,7 +52,7 @@ next attempts adopt them."""
 
 
 class _Announcement(SimplePlugin):
-    """A plugin whose name the server shows with a worker."""
+    """An announcement: a plugin without effect, whose name the server shows with the worker."""
 
 
 def announcements(host: Host) -> list[SimplePlugin]:

@@ -210,7 +210,7 @@ def _mark_result(result: ActivityResolution | ChildWorkflowResult) -> None:
 
 
 def _is_sealed(failure: Failure) -> bool:
-    """Return whether a worker with a key wrote a failure, or else the server, which alone reports time-outs."""
+    """Return whether a failure is from a worker with a key, or from the server, which alone reports time-outs."""
     if not failure.HasField("cause"):
         return False
     cause = failure.cause

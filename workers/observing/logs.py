@@ -46,7 +46,7 @@ def withhold_words(logger: object, method: str, event: MutableMapping[str, Any])
 
 
 def withhold_cause(record: logging.LogRecord) -> bool:
-    """Remove an error's text from a library's log record, not its type or a defect's stack; return `True`."""
+    """Replace an error's text in a library's log record by its type, and by a defect's stack; return `True`."""
     message = _without_quotes(record)
     error = record.exc_info[1] if record.exc_info else None
     if error is not None:

@@ -62,7 +62,7 @@ def _logging() -> LoggingConfig:
 
 
 def observers(settings: Settings) -> list[Interceptor]:
-    """Return the interceptors of a client: the tracing, if settings want it.
+    """Return a client's interceptors: the one for traces if settings want traces, otherwise none.
 
     Raises:
         InvalidInputError: Traces are on, and their packages are not installed.

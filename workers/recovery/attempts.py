@@ -97,7 +97,7 @@ class Successor:
         return taken
 
     async def _take(self, held_token: HeldToken) -> None:
-        """Fail one attempt; if a person has reset the activity meanwhile, let its agent runs no longer count."""
+        """Fail one attempt; after a reset by a person meanwhile, let later attempts ignore the agent runs."""
         handle: AsyncActivityHandle = self.client.get_async_activity_handle(task_token=held_token.token)
         reset = False
         try:
@@ -128,7 +128,7 @@ class Successor:
         )
 
     def _set_aside(self, key: RunKey) -> None:
-        """Let an activity's agent runs no longer count, in the work order's workspace or its pipeline's lanes."""
+        """Let later attempts ignore an activity's agent runs, in the workspace or the lanes of its work order."""
         own = watched_order(key.workflow_id)
         for place_id in self.runs.orders():
             pipeline = pipeline_of(place_id)

@@ -42,7 +42,7 @@ _SETTLED_NS: Final = 1_000_000_000
 class BusyOrders:
     """Finds the work orders of one host in which an agent, an attempt or a waiting process works.
 
-    A process that takes a free lock also makes a run's folder, which changes the time of the work order's folder.
+    Folders whose time has not changed are skipped: a process that takes a free lock makes a run's folder there.
     """
 
     runs: Runs

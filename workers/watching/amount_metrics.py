@@ -106,7 +106,7 @@ class AmountMetrics:
     """Whether this process has recorded a value for unserved work."""
 
     async def look(self) -> None:
-        """Measure once if this process has the right; otherwise withdraw the recorded values.
+        """Measure once if this process has the right to report; otherwise withdraw the recorded values.
 
         Raises:
             RPCError: The server refused.
