@@ -174,7 +174,7 @@ def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
     """Return a commit's work after the work's move to a new base; unmoved work is returned on its first base.
 
     A commit in which an agent has resolved the conflicts counts as moved. The second value is the reason why such
-    a commit is not accepted; empty if it is accepted, or if there is none.
+    a commit is not accepted, and is otherwise empty.
     """
     moved, began = _last_moved(place), MovedWork(commit, place.base_sha, commit)
     if moved is not None and moved.conflicts and commit != moved.commit and contains(place, commit, moved.commit):

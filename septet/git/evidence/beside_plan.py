@@ -79,7 +79,7 @@ class Leftovers:
 
 @dataclass(frozen=True, slots=True)
 class PlanAlone:
-    """The removal of all leftovers of agents except the plan from a workspace."""
+    """Removes from a workspace all leftovers of agents except the plan."""
 
     place: Place
     """The workspace; no guest works in it."""

@@ -1,4 +1,4 @@
-"""Check commits before they leave this host for files over the limit or for Git LFS, and for malformed objects."""
+"""Before commits leave this host, look in them for too large files, files for Git LFS, and malformed objects."""
 
 import os
 import re

@@ -113,7 +113,7 @@ def _stamp(place: Place, depends_on: Collection[str]) -> str:
 
 @dataclass(slots=True)
 class _Look:
-    """Computes the digest of a worktree's repositories. It runs after each guest, so paths are plain strings."""
+    """Computes the digest of a worktree's repositories, after each guest; for speed, paths are plain strings."""
 
     root: str
     digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)

@@ -49,7 +49,7 @@ class SnapshotBaseline:
     """The inode, time and size of the ledger's file; empty if nothing is from the ledger."""
 
     def heavy(self) -> frozenset[bytes]:
-        """Return the ignored folders that the last snapshot left out because of the limit."""
+        """Return the ignored folders that the last snapshot left out because they exceed the limit."""
         return frozenset(
             join(path, item.name)
             for path, record in self.records.items()

@@ -1,4 +1,4 @@
-"""What is known about a snapshot, and the message of its commit in which this is stored."""
+"""The facts about a snapshot, which are stored in the message of the snapshot's commit."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
