@@ -34,7 +34,7 @@ from septet.telemetry.recorder import RECORDER
 _FILE: Final = "setup.json"
 _STEP: Final = "setup"
 _NO_AGENT: Final = "set-up"
-"""The name in place of an agent, for the repository's commands, in the metric of refused addresses."""
+"""The text in place of an agent's name for the repository's commands, in the metric of refused addresses."""
 _AFTER: Final = "set-up has run"
 _AGAIN_BY: Final = (
     f"Then continue with `septet retry`; if you have changed {SETTINGS_PATH}, commit it on the base branch and "
