@@ -185,7 +185,7 @@ class HostWait(ABC):
     def _times_of_silence(self, host: str, silent_since: datetime) -> str:
         """Return when a host's silence began, together with the last reported start if that start is later.
 
-        The later time makes each repeated report differ, so that it is written into the row: otherwise histories
+        The later time makes each repeated report differ, so that each is written into the row: otherwise histories
         from earlier releases would not replay.
         """
         known = self.hosts.unanswered_since

@@ -153,7 +153,7 @@ class StepTaker:
         activity_id: str,
         priority: Priority,
     ) -> StepResult:
-        """Run a reader on the outgoing work, continue the step with its report, and return the result."""
+        """Run a reader on the outgoing work, continue the step with the reader's report, and return the result."""
         reading = unread
         for _ in range(_TRIES):
             reading = await self._ask(reader_of(call, unread), priority)

@@ -91,7 +91,7 @@ OPEN_WORKSPACE: Final = ActivityStub("open_workspace", OpenWorkspace, Workspace)
 MOVE_WORKSPACE: Final = ActivityStub("move_workspace", MoveWorkspace, Workspace)
 DELIVER_CANCEL: Final = ActivityStub("deliver_cancel", CancelledWork, NOTHING)
 CHECK_AGENT: Final = ActivityStub("check_agent", AgentQuestion, AgentAnswer)
-"""The check of an agent by clients, before a work order starts."""
+"""The check by which clients find out, before a work order starts, whether a host can use an agent."""
 PROBE_HOST: Final = ActivityStub("probe_host", NOTHING, str)
 SWEEP_HOST: Final = ActivityStub("sweep_host", SweepCall, SweepReport)
 
