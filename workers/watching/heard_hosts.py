@@ -190,7 +190,7 @@ class HostsWatch:
                 return
 
     async def _tell_return(self, living: set[str]) -> None:
-        """Notify the work orders of a returned host that know of its silence or wait for a host.
+        """Notify a returned host's work orders, if these know of the host's silence or wait for a host.
 
         Another host may have reported the silence to a waiting work order.
         """

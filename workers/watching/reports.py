@@ -135,7 +135,7 @@ class CostTeller:
 
 LOOK_SECONDS: Final = 60.0
 _LEFT_SECONDS: Final = 300.0
-"""The seconds after an agent's end for which its unreported turn is left: an attempt may still report the turn."""
+"""The seconds after an agent's end for which this waits with a report: an attempt may still report the turn."""
 
 _log = structlog.get_logger()
 
