@@ -20,7 +20,7 @@ from septet.git.worktree.inside import read_inside
 from septet.git.worktree.view import hold_head, view_folder, view_git
 
 _MOST: Final = 5
-"""The most worktrees that are named, and the most branches."""
+"""The most worktrees, and the most branches, that the texts name."""
 _SHA: Final = re.compile(rb"[0-9a-f]{40}")
 _BRANCH: Final = b"ref: refs/heads/"
 
