@@ -454,7 +454,7 @@ async def test_a_cancel_is_delivered_where_the_server_does_not_push_it(client: C
 
 
 @pytest.mark.parametrize("limit_seconds", [1800.0, 7200.0])
-def test_an_end_waits_longer_than_an_agent_can_live_without_a_worker(limit_seconds: float) -> None:
+async def test_an_end_waits_longer_than_an_agent_can_live_without_a_worker(limit_seconds: float) -> None:
     """An agent that nobody can reach has ended before the workflow gives up its end."""
     waits = end_options(Timeouts(), limit_seconds)["schedule_to_close_timeout"]
     assert waits is not None
