@@ -62,4 +62,8 @@ def own_log() -> "FilteringBoundLogger":
     """Return the log of this process; a command's log drops all events, to keep the command's output clean."""
     import structlog  # a command does not wait for this import
 
-    return structlog.get_logger() if structlog.is_configured() else structlog.wrap_logger(structlog.ReturnLogger())
+    silent = structlog.ReturnLogger()
+    log: FilteringBoundLogger = (
+        structlog.get_logger() if structlog.is_configured() else structlog.wrap_logger(silent)
+    )
+    return log

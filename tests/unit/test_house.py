@@ -39,7 +39,9 @@ def test_each_figure_of_the_structure_keeps_its_bound(house: Any) -> None:
     """Each figure of the structure stays within its bound."""
     figures = house.figures()
     assert {row: int(figures[row]) for row, most in BOUNDS.items() if int(figures[row]) > most} == {}
-    assert int(figures["settings"]) == BOUNDS["settings"], "a setting more or fewer is a decision, or is not counted"
+    assert int(figures["settings"]) == BOUNDS["settings"], (
+        "a setting more or fewer is a decision, or is not counted"
+    )
 
 
 def test_only_named_rooms_are_large(house: Any) -> None:
