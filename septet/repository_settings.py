@@ -133,15 +133,15 @@ class RepositorySettings:
     budget: str | None = None
 
     def budget_for(self, text: str) -> Limit | None:
-        """Return the limit of a work order: the work order's limit, lowered by the repository's limit."""
+        """Return, for each amount, the lower value of a work order's limit and the repository's limit."""
         return _lower_limit(text, self.budget)
 
     def budget_for_step(self, step: str, by_order: StepSettings = _NOTHING) -> Limit | None:
-        """Return the limit of a step: the work order's limit, lowered by the repository's limit."""
+        """Return, for each amount, the lower value of the work order's and the repository's limit of a step."""
         return _lower_limit(by_order.budget, self._own(step).budget)
 
     def budget_for_rounds(self, text: str | None) -> Limit | None:
-        """Return the limit of all rounds on a pull request: the worker's limit, lowered by the repository's."""
+        """Return, for each amount, the lower of the worker's and the repository's limit of all rounds."""
         return _lower_limit(text, self.pull_request.follow_budget)
 
     def model_for(

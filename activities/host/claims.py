@@ -80,10 +80,10 @@ def prove_bare(value: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> 
     """Return the proof of a value as the agent wrote it, or else of the value without its markup.
 
     Args:
-        bare: The forms that the value may have without its markup.
+        bare: The forms that the value may have without its markup; of a Markdown link, its text and its target.
 
     Raises:
-        UnclearAnswerError: The parts of a link have different proofs, or only some have a proof.
+        UnclearAnswerError: The forms have different proofs, or only some have a proof.
         EvidenceError: No form has a proof.
     """
     try:

@@ -91,7 +91,7 @@ def _sign_off(host: Host, claim: AnyClaim) -> str:
 
 
 def _mask_keys(scanner: KeyScanner, masks: list[str], text: str) -> str:
-    """Return a text with the worker's keys masked, and what looks like a key; add the rules to `masks`."""
+    """Mask the worker's keys, and what looks like a key, in a text; add the matching rules to `masks`."""
     text = mask(text)
     lines = [AddedLine("(text)", number, line.encode()) for number, line in enumerate(text.split("\n"), 1)]
     for match in scanner.scan(lines):

@@ -1,4 +1,4 @@
-"""Take over the work that a work order pushed after its host's backup, before an agent is paid again.
+"""Adopt pushed work that a host restored from a backup does not know, so that no agent is paid for it again.
 
 The evidence is a pull request from the work order's branch, at the tip of the branch, with the work order's mark,
 and opened by the worker's own account. The steps' proofs check the pushed work as they check an agent's work.

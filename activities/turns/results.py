@@ -30,7 +30,7 @@ _STREAM_BYTES_A_TOKEN: Final = 12
 
 
 def begin_result(call: StepCall, turn: TurnResult | None, changes: tuple[FileChange, ...]) -> StepResult:
-    """Return the known facts of a step before its verdict, which is `failed` until then."""
+    """Return a step's result with the facts known so far; its verdict is `failed` until the step is judged."""
     result = StepResult(
         step=call.step,
         verdict=Verdict.FAILED,

@@ -59,7 +59,7 @@ class Executions(Generic[View]):
     view: ClassVar[type[Any]]
 
     async def get(self, workflow_id: str) -> View:
-        """Return a workflow's object from a query, or else from its result, or else from the server's record.
+        """Return a workflow's state, such as a task, by a query, or from its result, or from the server's record.
 
         Raises:
             NotFoundError: The workflow does not exist.
@@ -68,7 +68,7 @@ class Executions(Generic[View]):
         return await self.get_of_row(await self.describe(workflow_id))
 
     async def wait(self, workflow_id: str) -> View:
-        """Wait until a workflow is closed and return its object; a workflow past retention counts as closed."""
+        """Wait until a workflow is closed and return its state; a workflow past retention counts as closed."""
         try:
             await self.handle(workflow_id).result()
         except WorkflowFailureError:
@@ -79,7 +79,7 @@ class Executions(Generic[View]):
         return await self.get(workflow_id)
 
     async def cancel_and_wait(self, workflow_id: str, reason: str = "") -> View:
-        """Request a workflow's cancel, wait at most 20 s for its end, and return its object."""
+        """Request a workflow's cancel, wait at most 20 s for its end, and return its state."""
         await self.ask_to_cancel(workflow_id, reason)
         return await self.wait_briefly(workflow_id)
 
@@ -104,7 +104,7 @@ class Executions(Generic[View]):
         return RefusedTransitionError(message, remedy=self.remedy_for_closed(view))
 
     async def wait_briefly(self, workflow_id: str) -> View:
-        """Wait at most 20 s for the end of a workflow, and return its object after the wait."""
+        """Wait at most 20 s for the end of a workflow, and return its state after the wait."""
         try:
             async with asyncio.timeout(20.0):
                 return await self.wait(workflow_id)
@@ -154,7 +154,7 @@ class Executions(Generic[View]):
             return await stuck_cause(self.client, row)
 
     async def get_of_row(self, row: WorkflowExecution) -> View:
-        """Return the object of a workflow whose row was read from the server.
+        """Return the state of a workflow whose row was read from the server.
 
         Raises:
             ServerNotReachedError: The server refused.
@@ -172,12 +172,12 @@ class Executions(Generic[View]):
         return self.at_close(await self.without_result(row, has_failed=error is not None), row, error)
 
     async def at_end(self, view: View) -> View:
-        """Return a closed workflow's object, updated with facts that changed after the workflow ended."""
+        """Return a closed workflow's state, updated with facts that changed after the workflow ended."""
         return view
 
     @abstractmethod
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> View:
-        """Return the object of a workflow that is open, or ended without a result."""
+        """Return the state of a workflow that is open, or ended without a result."""
 
     @abstractmethod
     def at_close(self, view: View, row: WorkflowExecution, error: TaskError | None) -> View:

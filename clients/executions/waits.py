@@ -136,7 +136,7 @@ async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
 
 
 def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
-    """Return a notice if a row reports a stuck workflow, which takes the server up to a minute; else `None`."""
+    """Return a notice if the server's list, up to a minute late, shows that a workflow is stuck; else `None`."""
     if row.status is not WorkflowExecutionStatus.RUNNING:
         return None
     if "category=WorkflowTaskFailed" not in (row.typed_search_attributes.get(_PROBLEMS) or ()):

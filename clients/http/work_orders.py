@@ -187,7 +187,7 @@ async def get_network(
     limit: Limit = REQUESTS_AT_ONCE,
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> NetworkPage:
-    """Show the network requests of a work order's agents and checks on this host, and the refused ones."""
+    """Show the network requests of a work order's agents and checks on this host, including refused requests."""
     reply = await operations.reading.network(order_id, offset=offset, limit=limit)
     return NetworkPage(**dict(reply), agent_work_order_id=order_id, limit=limit, offset=offset)
 

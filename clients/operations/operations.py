@@ -40,7 +40,7 @@ class LazyPart(Generic[Kind]):
     """
 
     def __init__(self, place: str) -> None:
-        """Set the part's class, such as `clients.temporal.board:BoardRows`."""
+        """Record the module and name of the part's class, such as `clients.temporal.board:BoardRows`."""
         self._module, _, self._name = place.partition(":")
 
     @overload

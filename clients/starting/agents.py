@@ -107,10 +107,10 @@ def first_agent(agents: Sequence[str | None], hosts: Sequence[AnnouncedAgents]) 
 def agents_asked_for(
     order: WorkOrderInput, git_env: Mapping[str, str], *, is_here: bool
 ) -> tuple[str | None, ...]:
-    """Return a tuple with a work order's agent, in which `None` stands for a worker's default agent.
+    """Check a repository on this disk, and return a work order's agent, or its repository's, in a tuple.
 
-    The tuple is empty if the work order names no agent, and the repository is not read from this disk. This also
-    checks a repository on this disk: its base, its issue and its own default agent.
+    `None` in the tuple stands for the worker's default agent. The tuple is empty if the order names no agent and
+    the repository is elsewhere. The check reads the base, the issue and the settings.
 
     Raises:
         NotFoundError: The base branch or the issue does not exist; the message names it.

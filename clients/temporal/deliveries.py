@@ -90,8 +90,9 @@ _NOTED: Final[dict[tuple[str, str, str], datetime]] = {}
 class Deliveries:
     """The receiver of webhooks, which passes their events on to the workflows of one Temporal namespace.
 
-    The ids of the workflows that a delivery starts contain the delivery's digest, so that the server refuses a
-    repeat within the server's retention. After the retention, the forge shows what was done.
+    The id of a workflow that an event starts contains the delivery's digest, or the id of the comment, session or
+    prompt, so Temporal refuses a repeat within its retention. After the retention, a repeat finds the claim of the
+    issue, or Septet's reply to the comment, on the forge or the tracker.
     """
 
     client: Client

@@ -1,7 +1,7 @@
 """Find the answer in the final text of a model that prints its reasoning or its tool calls too.
 
-Each family of models has its own marks: `<think>…</think>`, `[THINK]…[/THINK]`, the channels of harmony and of
-Gemma. Some models print only the closing mark, because the prompt's template holds the opening mark. A server that
+Each family of models has its own tags: `<think>…</think>`, `[THINK]…[/THINK]`, the channels of harmony and of
+Gemma. Some models print only the closing tag, because the prompt's template holds the opening tag. A server that
 does not know a family's template passes on the tokens around a message too.
 """
 
@@ -40,10 +40,10 @@ _DEEPEST_INDENT: Final = 200
 
 
 def answer_part(text: str) -> str:
-    """Return the text behind the last mark of reasoning, up to the next opening mark, or else the whole text.
+    """Return the text behind the last tag of reasoning, up to the next opening tag, or else the whole text.
 
-    A mark inside a JSON value belongs to the value: a text that is one JSON value is returned as it is. An opening
-    mark without a closing mark counts only at the start of its line. No text inside the marks is returned.
+    A tag inside a JSON value belongs to the value: a text that is one JSON value is returned as it is. An opening
+    tag without a closing tag counts only at the start of its line. No text inside the tags is returned.
     """
     if _BARE_ANALYSIS.match(text) and _BARE_FINAL in text:
         return text.rpartition(_BARE_FINAL)[2]
@@ -67,12 +67,12 @@ def without_turn_end(text: str) -> str:
 
 
 def has_printed_marks(text: str) -> bool:
-    """Return whether a text has a mark of reasoning or of an answer that the model itself printed."""
+    """Return whether a text has a tag of reasoning or of an answer that the model itself printed."""
     return any(map(_is_printed_by_model, _marks_in(text)))
 
 
 def _marks_in(text: str) -> Iterator[re.Match[str]]:
-    """Yield the marks of reasoning in a text, except marks in backquotes or quotes, which are only mentioned."""
+    """Yield the tags of reasoning in a text, such as `<think>`, except tags in backquotes or quotes."""
     for mark in _MARK.finditer(text):
         before, behind = text[max(mark.start() - 1, 0) : mark.start()], text[mark.end() : mark.end() + 1]
         if before != behind or before not in {"`", '"', "'"}:
@@ -80,7 +80,7 @@ def _marks_in(text: str) -> Iterator[re.Match[str]]:
 
 
 def _marks_outside_values(text: str) -> Iterator[re.Match[str]]:
-    """Yield the marks of reasoning that are outside of the text's whole JSON values."""
+    """Yield the tags of reasoning that are outside of the text's whole JSON values."""
     if _MARK.search(text) is None or whole_scalar(text):
         return
     spans = value_spans(text)
@@ -93,7 +93,7 @@ def _marks_outside_values(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_printed_by_model(mark: re.Match[str]) -> bool:
-    """Return whether a mark is no quotation: it is the mark of a channel, or stands at the start of a line."""
+    """Return whether a tag is no quotation, because it names a channel or stands at the start of a line."""
     if mark["channel"] or mark["answers"]:
         return True
     before = mark.string[max(mark.start() - _DEEPEST_INDENT, 0) : mark.start()]

@@ -1,4 +1,4 @@
-"""Decide, from an account's state and the time, which turns may start and which waiting work orders to call."""
+"""Decide, from an account's state and the time, which turns may start and which work orders must request again."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -27,10 +27,10 @@ from septet.contracts.budget import (
 from septet.contracts.names import watched_order
 
 _FEW_CALLED: Final = 10
-"""The most work orders called at once when a budget has room again; a called work order that finds no room waits
+"""The most work orders that request again at a time when a budget has room; a work order that finds no room waits
 again."""
 _MOST_CALLED: Final = 100
-"""The most work orders called at once after a raise, because more calls would fill one workflow task."""
+"""The most work orders that request again at a time after a raise; more would fill one workflow task."""
 _TOLD_WITHIN_SECONDS: Final = 600.0
 """The seconds after a turn's time limit in which its use may be reported; afterwards the account frees the amounts
 that are reserved for the turn."""
@@ -46,12 +46,12 @@ class AccountBook:
         """The step whose limit a work order waits for, by work order, oldest first; empty for the whole budget's
         limit."""
         self._to_call = list(state.to_call or ())
-        """The work orders to call once each: all work orders that waited at a raise, or when a new day began."""
+        """The work orders that must request again once: all that waited at a raise, or when a new day began."""
         self._to_tell = list(self._waiting) if state.to_call is None and self._amounts.is_spent() else []
         """The work orders that waited for amounts of other turns, which are used up now. These work orders request
         again, so that Septet notifies people."""
         self._is_room_new = True
-        """Whether the budget may have room for which the account has called no work order."""
+        """Whether the budget may have room for which no work order has requested again."""
 
     @property
     def state(self) -> AccountState:
@@ -100,7 +100,7 @@ class AccountBook:
         self._count(call.key, call.used)
 
     def note_time(self) -> None:
-        """Note that work orders called last may have ended by now, so that others can be called."""
+        """Note that the last work orders of `take_callers` may have ended by now, so that others can request."""
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:
@@ -119,8 +119,8 @@ class AccountBook:
     def take_callers(self, now: datetime) -> list[str]:
         """Return the work orders that must request again now, and remove them from the waiting work orders.
 
-        A raise calls all waiting work orders, some at a time. Otherwise only a change since the last call calls a
-        work order: the budget has new room, or amounts that were reserved for other turns are used up.
+        After a raise, all waiting work orders request again, some at a time. Otherwise a work order requests again
+        only if the budget has new room, or if amounts that were reserved for other turns are used up.
         """
         self.take_time(now)
         self._to_call += self._to_tell
@@ -136,12 +136,12 @@ class AccountBook:
 
     @property
     def calls_again(self) -> bool:
-        """Whether a waiting work order has room, so that the account calls again after a while."""
+        """Whether a waiting work order has room, so that `take_callers` is due again after a while."""
         return bool(self._find_room())
 
     @property
     def calls_more(self) -> bool:
-        """Whether more waiting work orders must be called at once."""
+        """Whether `take_callers` left work orders that must request again now."""
         return any(order_id in self._waiting for order_id in self._to_call)
 
     def day_ends_in(self, now: datetime) -> timedelta | None:
@@ -182,7 +182,7 @@ class AccountBook:
             running=len(self._amounts.open_holds()),
             waiting=tuple(watched_order(each) for each in waiting[:20]),
             waiting_count=len(waiting),
-            # The command helps the first waiting work order without a call ahead.
+            # The command helps the first waiting work order that is not about to request again.
             remedy="" if limited is None else f"`{raise_command(self._amounts, limited)}`",
         )
 
@@ -200,7 +200,7 @@ class AccountBook:
         return held, told
 
     def _count(self, key: str, use: Spending) -> None:
-        """Count a turn's use, and note the work orders to call because this use has used up their limit."""
+        """Count a turn's use, and note which work orders must request again if it has used up their limit."""
         for spent in self._amounts.count(key, use):
             waiting = [order_id for order_id, step in self._waiting.items() if spent in {"", step}]
             self._to_tell = [*self._to_tell, *waiting] if spent else waiting

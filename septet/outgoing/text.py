@@ -273,6 +273,6 @@ def _defined(match: re.Match[str], labels: str) -> str:
 
 
 def _quiet(text: str) -> str:
-    """Return a text without words that skip CI and without Septet's hidden marks, which work even in code."""
+    """Disarm words that skip CI, and Septet's hidden marks, in a text, because both work even in a code block."""
     text = _SKIPS_CI.sub(lambda match: f"({match[1] or match[2]})", text)
     return _MARK.sub("<! ", text).replace(_OWN, "!")

@@ -46,7 +46,7 @@ class GuardedFolder:
         return None
 
     def find(self, pattern: str) -> list[str]:
-        """Return the names of plain files that match a pattern, which has a part for each part of the name."""
+        """Return the sorted relative paths of plain files that match a pattern; a `*` matches no `/`."""
         return sorted(self._find((), _check_name(pattern).parts))
 
     def write(self, name: str, content: bytes) -> None:

@@ -60,7 +60,7 @@ class Halt:
 
     @contextmanager
     def over(self) -> Iterator[None]:
-        """Let this switch end the processes that this thread runs in the block."""
+        """Let this `Halt` end the processes that this thread runs in the block."""
         token = _HALT.set(self)
         try:
             yield
@@ -86,7 +86,7 @@ _HALT: ContextVar[Halt | None] = ContextVar("halt", default=None)
 
 
 def current_halt() -> Halt | None:
-    """Return the switch that applies to this thread's work; `None` if there is none."""
+    """Return the `Halt` that can stop this thread's work; `None` if there is none."""
     return _HALT.get()
 
 

@@ -41,11 +41,11 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
 
 @asynccontextmanager
 async def announcing_build(client: Client, settings: Settings, *, sole: bool) -> AsyncIterator[None]:
-    """Report the build of a polling worker and its patches to the server.
+    """Report this polling worker's build to the server, and the build's patches while the block runs.
 
-    The start of a worker takes no work orders from another build; only `septet promote` takes them. Two kinds of
-    builds become current without a promotion: the first build of a deployment, and the build of an embedded
-    server's `sole` worker.
+    Work orders move to a new build only by `septet promote`, not because its worker starts. Two kinds of builds
+    become current without a promotion: the first build of a deployment, and the build of an embedded server's
+    `sole` worker.
 
     Raises:
         PreflightError: The server refused.

@@ -189,9 +189,10 @@ class _SealRequiringInstance(WorkflowInstance):
 
 
 def mark(job: WorkflowActivationJob) -> None:
-    """Mark an update without input, a result without a value, or a failure with an unsealed message.
+    """Put a payload that is refused into an update without input, or in place of an unsealed result.
 
-    An update is marked only if its validator runs, because a replay runs only accepted updates.
+    A result is unsealed if it has no value, or is a failure with an unsealed message. An update is changed only if
+    its validator runs, because a replay runs only accepted updates.
     """
     if job.HasField("do_update"):
         if job.do_update.run_validator and not job.do_update.input:
@@ -203,7 +204,7 @@ def mark(job: WorkflowActivationJob) -> None:
 
 
 def _mark_result(result: ActivityResolution | ChildWorkflowResult) -> None:
-    """Replace an unsealed result by a mark; the converter of values refuses the mark, which fails the workflow."""
+    """Replace an unsealed result by a payload that the payload converter refuses, so that the workflow fails."""
     has_no_value = result.HasField("completed") and not result.completed.HasField("result")
     if has_no_value or (result.HasField("failed") and not _is_sealed(result.failed.failure)):
         result.completed.result.CopyFrom(_unsealed())

@@ -185,7 +185,7 @@ def _living(runs: Runs, orders: Sequence[str]) -> list[Run]:
 
 
 def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
-    """Complete a run's record, and save its work, unless an agent or attempt holds the lock and does both."""
+    """Complete a run's record and save its work; leave both to an agent or attempt that holds the lock."""
     runs, place_id, bound = host.runs, run.folder.parent.name, time.monotonic() + _LEAVING_SECONDS
     while (lock := runs.lock_writer(place_id)) is None:
         if time.monotonic() > bound:
@@ -198,7 +198,7 @@ def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
 
 
 def _note_costs_unless_busy(host: Host, place_id: str) -> None:
-    """Record the unreported costs of turns, unless an agent or attempt holds the lock and records them."""
+    """Record the unreported costs of turns; leave this to an agent or attempt that holds the lock."""
     lock = host.runs.lock_writer(place_id)
     if lock is not None:
         with close_after(lock):

@@ -85,8 +85,8 @@ async def embedded_server(
     holds the whole state.
 
     Args:
-        ports: The server's ports; the caller serves `ports.ui` from `ui`.
-        ui: The secret address of the server's web UI, which checks no user. `None` for no UI.
+        ports: The server's ports; on `ports.ui` the caller runs a relay to the web UI at `ui`.
+        ui: The address of the server's web UI, secret because the UI checks no user. `None` for no UI.
         config: The server's dynamic configuration; `None` for the server's own defaults and retention.
 
     Raises:

@@ -96,7 +96,7 @@ class HostNews(Protocol):
 
 
 class HostWait(ABC):
-    """Waits for one activity after the other; subclasses define how a gone host is recognised."""
+    """Waits for an activity whose host may be gone; one object serves all of a work order's activities in turn."""
 
     def __init__(self, hosts: KnownHosts, state: HostNews, show: Callable[[], None]) -> None:
         """Use the work order's known hosts; `show` shows the work order to people."""

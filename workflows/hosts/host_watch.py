@@ -100,7 +100,7 @@ class WatchedHostWait(HostWait):
         return running.done()
 
     async def _answers(self) -> bool:
-        """Probe the host, and return whether the host answers; after an answer, the host is not silent."""
+        """Probe the host, and return whether it answers; an answer removes the report that it is silent."""
         host = self.hosts.here.host
         if not await super()._answers():
             return False

@@ -153,7 +153,7 @@ def _python_in(place: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=32)
 def _editable_packages(environment: Path) -> tuple[Path, ...]:
-    """Return the folders from which a virtual environment takes packages outside itself; cache the result."""
+    """Return the folders outside a virtual environment from which it imports packages; cache the result."""
     listings = sorted(environment.glob("lib/python3*/site-packages/*.pth"))
     lines = (line for path in listings for line in path.read_text("utf-8", errors="replace").splitlines())
     return tuple(Path(line) for line in lines if line.startswith(os.sep) and Path(line).is_dir())

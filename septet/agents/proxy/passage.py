@@ -82,7 +82,7 @@ class SeenUsage:
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """The tokens of the input, with tokens from a cache, and of the output."""
+        """Two numbers: the tokens of the input, including those from a cache, and the tokens of the output."""
         output = sum(number for name, number in self.most.items() if name in OUTPUT)
         return sum(self.most.values()) - output, output
 

@@ -88,7 +88,7 @@ def is_unknown_error(outcome: Outcome) -> bool:
 
 
 def count_try(outcome: Outcome, tries: int, usage: Usage) -> Outcome:
-    """Return the outcome of a try that ended in an unknown error, with the cost of all tries; see `MOST_TRIES`."""
+    """Add the number and cost of tries to an outcome's message; allow no retry after `MOST_TRIES` tries."""
     cost = "unknown" if usage.cost_usd is None else f"{usd_text(usage.cost_usd)} USD"
     cost = f"{cost}, {usage.tokens:,} tokens" if usage.tokens else cost
     told = f"attempt {tries} of {MOST_TRIES}; cost so far: {cost}"

@@ -132,10 +132,10 @@ def is_behind(place: Place, work: MovedWork) -> bool:
 
 
 def refuse_erased_base(place: Place, head: str, tip: str) -> None:
-    """Record `tip`, the base's last commit; refuse a branch at `head` with a commit that the base no longer has.
+    """Record the base's `tip`; refuse `head` if it contains a commit that a force-push removed from the base.
 
     Raises:
-        LostBaseError: The branch holds a commit that the base no longer has.
+        LostBaseError: `head` contains such a commit.
     """
     moved, noted = _last_moved(place), place.records / _BASES
     bases = noted.read_text(encoding="ascii").split() if noted.exists() else []

@@ -1,9 +1,8 @@
 """Septet's own git configuration, which is written when a worker starts, and the author of commits.
 
-The configuration has the user's settings for keys and names.
-git reads a user's configuration again with each command, and agents of the same user can write this configuration:
-a proxy, a rewritten address or a trace to a file would then expose the worker's keys. So Septet's git reads only
-this file, which contains no setting that could lead git to another server.
+Septet's git does not read the user's configuration, because agents of the same user can write it: a proxy, a
+rewritten address or a trace to a file would then expose the worker's keys. Septet's own file has a copy of the
+user's settings for keys and names, but no setting that could lead git to another server.
 """
 
 import re

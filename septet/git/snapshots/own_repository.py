@@ -115,7 +115,7 @@ def _without_foreign(
 
 
 def _with_parents(want: Mapping[bytes, Item]) -> dict[bytes, Item]:
-    """Return the sorted items whose folders are items too."""
+    """Return the items, sorted by path, without items whose parent folder is missing from `want`."""
     folders, kept = {b""}, {}
     for path, item in sorted(want.items()):
         if parent(path) in folders:

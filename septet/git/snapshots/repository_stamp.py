@@ -187,7 +187,7 @@ def _kind(path: str) -> int:
 
 
 def gitlinks(git_dir: str) -> tuple[bytes, ...]:
-    """Return the paths of submodules in a repository's index; git reads the repositories at these paths."""
+    """Return the paths of submodules in a repository's index, because git also reads the repositories there."""
     gitlinks: list[bytes] = []
     with suppress(OSError):
         for name in os.listdir(git_dir):

@@ -109,7 +109,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 def pack_entries(entries: dict[bytes, LedgerEntry]) -> bytes:
-    """Return the entries in the form of `Record.packed`."""
+    """Return the entries as bytes of MessagePack, as in `Record.packed`."""
     return _ENCODER.encode(entries)
 
 

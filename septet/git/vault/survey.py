@@ -41,7 +41,7 @@ class Figures(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The names and figures in one folder, as bytes that are decoded only for a folder that has changed."""
+    """The names in one folder with their `lstat` figures, packed; only a changed folder's bytes are decoded."""
 
     names: bytes
     """The names in the system's order, with NUL between them."""
@@ -49,7 +49,7 @@ class Look(NamedTuple):
     """Five signed 64-bit numbers for each name, as in `Figures`."""
 
     def entries(self) -> dict[bytes, Figures]:
-        """Return the figures by name."""
+        """Return the `lstat` figures by name."""
         if not self.names:
             return {}
         numbers = iter(array("q", self.figures))
@@ -71,10 +71,10 @@ def pipes_in(look: Look) -> list[bytes]:
 
 @dataclass(slots=True)
 class Survey:
-    """The present names and figures of a worktree."""
+    """The present names in a worktree with their `lstat` figures."""
 
     looks: dict[bytes, Look] = field(default_factory=dict)
-    """Folder → its names and figures, parents before their children; the root is `b""`."""
+    """Folder → the names in it with their `lstat` figures, parents before their children; the root is `b""`."""
     closed: dict[bytes, str] = field(default_factory=dict)
     """Each path that could not be read → the reason."""
 
@@ -155,7 +155,7 @@ def unreadable(error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Adds the names and figures of all folders below one root to a survey."""
+    """Adds the names in all folders below one root, with their `lstat` figures, to a survey."""
 
     survey: Survey
     heavy: Collection[bytes]
@@ -188,7 +188,7 @@ class _Walk:
 
 
 def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int], list[str]]:
-    """Return the names of a folder, five numbers for each name, and the names of its folders.
+    """Return the names in a folder, five `lstat` figures for each name, and the names of its folders.
 
     The lists are flat, without an object for each entry, because this loop takes most of a snapshot's time.
     """
@@ -215,7 +215,7 @@ def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int
 
 
 def _pack(numbers: list[int]) -> bytes:
-    """Return the numbers as bytes of signed 64-bit numbers; an inode number above these wraps around."""
+    """Pack the numbers as signed 64-bit integers; an inode number that is too large wraps to a negative number."""
     try:
         return array("q", numbers).tobytes()
     except OverflowError:

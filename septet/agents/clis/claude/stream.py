@@ -151,7 +151,7 @@ def _api_error(result: Event, totals: StreamTotals, words: str) -> Ending:
 
 
 def _answer(result: Event | None) -> tuple[str | None, object]:
-    """Return a result's final text and structured output; a result that is no string gives its JSON as text."""
+    """Return the text and structured output of a result event; the text is JSON if the event has no string."""
     if result is None:
         return None, None
     structured = read_field(result.structured_output, ANYTHING)
