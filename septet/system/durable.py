@@ -69,18 +69,6 @@ def whole_body(content: bytes) -> bytes | None:
     return body if zlib.crc32(body).to_bytes(_CHECKSUM_BYTES) == checksum else None
 
 
-def write_in_place(path: Path, content: bytes) -> None:
-    """Write `content`, which has a checksum, into a file; a kill can leave a file that is written only in part.
-
-    This takes a hundredth of the time that a new file takes.
-    """
-    with close_after(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)) as descriptor:
-        written = 0
-        while written < len(content):
-            written += os.pwrite(descriptor, content[written:], written)
-        os.ftruncate(descriptor, len(content))
-
-
 def write_first(path: Path, content: bytes) -> None:
     """Write a file with `content` to `path` unless the file exists: of two writing processes, the first wins."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
