@@ -1,1 +1,1 @@
-"""The context of an activity: its host, its attempt, the check before each effect, and errors."""
+"""What every activity needs: its host, its attempt, its fence, and the translation of errors."""

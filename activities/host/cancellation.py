@@ -1,4 +1,4 @@
-"""Why an activity ends early, and the server's state of the activity and of its work order."""
+"""Find out why an activity is cancelled, and what the server knows of the activity and its work order."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -29,9 +29,9 @@ _log = structlog.get_logger()
 async def why_agent_ends(*, is_pushed: bool) -> str | None:
     """Return why the agent has to end with its cancelled activity; `None` if the agent continues.
 
-    A person's cancel ends the agent. If the worker stops or the attempt times out, the agent stays for the next
-    attempt. If the server no longer knows the attempt, then another attempt has begun, or the work order was reset
-    or terminated. After a termination, no later attempt ends the agent, so this attempt has to end the agent.
+    A person's cancel ends the agent. If the worker stops or the attempt times out, the next attempt adopts the
+    agent. The server can also report that it no longer knows the attempt. After a reset or in a later attempt, the
+    agent then stays. After a termination, no later attempt would end the agent, so this attempt has to.
 
     Args:
         is_pushed: Whether the server pushes cancels: the server then reports a cancel, a reset and a termination
@@ -52,8 +52,8 @@ async def why_agent_ends(*, is_pushed: bool) -> str | None:
 async def cancellable_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run idempotent blocking work in a thread, and return its result; a cancel ends the work's processes.
 
-    The next attempt repeats the work. Neither a person nor a stopping worker waits for a remote that hangs, and an
-    attempt that has timed out holds no lock that the next attempt needs.
+    The next attempt repeats the work. A remote that hangs delays neither a person nor a stopping worker, and a
+    timed-out attempt leaves no lock behind.
     """
     halt = Halt()
     return await stoppable_thread(pool, halt.now, halt.over()(work), *args, **kwargs)
@@ -65,9 +65,9 @@ async def is_closed(
     """Return whether a work order is closed; `False` if the server does not answer.
 
     Args:
-        run_id: The workflow run; the latest when absent.
-        when_unknown: The result for a work order that the server does not know: the work order was deleted, or is
-            another server's.
+        run_id: The workflow run; by default the latest.
+        when_unknown: The result if the server does not know the work order, because it was deleted or belongs to
+            another server.
     """
     try:
         description = await client.get_workflow_handle(order_id, run_id=run_id).describe()
@@ -80,15 +80,15 @@ async def is_closed(
 
 
 async def is_paused(client: Client, key: RunKey) -> bool:
-    """Return whether a person has paused an activity that no worker runs; `False` without a server's answer."""
+    """Return whether a person has paused an activity that no worker runs; `False` if the server is silent."""
     pending = await _pending(client, key)
     return pending is not None and pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED
 
 
 async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float) -> bool:
-    """Return whether a person has reset an activity while its second or a later attempt ran.
+    """Return whether a person has reset an activity during its second or a later attempt.
 
-    The attempt continues, but the server counts it as the first attempt and no longer accepts its token.
+    The attempt continues after a reset, but the server counts it as the first and rejects its token.
 
     Args:
         started_at: The time when the server started the attempt, in seconds by the server's clock.
@@ -102,7 +102,7 @@ async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float
 
 
 def activity_handle(client: Client, key: RunKey) -> AsyncActivityHandle:
-    """Return a handle that ends an activity by its ids, for an activity whose token the server rejects."""
+    """Return a handle to complete or fail an activity by its ids, when the server rejects its token."""
     handle: AsyncActivityHandle = client.get_async_activity_handle(
         workflow_id=key.workflow_id, run_id=key.run_id, activity_id=key.activity_id
     )
@@ -110,7 +110,7 @@ def activity_handle(client: Client, key: RunKey) -> AsyncActivityHandle:
 
 
 def bound_to(key: RunKey, handle: AsyncActivityHandle, client: Client) -> AsyncActivityHandle:
-    """Return a handle whose payloads are sealed in this activity's context, if payloads are sealed."""
+    """Return the handle with a converter that seals payloads for this activity, if payloads are sealed."""
     return handle.with_context(
         ActivitySerializationContext(
             namespace=client.namespace,
@@ -125,7 +125,7 @@ def bound_to(key: RunKey, handle: AsyncActivityHandle, client: Client) -> AsyncA
 
 
 async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
-    """Return the server's record of a pending activity; `None` if the server has none or does not answer."""
+    """Return what the server knows of a pending activity; `None` if it knows nothing or does not answer."""
     try:
         description = await client.get_workflow_handle(key.workflow_id, run_id=key.run_id).describe()
     except RPCError as error:
@@ -136,9 +136,9 @@ async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
 
 
 async def error_before_reset(client: Client, workflow_id: str, run_id: str) -> str:
-    """Return the type of the error that ended the run from which this run was reset; empty without an error.
+    """Return the type of the error that ended the workflow run before its reset to this run.
 
-    The result is also empty if the server no longer knows the earlier run.
+    The result is empty if there was no error, or if the server no longer knows the earlier run.
 
     Raises:
         RPCError: The server did not answer.

@@ -1,4 +1,4 @@
-"""An agent's claim and its proof: the claim is the agent's answer, the proof is from git and the forge."""
+"""An agent's claim, which is its answer, and the proof of the claim by git and the forge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ P = TypeVar("P")
 
 @dataclass(frozen=True, slots=True)
 class Claim(Generic[A]):
-    """The work that an agent reports, and git's evidence of the work."""
+    """An agent's answer about its work, with the evidence to check it."""
 
     call: StepCall
     place: Place
     began_at: str
-    """The commit from which the work order began: every difference from this commit is the work."""
+    """The commit on which the work order began: every difference from this commit is its work."""
     answer: A
     evidence: Evidence
     repository_settings: RepositorySettings
@@ -39,7 +39,7 @@ AnyClaim = Claim[Any]
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The facts that git and the forge confirm about an answer."""
+    """The facts of an answer that git and the forge confirm."""
 
     result_text: str
     commit_sha: str | None = None
@@ -48,7 +48,7 @@ class Proof:
     plan_bytes: int | None = None
     warnings: tuple[str, ...] = ()
     outline: Outline | None = None
-    """The outline of the step's solution; `None` for a step without a solution."""
+    """The outline of the step's solution; `None` if the step has no solution."""
     findings: tuple[KeyFinding, ...] = ()
 
 
@@ -57,7 +57,7 @@ class RefusedError(EvidenceError):
 
 
 class EarlierStepError(EvidenceError):
-    """The result of an earlier step no longer holds: the message is for the agent of that step."""
+    """The result of an earlier step no longer holds; the message is for the agent of that earlier step."""
 
     def __init__(self, message: str, step: Step) -> None:
         self.step = step

@@ -1,4 +1,4 @@
-"""Translate errors of the core into failures that Temporal's retry policy and a person can act on."""
+"""Translate Septet's errors into failures that Temporal's retry policy and people can act on."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,28 +21,28 @@ from septet.system.preview import preview
 from septet.system.text import cut
 
 OPENING_TRIES: Final = 8
-"""The most attempts to open a workspace, for about two minutes: after the last, the user of a new work order sees
-the error."""
+"""The most attempts to open a workspace, in about two minutes; then the user sees the error."""
 
 _log = structlog.get_logger()
 
 _MOST_OF_A_TRY: Final = 300.0
-"""The longest time, in seconds, between two failures on a full disk that counts as a wait: in a longer time, an
-agent may have worked."""
+"""The most seconds between two failures on a full disk that count as waiting: in a longer time, an agent may have
+worked.
+"""
 
 
 @dataclass(slots=True)
 class DiskWaits:
-    """The time that each activity has waited because the disk was full, without waits from before a restart."""
+    """How long each activity has waited because the disk was full, since this worker started."""
 
     longest_seconds: float = 3600.0
-    """The longest wait because of a full disk, in seconds; afterwards a person has to act."""
+    """How many seconds an activity may wait for a full disk before a person has to act."""
     clock: Callable[[], float] = time.monotonic
     _waits: dict[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
-    """The seconds that each activity has waited, and the time of its last failure on a full disk."""
+    """For each activity: the seconds it has waited, and the time of its last failure on a full disk."""
 
     def may_last(self) -> bool:
-        """Record that the running activity met a full disk, and return whether the activity may wait longer."""
+        """Record that the running activity met a full disk; return whether it may wait longer."""
         info, now = activity.info(), self.clock()
         key = (info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
         waited, met_at = self._waits.get(key, (0.0, now))
@@ -62,9 +62,9 @@ def failure(
     notifies_on: str = "",
     issue_title: str = "",
 ) -> ApplicationError:
-    """Return `error` as Temporal's failure, which says whether a retry can help, and after which delay.
+    """Return an error as Temporal's failure, which says whether a retry can help and after which delay.
 
-    This function decides about retries, because `non_retryable_error_types` would match only an exact class name.
+    Temporal's own list of non-retryable errors would match only exact class names.
     """
     if will_retry(error, most_tries):
         attempt = activity.info().attempt
@@ -82,10 +82,10 @@ def failure(
 
 
 def will_retry(error: SeptetError, most_tries: int | None = None) -> bool:
-    """Return whether Temporal is going to retry the activity after this attempt.
+    """Return whether Temporal will retry the activity after this attempt failed.
 
-    A busy machine always allows a retry, and a full disk allows retries as long as the worker's settings allow.
-    For a busy machine and a full disk, `most_tries` does not count: earlier attempts may have waited for others.
+    After most errors, `most_tries` limits the attempts. A busy machine always allows a retry. A full disk allows
+    retries as long as `DiskWaits` does.
     """
     if isinstance(error, MachineBusyError):
         return True
@@ -103,11 +103,11 @@ def translating_failures(
     notifies_on: str = "",
     issue: Mapping[str, JsonValue] | None = None,
 ) -> Iterator[None]:
-    """Translate errors of the core and of the machine into failures that name cause, place and remedy.
+    """Translate errors in the block into Temporal's failures, which name cause, place and remedy.
 
     Args:
-        most_tries: The attempts after which an error is final, even an error that may pass with time. An attempt
-            that died with its worker is never the last attempt.
+        most_tries: The number of attempts after which an error is final. An attempt that died with its worker is
+            never the last attempt.
         notifies_on: The queue on which this host notifies people of a work order without a workspace.
         issue: The issue for which a workspace is opened; empty until it was read.
     """

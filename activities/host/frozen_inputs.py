@@ -1,4 +1,4 @@
-"""Read the inputs of a work order or of a round once, before the first agent, and save them next to the vault."""
+"""The inputs of a work order or round, read once before its first agent and saved next to the vault."""
 
 import json
 from typing import Final
@@ -23,20 +23,20 @@ _REWORK_FILE: Final = "rework.json"
 
 
 class FrozenInputs(Wire):
-    """The issue, and the repository's own commands and settings; no agent can change these inputs."""
+    """What no agent can change: a work order's issue, and the repository's own commands and settings."""
 
     issue: dict[str, JsonValue]
     files: dict[str, bytes]
-    """The repository's own commands and settings as of the base commit, by path: text, in UTF-8."""
+    """The repository's command files and settings file at the base commit: their UTF-8 text by path."""
 
 
 def write_frozen_inputs(place: Place, inputs: FrozenInputs) -> None:
-    """Save the inputs next to the vault, out of the agent's reach."""
+    """Save a work order's inputs next to the vault, where no agent can write."""
     write_durably(place.records / _INPUTS_FILE, inputs.model_dump_json().encode())
 
 
 def read_frozen_inputs(place: Place) -> FrozenInputs:
-    """Return the inputs of a work order.
+    """Return a work order's saved inputs.
 
     Raises:
         WorkspaceError: The inputs are missing.
@@ -48,17 +48,17 @@ def read_frozen_inputs(place: Place) -> FrozenInputs:
 
 
 class FrozenRework(Wire):
-    """The inputs of a round on a pull request: the feedback to answer, and the preparation of each try."""
+    """The inputs of a round on a pull request: the feedback to answer, and the prepared tries."""
 
     run_id: str
-    """The workflow run that watches the pull request; another run counts its own rounds."""
+    """The workflow run that watches the pull request; each run counts its rounds from the beginning."""
     round: int
     words: dict[str, JsonValue]
     prepared: tuple[PreparedRework, ...] = ()
 
 
 def write_frozen_rework(place: Place, rework: FrozenRework) -> None:
-    """Save a round's inputs out of the agent's reach; they replace the inputs of the previous round."""
+    """Save a round's inputs where no agent can write; they replace the previous round's inputs."""
     write_durably(place.records / _REWORK_FILE, rework.model_dump_json().encode())
 
 
@@ -69,7 +69,7 @@ def read_frozen_rework(place: Place, run_id: str, number: int) -> FrozenRework |
 
 
 def words_of(place: Place, run_id: str, number: int) -> str:
-    """Return the feedback to answer as one line of JSON, so that no text looks like a line of the command.
+    """Return the feedback to answer as one line of JSON; no text in it can look like a line of the command.
 
     Raises:
         WorkspaceError: The round was not prepared here.
@@ -81,9 +81,9 @@ def words_of(place: Place, run_id: str, number: int) -> str:
 
 
 def read_issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue as agents see it; for an issue that is not of a forge, the number is the empty string.
+    """Return the issue as agents see it; without an issue number of the forge, the number is an empty text.
 
-    If a tracker's issue has no work order's mark, this adds the mark of this work order.
+    A tracker's issue without a work order's mark gets the mark of this work order.
 
     Raises:
         IssueChangedError: The text is no longer the text of the request: a person has to read the issue first.

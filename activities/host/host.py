@@ -1,4 +1,4 @@
-"""The host that an activity works on: its settings, its folders, its agents, and its forges."""
+"""The host that runs an activity: its settings, folders, agents and forges."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -42,28 +42,28 @@ from septet.system.threads import Beside, ThreadPools
 
 
 class Accounts(Protocol):
-    """The accounts of an installation's budgets. A method raises SeptetError if it cannot reach an account now."""
+    """The budget accounts; each method raises SeptetError if an account cannot be reached now."""
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        """Reserve room for a turn, and return the account's reply; `None` if no budget exists and not `opens`."""
+        """Reserve room for a turn, and return the reply; `None` if the account is closed and `opens` is false."""
 
     async def is_open(self, scope: str) -> bool:
-        """Return whether a budget exists."""
+        """Return whether an account is open."""
 
     async def find_pause(self, login: str) -> QuotaPause | None:
-        """Return the pause of a login that has reached its usage limit; `None` for any other login."""
+        """Return a login's pause, if the login has reached its usage limit; else `None`."""
 
     async def note_pause(self, login: str, pause: QuotaPause) -> None:
-        """Record that no host may start an agent with a login until the login's usage limit resets."""
+        """Forbid all hosts to start an agent with a login until its usage limit resets."""
 
     async def settle(self, scope: str, call: SettleCall) -> None:
-        """Report a turn's use to an account."""
+        """Report the use of a turn to an account."""
 
 
 _PASSES: Final = 3
-"""The number of attempts that full hosts leave to other hosts. If all hosts are full, the host of the next attempt
-opens the workspace: an error of the repository or the issue is then reported at once, however long the agent waits
-for a slot."""
+"""How often full hosts leave a new work order to other hosts. If all hosts are full, the host of the next attempt
+opens the workspace: errors of the repository or the issue are then reported at once.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +76,17 @@ class Forges:
         """Return a repository's address, and the forge of its issues and pull requests.
 
         Raises:
-            InvalidInputError: `repository` is no address, or no known forge is at the address.
+            InvalidInputError: `repository` is not an address, or no known forge is at the address.
         """
         address = parse_address(repository, home=Path.home())
         return address, forge_for(address, self.settings)
 
     def token(self, address: Address) -> str | None:
-        """Return the worker's key for an https origin on a known forge, else `None`; no agent sees the key."""
+        """Return the worker's key for an https address on a known forge, else `None`; agents never see the key."""
         return token_for(address, self.settings)
 
     def token_for(self, repository: str) -> str | None:
-        """Return the worker's key for a repository; `None` without a key."""
+        """Return the worker's key for a repository; `None` if the worker has no key."""
         return self.token(parse_address(repository, home=Path.home()))
 
 
@@ -101,19 +101,18 @@ class Host:
     sandbox: Sandbox = field(default_factory=Sandbox)
     threads: ThreadPools = field(default_factory=lambda: ThreadPools.sized(1, 1))
     serves: tuple[str, ...] = (END_WORK, PULL_REQUESTS, DELIVERS_CANCELS)
-    """The abilities that the host's workspaces announce; some abilities need a server that supports them."""
+    """The abilities that the host announces with each workspace; some abilities need support by the server."""
     beside: Beside = field(default_factory=Beside)
     attempts: RunningAttempts = field(default_factory=RunningAttempts)
     pace: Pace = field(default_factory=Pace)
     max_agents: int | None = None
-    """The number of agents that each worker of the host runs at a time; `None` if agents are not counted."""
+    """How many agents each worker of the host runs at a time; `None` for any number."""
     accounts: Accounts | None = None
-    """The accounts of budgets, which decide whether an agent may start; `None` if nothing is limited or
-    counted."""
+    """The budget accounts that must allow each agent; `None` without budgets and records of costs."""
 
     @property
     def queue_prefix(self) -> str:
-        """The common prefix of all host queues that belong to the same queue of work orders."""
+        """The prefix that the queues of all hosts share if these hosts take work orders from the same queue."""
         return f"{self.settings.task_queue}-host-"
 
     @property
@@ -123,11 +122,11 @@ class Host:
 
     @property
     def control_queue(self) -> str:
-        """The queue on which this host answers even if agents take all of its slots."""
+        """The queue for short work, on which this host answers even if agents take all of its slots."""
         return f"{self.task_queue}{CONTROL}"
 
     def pass_on_if_full(self) -> None:
-        """Fail if this host is full, so that another host takes the task of the shared queue; call this first.
+        """Raise if this host is full, so that another host gets the task; call this first in a shared activity.
 
         Raises:
             HostFullError: This host has no free slot; another host may take the next attempt.
@@ -141,7 +140,7 @@ class Host:
 
     @property
     def whereabouts(self) -> dict[str, Any]:
-        """The fields of a workspace that name its host, its queues, and the settings for requests to its host."""
+        """The fields of a workspace that name its host and queues, and settings for requests to the host."""
         return {
             "host": self.id,
             "task_queue": self.task_queue,
@@ -156,7 +155,7 @@ class Host:
     async def working(
         self, *, most_tries: int | None = None, notifies_on: str = "", issue: Mapping[str, JsonValue] | None = None
     ) -> AsyncIterator[Heartbeats]:
-        """Run an activity in the block: translate failures with `translating_failures`, and send heartbeats."""
+        """Send heartbeats and translate failures while the block runs an activity; see `translating_failures`."""
         root = self.state.root
         with translating_failures(root, most_tries=most_tries, notifies_on=notifies_on, issue=issue):
             async with heartbeating(self.attempts) as heartbeats:
@@ -179,7 +178,7 @@ class Host:
 
     @cached_property
     def runtime(self) -> AgentRuntime:
-        """The runtime with which this host runs its agents."""
+        """The part of Septet that runs this host's agents."""
         orphan_limit = self.settings.orphan_limit_seconds
         return AgentRuntime(
             self.runs,
@@ -195,27 +194,27 @@ class Host:
 
     @cached_property
     def held_turns(self) -> HeldTurns:
-        """The host's notes of the turns for which a budget has reserved room."""
+        """The host's notes about turns for which a budget has reserved room."""
         return HeldTurns(self.state.held_turns)
 
     @cached_property
     def cost_notes(self) -> NoteFiles:
-        """The unreported costs of the host's agents."""
+        """The notes about costs of the host's agents that were not reported yet."""
         return NoteFiles(self.state.cost_notes)
 
     @cached_property
     def homes(self) -> Homes:
-        """The home folders of the host's work orders."""
+        """The home folders that the host's work orders have in place of the user's home."""
         return Homes(self.state.homes, Logins(self.state.logins))
 
     def sessions(self, place: Place, adapter: Adapter) -> SessionFolder | None:
-        """Return an agent's session folder in a work order's home; without a sandbox `None`, for the user's."""
+        """Return an agent's session folder in a work order's home; `None` if the agent uses the user's home."""
         if not self.sandbox.confines:
             return None
         return self.homes.of(place.order_id, adapter, self.agents).sessions
 
     def guests(self, place: Place, folder: Path, writer_lock: int) -> GuestRunner:
-        """Return a runner of a repository's own programs, for an attempt that holds the writer's lock.
+        """Return a runner for a repository's own programs, such as checks; the caller holds the writer's lock.
 
         Args:
             writer_lock: The descriptor of the writer's lock.
@@ -227,17 +226,17 @@ class Host:
 
     @cached_property
     def agents(self) -> Machine:
-        """The facts about this machine that the adapters of agent CLIs read."""
+        """What the adapters of agent CLIs need to know about this machine."""
         settings = self.settings
         environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
         return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed or self.sandbox.confines)
 
     def keeps_process(self, agent: str) -> bool:
-        """Return whether an agent's process can serve several turns here; `False` for an empty name."""
+        """Return whether an agent's process can serve several turns on this host; `False` for an empty name."""
         return bool(agent) and self.settings.warm_agents and adapter_for(agent).capabilities.input_stream
 
     def place(self, order_id: str, visitor: str = "") -> Place:
-        """Return the folders of a work order that was opened here.
+        """Return the folders of a work order that was opened on this host.
 
         Args:
             order_id: The work order, or the lane.

@@ -1,4 +1,4 @@
-"""Read single payloads, such as memos in the server's lists; the client's keys open sealed payloads."""
+"""Read single payloads, such as memos in the server's lists, also if they are sealed."""
 
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 async def read_json(converter: DataConverter, payload: Payload) -> bytes:
-    """Return a payload's JSON as it was before a codec sealed it.
+    """Return a payload's JSON, decrypted if the payload is sealed.
 
     Raises:
         SealedError: The payload is sealed, and no key of this client opens it.
@@ -25,7 +25,7 @@ async def read_json(converter: DataConverter, payload: Payload) -> bytes:
 
 
 async def memo_json(row: WorkflowExecution, name: str) -> bytes | None:
-    """Return the JSON of a value in the memo of a workflow; `None` if the memo lacks the value.
+    """Return the JSON of one value in a workflow's memo; `None` if the memo has no such value.
 
     Raises:
         SealedError: The payload is sealed, and no key of this client opens it.
@@ -35,9 +35,9 @@ async def memo_json(row: WorkflowExecution, name: str) -> bytes | None:
 
 
 async def read_memo(row: WorkflowExecution, name: str, kind: type[Model]) -> Model | None:
-    """Return a value in the memo of a workflow; `None` if the value is missing or unreadable here.
+    """Return one value in a workflow's memo; `None` if the value is missing or unreadable.
 
-    Any client of the server can add a row to its lists: an unreadable row must not hide the other rows.
+    Any client of the server can add workflows to its lists, so an unreadable memo must not break a list.
     """
     try:
         return kind.model_validate_json(await memo_json(row, name) or b"null")

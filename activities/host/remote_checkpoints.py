@@ -1,4 +1,4 @@
-"""Push a host's snapshots to the checkpoint remote, in case the host is lost."""
+"""Push a host's snapshots to the checkpoint remote, from which another host can continue if this host is lost."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class KeptSession:
-    """An agent's session, which is saved on the checkpoint remote."""
+    """An agent's session that is pushed with the snapshots."""
 
     agent: str
     id: str
@@ -39,7 +39,7 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
     After a failure, the next call pushes the missing snapshots.
 
     Args:
-        claims: Whether the workspace was newly opened on this host, so that no other host has the work order.
+        claims: Whether the workspace was just opened on this host, so that no other host has the work order.
     """
     if host.settings.checkpoint_remote is None:
         return ()
@@ -55,7 +55,7 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
 
 
 def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agents: tuple[str, ...]) -> None:
-    """Unpack the last saved session for this host's CLI; without a session the step begins anew.
+    """Unpack the last pushed session for this host's CLI; without one, the step begins a new session.
 
     Args:
         agents: The agents that may own the session; a session can be decrypted only with its owner's name.
@@ -80,7 +80,7 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
 
 
 def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
-    """Return a session's encrypted files; empty without a key, or if the remote is the origin (others read it)."""
+    """Return a session's encrypted files; empty without a key, or on the origin, which other people can read."""
     key = host.settings.checkpoint_key
     if key is None or host.settings.checkpoint_remote == ORIGIN:
         return {}
@@ -93,7 +93,7 @@ def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptS
 
 
 def expect_hold(host: Host, place: Place) -> None:
-    """Check that the work order has not moved to another host, if the checkpoint remote can be read.
+    """Raise if the work order has moved to another host; do nothing if the checkpoint remote cannot be read.
 
     Raises:
         MovedError: The work order has moved: this host must not push its work.
@@ -108,10 +108,10 @@ def expect_hold(host: Host, place: Place) -> None:
 
 
 def checkpoint_ref(host: Host, place: Place, opened_by: str | None = None) -> CheckpointRef:
-    """Return the ref of a work order's checkpoints on the checkpoint remote.
+    """Return the git ref of a work order's snapshots on the checkpoint remote.
 
     Args:
-        opened_by: The run that opened the workspace first; by default the run in the work order's own record.
+        opened_by: The run that first opened the workspace; by default, the run in the work order's record.
 
     Raises:
         InvalidInputError: `SEPTET_CHECKPOINT_REMOTE` is no address.

@@ -1,4 +1,4 @@
-"""Run a command that a repository names, such as a check, as a guest, and describe why it failed."""
+"""Run a repository's own command, such as a check, as a guest, and describe why it failed."""
 
 from typing import Final
 
@@ -8,14 +8,14 @@ from septet.errors import AgentCrashedError
 from septet.system.masking import mask
 
 _OUTPUT_SHOWN: Final = 1200
-"""The number of characters that are reported from the end of a failing command's output."""
+"""How many characters are reported from the end of a failed command's output."""
 
 
 def why_failed(end: GuestEnd, name: str, time: str) -> str:
-    """Return why a command failed by itself; empty if the command did not fail.
+    """Return why a command failed; empty if it succeeded.
 
     Raises:
-        AgentCrashedError: Another cause ended the command: a retry may help.
+        AgentCrashedError: The command did not fail by itself: a retry may help.
     """
     cause, why = end.record.cause, end.record.why
     if cause == "not_started" and not why.startswith(PASSING):
@@ -34,7 +34,7 @@ def why_failed(end: GuestEnd, name: str, time: str) -> str:
 
 
 def run_command(guests: GuestRunner, command: GuestCommand, what: str, time: str) -> str:
-    """Run a command, confined like agents, and return why the command failed; empty if the command did not fail.
+    """Run a command in the sandbox, and return why it failed; empty if it succeeded.
 
     Args:
         command: The command as argv, never a shell's line.

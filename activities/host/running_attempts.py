@@ -1,7 +1,7 @@
-"""The attempts of activities that a process runs, and their heartbeats.
+"""The attempts of activities that this process runs, and their heartbeats.
 
-Heartbeats are rare and do not depend on an agent's output. Any code in the process can make an attempt send a
-heartbeat now; the answer reports the attempt's state on the server.
+Heartbeats are rare, and the server reports a cancel or a pause only in its answer to a heartbeat. Therefore other
+code in the process can make an attempt send a heartbeat now.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from septet.agents.turns.follow import TurnProgress
 from septet.system.processes import Halt
 
 _OUTAGE: Final = timedelta(seconds=30)
-"""The longest outage of the server in which no attempt is lost: three times ten seconds."""
+"""The longest outage of the server in which no attempt is lost."""
 _SHORT: Final = timedelta(seconds=2)
-"""The pause between heartbeats if the time-out allows no longer pause."""
+"""The pause between heartbeats if the time-out is too short for a longer pause."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningAttempt:
-    """An attempt that can be made to send a heartbeat now: only the answer reports a cancel or a pause."""
+    """An attempt that can be made to send a heartbeat now, because only the answer reports a cancel or a pause."""
 
     key: RunKey
     pause: timedelta
@@ -36,7 +36,7 @@ class RunningAttempt:
     bell: asyncio.Event = field(default_factory=asyncio.Event)
 
     def ask(self) -> None:
-        """Send a heartbeat now: its answer reports a cancel, a pause, a reset or an end."""
+        """Send a heartbeat now, to learn of a cancel, a pause, a reset or an end."""
         self.bell.set()
 
     async def wait(self) -> None:
@@ -51,7 +51,7 @@ class RunningAttempt:
 
 @dataclass(frozen=True, slots=True)
 class RunningAttempts:
-    """The attempts of one process, which all run in its one event loop."""
+    """All attempts that this process runs, in one event loop."""
 
     _attempts: list[RunningAttempt] = field(default_factory=list)
 
@@ -61,7 +61,7 @@ class RunningAttempts:
 
     @contextmanager
     def holding(self) -> Iterator[RunningAttempt]:
-        """Add the current attempt to the running attempts while the block runs."""
+        """Count the current activity's attempt as running while the block runs."""
         info = activity.info()
         key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
         attempt = RunningAttempt(key, pause_between_heartbeats(info.heartbeat_timeout), info.task_queue)
@@ -72,11 +72,11 @@ class RunningAttempts:
             self._attempts.remove(attempt)
 
     def count(self, task_queue: str) -> int:
-        """Return how many attempts from a queue run now."""
+        """Return how many running attempts came from a task queue."""
         return sum(attempt.task_queue == task_queue for attempt in self)
 
     def ask(self, workflow_id: str) -> bool:
-        """Make a workflow's attempts in this process send a heartbeat, and return whether any exists."""
+        """Send heartbeats now for a workflow's attempts in this process; return whether it has any here."""
         attempts = [each for each in self if each.key.workflow_id == workflow_id]
         for attempt in attempts:
             attempt.ask()
@@ -85,10 +85,10 @@ class RunningAttempts:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeats:
-    """The details of the next heartbeat, which are the agent's latest progress."""
+    """The agent's latest progress, which the next heartbeat reports."""
 
     progress: deque[TurnProgress] = field(default_factory=lambda: deque(maxlen=1))
-    """The agent's latest progress, which the code that follows the agent appends."""
+    """At most one element: the latest progress, appended by the code that follows the agent."""
 
     @property
     def details(self) -> tuple[object, ...]:
@@ -102,7 +102,7 @@ class Heartbeats:
 
 @asynccontextmanager
 async def heartbeating(attempts: RunningAttempts) -> AsyncIterator[Heartbeats]:
-    """Send heartbeats while the block lasts, as rarely as the time-out allows; a short block sends none."""
+    """Send heartbeats while the block runs, as rarely as the time-out allows; a short block sends none."""
     heartbeats = Heartbeats()
     with attempts.holding() as attempt:
 
@@ -119,23 +119,23 @@ async def heartbeating(attempts: RunningAttempts) -> AsyncIterator[Heartbeats]:
 
 
 def pause_between_heartbeats(timeout: timedelta | None) -> timedelta:
-    """Return the longest pause that leaves time for an outage of the server; each heartbeat costs money."""
+    """Return the longest pause between heartbeats that survives an outage of the server."""
     timeout = timeout or _OUTAGE
     return max(timeout - _OUTAGE, min(_SHORT, timeout / 4))
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The check before each effect. The fence is open while its attempt is the latest and is not cancelled."""
+    """The check before each effect of an attempt; open while the attempt is the latest and not cancelled."""
 
     key: RunKey
-    """The running activity: only an attempt with the same key adopts the agents of an earlier attempt."""
+    """The running activity; only an attempt with an equal key adopts the agents of an earlier attempt."""
     lease: Lease
     halt: Halt = field(default_factory=Halt)
-    """Ends a push or a check when the attempt is cancelled, even if the push or the check hangs."""
+    """The switch that ends a push or a check when the attempt is cancelled."""
 
     def check(self) -> None:
-        """Check that the fence is open; call this right before a commit, a push or a pull request.
+        """Raise unless the fence is open; call this right before a commit, a push or a pull request.
 
         Raises:
             HaltedError: The attempt was cancelled.
@@ -146,7 +146,7 @@ class Fence:
 
 
 def take_fence(runs: Runs, place_id: str, visit: str) -> Fence:
-    """Record the running attempt, and return its fence, which is open until a later attempt begins.
+    """Record the running attempt as the latest, and return its fence.
 
     Args:
         visit: The id of the work order's visit to the lane; empty outside of lanes.

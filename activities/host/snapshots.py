@@ -1,4 +1,4 @@
-"""Take and read the snapshots of a host's work orders, and record each rescue."""
+"""Take and read the snapshots of a host's work orders, and list their rescues."""
 
 import os
 from contextlib import suppress
@@ -26,7 +26,7 @@ from septet.telemetry.metrics import RESCUES
 from septet.telemetry.recorder import RECORDER
 
 _LEFT: Final = "an agent or a check changed what git runs or follows; it was restored to what set-up left"
-"""The reason of the rescue, and the text of the step's warning."""
+"""The reason of the rescue, and the step's warning, if an agent or a check changed `.git`."""
 _SHOWN_PATHS: Final = 5
 _NOTES: Final = "rescues.jsonl"
 
@@ -35,14 +35,14 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """Takes snapshots on a host, and brings worktrees back to earlier snapshots."""
+    """Takes snapshots on a host, and restores worktrees from them."""
 
     host_id: str
     runs: Runs
     ignored_limit_bytes: int
 
     def scan(self, place: Place) -> WorktreeScan:
-        """Scan a worktree to which no process writes now.
+        """Scan a worktree that no process changes now.
 
         Raises:
             SnapshotError: The worktree cannot be read, or is larger than its limit.
@@ -57,21 +57,21 @@ class Snapshots:
         step: str | None = None,
         last_scan: WorktreeScan | None = None,
     ) -> Snapshot | None:
-        """Take and return a snapshot, `None` if none is needed; `septet.git`'s `take` describes `last_scan`."""
+        """Take and return a snapshot; `None` if nothing has changed. See `septet.git`'s `take` for `last_scan`."""
         return take(place, kind, self.options(reason, step), last_scan)
 
     def checkpoint_after_guest(
         self, place: Place, reason: str, step: str, last_scan: WorktreeScan | None = None
     ) -> tuple[Snapshot | None, tuple[str, ...]]:
-        """Restore `.git` as Septet left it, take a checkpoint, and return the checkpoint and warnings on `.git`.
+        """Restore `.git` to its state before the guest, and take a checkpoint.
 
-        `septet.git`'s `take` describes `last_scan`.
+        Returns the checkpoint and warnings about `.git`. See `septet.git`'s `take` for `last_scan`.
         """
         warnings = self.own_repository(place, step)
         return self.take(place, "checkpoint", reason, step, None if warnings else last_scan), warnings
 
     def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
-        """Take and return a checkpoint; if the last snapshot is a checkpoint of this state, return the last."""
+        """Return a checkpoint of the present state: the last snapshot if it is one, else a new snapshot."""
         known = first_and_last(vault_at(place), place.order_id)
         last = known[1] if known and known[1].kind != "rescue" else None
         taken = take(place, "checkpoint", self.options(reason, equal_to=last))
@@ -80,7 +80,7 @@ class Snapshots:
         return snapshot
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take a rescue, then restore `.git` as Septet left it; return the rescue, `None` without work to save."""
+        """Take and return a rescue, or `None` without work to save; restore `.git` to before the guest."""
         try:
             snapshot = self.take(place, "rescue", reason, step)
         except SnapshotError:
@@ -92,15 +92,15 @@ class Snapshots:
         return rescue
 
     def rescue_once(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take and return a rescue; return `None` if the last snapshot already holds all work."""
+        """Take and return a rescue; `None` if the last snapshot already holds all work."""
         known = first_and_last(vault_at(place), place.order_id)
         snapshot = take(place, "rescue", self.options(reason, step, known[1] if known else None))
         return self.note_rescue(place, snapshot)
 
     def own_repository(self, place: Place, step: str, secured_by: Snapshot | None = None) -> tuple[str, ...]:
-        """Restore `.git` as Septet left it before a guest, and return warnings about the restored files.
+        """Restore `.git` to its state before the guest, and return warnings about the restored files.
 
-        If the disk fails, the step still counts: the end of the next guest, or a retry, restores `.git`.
+        If the disk fails, the step still counts: the next restore tries again.
         """
         options = self.options(_LEFT, step, secured_by)
         try:
@@ -117,7 +117,7 @@ class Snapshots:
         return (f"{_LEFT}: {name_some(paths, _SHOWN_PATHS)}",)
 
     def return_to(self, place: Place, checkpoint: str, reason: str, step: str) -> Rescue | None:
-        """Bring the worktree back to a checkpoint, and return the rescue of its earlier state.
+        """Restore a checkpoint in the worktree, and return the rescue of the earlier state.
 
         Raises:
             SnapshotError: The worktree could not be secured first; nothing was changed.
@@ -126,7 +126,7 @@ class Snapshots:
         return self.note_rescue(place, snapshot)
 
     def options(self, reason: str, step: str | None = None, equal_to: Snapshot | None = None) -> SnapshotOptions:
-        """Return the options of a snapshot, with the host's limit on ignored files."""
+        """Return the options of a snapshot, which include the host's limit for ignored files."""
         return SnapshotOptions(reason, self.ignored_limit_bytes, step or None, equal_to)
 
     def differs(self, place: Place, checkpoint: str) -> bool:
@@ -135,15 +135,14 @@ class Snapshots:
         return take(place, "checkpoint", options) is not None
 
     def note_rescue(self, place: Place, snapshot: Snapshot | None) -> Rescue | None:
-        """Write the patch and the note of a rescue, and return the rescue; `None` without a snapshot."""
+        """Write a rescue's patch and list the rescue; return `None` without a snapshot."""
         return self._note(place, snapshot) if snapshot is not None else None
 
     def rescues_of(self, place: Place, call: StepCall) -> tuple[Rescue, ...]:
-        """Return the rescues since a step began, including those of dead attempts, oldest first.
+        """Return the rescues since a step began, oldest first, including those of dead attempts.
 
-        Rescues from before the work order entered its lane do not count, even if the step starts from an older
-        snapshot.
-        If a worker took a rescue of the step and died before the note, the rescue is noted now.
+        In a lane, rescues from before the work order's visit do not count. A rescue whose worker died before
+        listing it is listed now.
         """
         last = max(_number(call.starts_from), _number(call.workspace.entered_after))
         noted = {rescue.snapshot: rescue for rescue in _read_notes(place) if _number(rescue.snapshot) > last}
@@ -172,7 +171,7 @@ class Snapshots:
         return rescue
 
     def _write_patch(self, place: Place, snapshot: Snapshot) -> str | None:
-        """Write `rescue.patch` in the last run's folder, and return the patch's path; `None` if that fails."""
+        """Write `rescue.patch` in the last run's folder, and return its path; `None` if that fails."""
         last = next(reversed(self.runs.of(place.order_id)), None)
         folder = last.folder if last is not None else self.runs.folder_of(place.order_id)
         path = folder / "rescue.patch"
@@ -187,7 +186,6 @@ class Snapshots:
 
 
 def _read_notes(place: Place) -> list[Rescue]:
-    """Return all rescues that were noted; skip an incomplete line that a loss of power has left."""
     try:
         lines = (place.records / _NOTES).read_bytes().splitlines()
     except FileNotFoundError:
@@ -202,6 +200,6 @@ def _read_notes(place: Place) -> list[Rescue]:
 
 
 def _number(snapshot: str) -> int:
-    """Return the number in `<work order>/<number>-<kind>`; 0 for an empty name, which stands for the beginning."""
+    """Return the number in a snapshot's name, `<work order>/<number>-<kind>`; 0 for an empty name."""
     number = snapshot.rpartition("/")[2].partition("-")[0]
     return int(number) if number.isdigit() else 0

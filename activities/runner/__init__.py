@@ -1,1 +1,1 @@
-"""The activities of steps, rounds and the finalizer, and the sequence that all of them share."""
+"""The activities of steps, rounds and the finalizer, and the sequence of actions that they share."""

@@ -55,7 +55,7 @@ _log = structlog.get_logger()
 _LEAVE_FILES: Final = frozenset(
     {Step.CLASSIFY_ISSUE, Step.BUILD_PLAN, Step.FIND_PLAN_FILE, Step.GENERATE_BRANCH, Step.IMPLEMENT_PLAN}
 )
-"""Steps whose proofs write nothing in the worktree except below `.git`."""
+"""The steps that must leave no changes in the worktree outside `.git`."""
 _PRINTED_CALL: Final = (
     "The last message ends in a tool call that was printed as text, so nobody carried it out and the work is not "
     "done: call the tool itself."
@@ -63,7 +63,7 @@ _PRINTED_CALL: Final = (
 
 
 def judge_turn(host: Host, step: PreparedStep, turn: TurnResult) -> StepResult:
-    """Read the answer, compare answer and evidence, and take a checkpoint; hold the writer's lock meanwhile.
+    """Read the answer, prove it, and take a checkpoint, while holding the writer's lock.
 
     Raises:
         SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
@@ -90,7 +90,7 @@ def judge_turn(host: Host, step: PreparedStep, turn: TurnResult) -> StepResult:
 
 
 def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
-    """Return the step's answer, with a warning if the answer is too long to be read whole.
+    """Return the step's answer; if the answer is too long to be read whole, add a warning.
 
     Raises:
         AnswerError: The answer is unreadable.
@@ -117,20 +117,20 @@ def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Adds the checkpoint and the rescues to the result of a step."""
+    """Completes the result of a step with its checkpoint and its rescues."""
 
     host: Host
     step: PreparedStep
 
     def complete(self, result: StepResult, checkpoint: str | None) -> StepResult:
-        """Return the result with the checkpoint and with the rescues since the step began."""
+        """Return the result with the checkpoint and with all rescues since the step began."""
         rescues = self.host.snapshots.rescues_of(self.step.place, self.step.call)
         return result.model_copy(update={"checkpoint": checkpoint, "rescues": rescues})
 
     def reject(
         self, result: StepResult, verdict: Verdict, reasons: tuple[str, ...], work: WorkElsewhere = NO_WORK
     ) -> StepResult:
-        """Take a rescue; return the result with the reasons, and with the places of work that does not count."""
+        """Take a rescue, and return the result with the verdict, the reasons and the rescues."""
         name = self.step.call.name
         rescue = self.host.snapshots.rescue(self.step.place, cut(reasons[0], 200), name)
         reasons += how_to_get(work, rescue, self.step.call)
@@ -145,14 +145,11 @@ class Judge(Completion):
     evidence: Evidence
     guests: Callable[[], GuestRunner]
     run: str
-    """The agent run that returned the answer; empty if no agent ran."""
+    """The agent run that gave the answer; empty if no agent ran."""
     scan: WorktreeScan | None = None
 
     def judge(self, result: StepResult, answer: Answer[Any]) -> StepResult:
-        """Check an answer against the evidence; take a checkpoint if the step is done, else a rescue.
-
-        An ambiguous answer counts as unread.
-        """
+        """Prove an answer; take a checkpoint after a proof, else a rescue; an unclear answer counts as unread."""
         call, unread, result = self.step.call, result, with_answer(result, answer)
         try:
             with self.step.fence.halt.over():
@@ -186,7 +183,10 @@ class Judge(Completion):
         return self.complete(result, checkpoint)
 
     def leave_unread(self, result: StepResult, reasons: tuple[str, ...]) -> StepResult:
-        """Take a checkpoint, and save the session for a finalizer; reject a step without a session."""
+        """Return a result that a finalizer can complete, with a checkpoint and a saved session.
+
+        Without a session, the step is rejected.
+        """
         if result.session_id is None:
             return self.reject(result, Verdict.UNPARSED, reasons)
         checkpoint, lacking = self._checkpoint("the answer was not read")
@@ -207,7 +207,7 @@ class Judge(Completion):
         )
 
     def _leave_plan_alone(self, proof: Proof) -> tuple[str | None, tuple[str, ...]]:
-        """Remove all changes but the plan from the worktree, and return a checkpoint's name and warnings."""
+        """Undo all changes of the worktree except the plan; return the checkpoint's name, and warnings."""
         step = self.step
         reason = f"{step.call.name} is done"
         current, told = self.host.snapshots.checkpoint_after_guest(step.place, reason, step.call.name, self.scan)
@@ -219,14 +219,12 @@ class Judge(Completion):
         return (current.name, (*told, *_lacking(current))) if current is not None else (None, told)
 
     def _checkpoint(self, reason: str) -> tuple[str | None, tuple[str, ...]]:
-        """Take a checkpoint; return its name, and warnings about missing work and about a restored `.git`."""
         step = self.step
         scan = self.scan if step.call.step in _LEAVE_FILES and step.call.rework is None else None
         checkpoint, told = self.host.snapshots.checkpoint_after_guest(step.place, reason, step.call.name, scan)
         return (checkpoint.name, (*told, *_lacking(checkpoint))) if checkpoint is not None else (None, told)
 
     def _keep(self, agent: str, session_id: str | None) -> tuple[str, ...]:
-        """Push the checkpoint and an agent's session to the checkpoint remote; a failure is a warning."""
         session = KeptSession(agent, session_id) if session_id else None
         with self.step.fence.halt.over():
             return keep(self.host, self.step.place, session)

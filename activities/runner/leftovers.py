@@ -1,4 +1,4 @@
-"""Move all files that agents have left, except the plan, into a rescue."""
+"""Find and rescue what agents left in a clone besides the result of their step."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ _log = structlog.get_logger()
 
 
 class _Return(Wire):
-    """The record of a removal of files that has begun, saved next to the vault, out of the reach of guests."""
+    """The note that a removal of files has begun; it lies next to the vault, where no guest can write."""
 
     run: str
     """The agent run whose answer named the plan."""
@@ -42,9 +42,10 @@ class _Return(Wire):
 
 
 def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: str, current: Snapshot) -> bool:
-    """Return the worktree to its state before the first agent, but keep the plan; return whether files changed.
+    """Undo all changes of the worktree except the plan, and return whether files changed.
 
-    The removal of files is recorded first, so that `finish_return` can finish an interrupted removal.
+    The worktree returns to its state before the first agent. A note on disk lets `finish_return` finish the
+    removal if this attempt dies.
 
     Raises:
         EvidenceError: The plan lies behind a new link, or no snapshot holds its file; nothing was changed.
@@ -57,7 +58,7 @@ def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: st
 
 
 def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
-    """Finish a removal of files that a dead attempt began, before any other code reads the worktree.
+    """Finish a removal of files that a dead attempt began; call this before the worktree is read.
 
     Returns: Whether a removal had begun for this agent run.
 
@@ -76,7 +77,7 @@ def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
 
 
 def end_return(place: Place) -> None:
-    """Delete the record that files other than the plan were removed; call this after the next checkpoint."""
+    """Delete the note of a removal of files; call this after the next checkpoint."""
     (place.records / _FILE).unlink(missing_ok=True)
 
 
@@ -101,7 +102,6 @@ def _keep_plan_alone(
 
 
 def _before_agents(host: Host, prepared_step: PreparedStep) -> BeforeAgents:
-    """Return the workspace's snapshot from before the first agent; a set-up may have run on this host since."""
     place, workspace = prepared_step.place, prepared_step.call.workspace
     vault = vault_at(place)
     try:
@@ -117,7 +117,7 @@ def _before_agents(host: Host, prepared_step: PreparedStep) -> BeforeAgents:
 
 _LAID: Final = "its files were laid there now; see that they are whole and right."
 MAKES_WORK: Final = frozenset({Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT})
-"""The steps whose agents may leave work elsewhere in the clone."""
+"""The steps whose agents may leave work in other places of the clone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +126,14 @@ class WorkElsewhere:
 
     places: tuple[str, ...] = ()
     is_laid: bool = False
-    """Whether the files of the work were copied into the worktree."""
+    """Whether Septet copied the files of the work into the worktree."""
 
 
 NO_WORK: Final = WorkElsewhere()
 
 
 def take_clone(host: Host, prepared_step: PreparedStep) -> tuple[str, tuple[str, ...]]:
-    """Restore a lost `.git`, and move the work's branch to HEAD if HEAD only adds commits to the branch.
+    """Restore a lost `.git`, and move the branch to HEAD if HEAD only adds commits to the branch.
 
     Returns a report about `.git`, empty if `.git` is unchanged, and warnings about HEAD.
     """
@@ -147,7 +147,7 @@ def take_clone(host: Host, prepared_step: PreparedStep) -> tuple[str, tuple[str,
 
 
 def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
-    """If an agent has deleted or recreated `.git`, restore the `.git` from before the step; return a report.
+    """Restore `.git` if an agent has deleted or recreated it, and return a report.
 
     All other files of the worktree stay, and a rescue holds the earlier state. The report is empty if `.git` is
     unchanged or its earlier state is unknown.
@@ -168,16 +168,15 @@ def _put_repository_back(host: Host, prepared_step: PreparedStep) -> str:
 
 
 def beside_the_work(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
-    """Return a warning about work in the clone that is not part of the finished work, if any."""
+    """Return a warning if the clone has work that is not part of the step's finished work."""
     places = work_beside(prepared_step.place, head, prepared_step.call.progress.branch_name)
     return (f"not part of the work, and left in the clone: {'; '.join(places)}",) if places else ()
 
 
 def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) -> WorkElsewhere:
-    """Return the work in the clone that is not in the judged worktree.
+    """Return the work in the clone that is not in the worktree.
 
-    If the worktree has no change but the plan, this copies the files of the found work into the worktree, for the
-    next try and for the rescue.
+    If only the plan differs in the worktree, this copies the found files into the worktree for the next try.
     """
     call, place = prepared_step.call, prepared_step.place
     places = work_elsewhere(place, evidence.head, call.progress.branch_name)
@@ -189,7 +188,7 @@ def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) 
 
 
 def how_to_get(work: WorkElsewhere, rescue: Rescue | None, call: StepCall) -> tuple[str, ...]:
-    """Return a message to the next try and to people: where work lies that does not count, and how to get it."""
+    """Return messages about work that does not count: where it is, and how the next try or a person gets it."""
     if not work.places:
         return ()
     branch = call.progress.branch_name

@@ -1,4 +1,4 @@
-"""Prepare a round on a pull request: bring the worktree to the forge's branch, and read the feedback."""
+"""Prepare a round on a pull request: update the worktree to the forge's branch, and read the feedback."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -39,7 +39,7 @@ class PrepareRework:
 
     @activity.defn(name="prepare_rework")
     async def run(self, call: StepCall) -> PreparedRework:
-        """Bring the worktree to the branch, write a conflict into the worktree, and save the feedback to answer.
+        """Update the worktree to the pushed branch, write a merge conflict into it, and save the feedback.
 
         Idempotent: a prepared try is returned unchanged. Leaves the changed worktree, and the feedback in the work
         order's records; a rescue holds earlier changes of the worktree.
@@ -73,7 +73,7 @@ class _Preparation:
         return self.call.rework
 
     def prepare(self) -> PreparedRework:
-        """Return the result of an earlier attempt, or prepare the try and return the result."""
+        """Prepare this try of the round, or return what an earlier attempt has prepared."""
         rework, run_id = self._rework, self.fence.key.run_id
         frozen = read_frozen_rework(self.place, run_id, rework.round)
         if frozen is not None and len(frozen.prepared) >= self.call.attempt:
@@ -104,7 +104,7 @@ class _Preparation:
     def _prepare_tree(
         self, frozen: FrozenRework, feedback: Feedback, token: str | None
     ) -> tuple[PreparedRework, FrozenRework]:
-        """Bring the worktree to the branch, on a second try only if the branch has moved; return what is ready."""
+        """Update the worktree to the pushed branch; return what the round needs, and its saved inputs."""
         branch, before = self.call.progress.branch_name or "", frozen.prepared[-1] if frozen.prepared else None
         tips = fetch_tips(self.place, branch, token)
         if tips is None:
@@ -132,9 +132,9 @@ class _Preparation:
         return prepared, frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
-        """Merge into the worktree what others pushed, or a base that conflicts; return the round with the merge.
+        """Merge other people's commits or a conflicting base into the worktree; return the round with the merge.
 
-        If the base merges without a conflict, the round has no event about a conflict.
+        If the base merges without a conflict, the round's event about a conflict is removed.
         """
         wants_base = any(event.kind == "conflict" for event in rework.events)
         theirs = unpushed or (tips.base if wants_base else "")
@@ -153,7 +153,7 @@ class _Preparation:
         return self.host.snapshots.options(_REASON, self.call.name, self._last())
 
     def _return_to_start(self, *, keeps_clean: bool) -> None:
-        """Undo an edit since the last step, or a try that was not committed.
+        """Undo changes since the last step, and the uncommitted work of an earlier try.
 
         A first try that was committed stays: later commits of the branch are merged with that commit.
         """
@@ -168,7 +168,6 @@ class _Preparation:
             self.host.snapshots.return_to(self.place, start, _REASON, self.call.name)
 
     def _last(self) -> Snapshot:
-        """Return a snapshot of the present worktree, from which `change_tree` begins."""
         taken = self.host.snapshots.take(self.place, "checkpoint", _REASON, self.call.name)
         known = first_and_last(vault_at(self.place), self.place.order_id)
         if taken is None and known is None:
@@ -177,7 +176,7 @@ class _Preparation:
 
 
 def _begin(host: Host, call: StepCall) -> _Preparation:
-    """Record the attempt, and return its preparation; wait while another worker records its own attempt."""
+    """Record the attempt, and return its preparation; wait while another worker records an attempt."""
     place = opened_place(host, call)
     fence = take_fence(host.runs, call.workspace.place_id, call.workspace.visit)
     return _Preparation(host, call, place, fence)

@@ -13,7 +13,7 @@ from septet.system.threads import shielded_thread
 
 @dataclass(frozen=True, slots=True)
 class StepActivities:
-    """The steps of a work order; each docstring names the `result_text`."""
+    """The activities of the steps. The docstring of each step says what its `result_text` is."""
 
     runner: StepRunner
 

@@ -1,4 +1,4 @@
-"""The common sequence of all seven steps: prompt, agent, outcome, answer, proof, checkpoint."""
+"""The sequence that all seven steps share: prompt, agent, outcome, answer, proof, checkpoint."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -36,7 +36,7 @@ from septet.system.threads import shielded_thread, stoppable_thread
 
 
 def judge_finalizer(host: Host, step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult) -> StepResult:
-    """Complete a step's result with the finalizer's answer; hold the writer's lock meanwhile.
+    """Complete a step's result with the finalizer's answer, while holding the writer's lock.
 
     Raises:
         SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
@@ -60,9 +60,9 @@ def judge_finalizer(host: Host, step: PreparedStep, finalizing: FinalizeCall, tu
 def leave_failed_finalizer(
     host: Host, step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult | None, error: AgentError
 ) -> StepResult:
-    """Return the result of a step whose finalizer's agent failed; hold the writer's lock meanwhile.
+    """Return the result of a step whose finalizer failed, while holding the writer's lock.
 
-    A session that the model API refuses gets no other prompt: the step's second try begins another session.
+    If the model API refuses a session, the step's second try begins a new session.
 
     Raises:
         SupersededError: A later attempt has begun.
@@ -78,7 +78,7 @@ def leave_failed_finalizer(
 def _leave_unanswered(
     host: Host, step: PreparedStep, finalizing: FinalizeCall, turn: TurnResult | None, reasons: tuple[str, ...]
 ) -> StepResult:
-    """Return the result of a step without an answer; one more request, with other words, may follow."""
+    """Return the result of a step without an answer; one more request for the answer may follow."""
     result = _without_edits(host, step, add_turn(begin_again(finalizing.result), turn))
     completion = Completion(host, step)
     if finalizing.attempt > 1:
@@ -87,7 +87,7 @@ def _leave_unanswered(
 
 
 def _without_edits(host: Host, step: PreparedStep, result: StepResult) -> StepResult:
-    """Undo the finalizer's changes to the worktree; return the result, with a warning if there were changes."""
+    """Undo the finalizer's changes to the worktree; if it made changes, add a warning to the result."""
     place, start = step.place, step.starts_from
     if not start or not host.snapshots.differs(place, start):
         return result
@@ -133,17 +133,17 @@ def leave_over_budget(
 
 
 Reporter = Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]]
-"""Reports to the forge or the tracker how a step ended, and returns failures as warnings."""
+"""A function that reports on the forge or the tracker how a step ended, and returns failures as warnings."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepRunner:
-    """Runs steps on a host; steps differ only in their command and their proof."""
+    """Runs steps on a host."""
 
     host: Host
 
     async def run(self, call: StepCall) -> StepResult:
-        """Run the agent, read its answer, check the answer against the evidence, and take a checkpoint.
+        """Run the agent, read and prove its answer, and take a checkpoint.
 
         Raises:
             ApplicationError: The step failed; the details hold the remedy and the known facts of the step.
@@ -167,7 +167,7 @@ class StepRunner:
         return attempt.result
 
     async def finalize(self, finalizing: FinalizeCall) -> StepResult:
-        """Request the answer alone from the step's session, and complete the step's result with the answer.
+        """Request the step's answer as JSON from the same session, and complete the step's result.
 
         Raises:
             ApplicationError: The request failed; the details hold the remedy and the known facts of the step.
@@ -193,7 +193,7 @@ class StepRunner:
         return attempt.result
 
     async def end(self, call: EndCall) -> StepResult:
-        """End the agents of a cancelled work order whose step could not end them itself.
+        """End the agents of a cancelled work order; the cancelled step could not end them itself.
 
         Raises:
             ApplicationError: The workspace is not here, or the agent could not be ended.
@@ -208,7 +208,7 @@ class StepRunner:
             return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
 
     async def _find_pushed(self, attempt: StepAttempt) -> Pushed | None:
-        """Return the work that the step pushed before its host was restored, and report the agent's known use."""
+        """Return the step's work if it was pushed before its host was restored from a backup; `None` for none."""
         step = attempt.prepared_step
         if not step.call.progress.branch_name:  # then nothing was pushed
             return None
@@ -219,17 +219,17 @@ class StepRunner:
         return pushed
 
     async def _judge(self, attempt: StepAttempt, turn: TurnResult, judging: Callable[[], StepResult]) -> None:
-        """Judge the step by its turn's result, and meanwhile report the turn's use to the accounts."""
+        """Run `judging` on the turn's result; meanwhile, report the turn's use to the budgets."""
         async with nullcontext() if attempt.budget is None else attempt.budget.reporting(turn.outcome.model):
             await self._leave(attempt, judging)
 
     async def _leave(self, attempt: StepAttempt, leaving: Callable[[], StepResult]) -> None:
-        """Set the attempt's result to what the blocking function `leaving` returns; a cancel stops `leaving`."""
+        """Run `leaving` in a thread until it ends or is cancelled, and set the attempt's result to its value."""
         stop = attempt.prepared_step.fence.halt.now
         attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
 
     async def _report(self, prepared_step: PreparedStep, result: StepResult) -> StepResult:
-        """Report the step and a waiting plan to the issue if settings want that; add warnings to the result."""
+        """Report the step and a waiting plan on the issue, if settings want reports; add failures as warnings."""
         network, stop = self.host.threads.network, prepared_step.fence.halt.now
         for report in _reporters(prepared_step, result):
             reporting = partial(report, self.host, prepared_step.place, prepared_step.call, result)
@@ -237,7 +237,7 @@ class StepRunner:
         return result
 
     async def _end_work_order(self, prepared_step: PreparedStep, result: StepResult) -> None:
-        """After the last step, record the work order's costs as complete, and end an agent that still waits."""
+        """After the last step, record that the work order's costs are complete, and end its warm process."""
         call = prepared_step.call
         if call.step is not Step.CREATE_PULL_REQUEST or call.reads or result.verdict is not Verdict.DONE:
             return
@@ -249,7 +249,7 @@ class StepRunner:
 
 
 def _reporters(prepared_step: PreparedStep, result: StepResult) -> list[Reporter]:
-    """Return the functions that report the step to the issue, by the repository's settings and the work order."""
+    """Return the functions that report this step, as the repository's settings and the work order want."""
     call, settings = prepared_step.call, prepared_step.repository_settings
     if result.verdict is Verdict.OVER_BUDGET or result.unread or call.reads:
         return []

@@ -1,7 +1,7 @@
 """Adopt pushed work that a host restored from a backup does not know, so that no agent is paid for it again.
 
-The evidence is a pull request from the work order's branch, at the tip of the branch, with the work order's mark,
-and opened by the worker's own account. The steps' proofs check the pushed work as they check an agent's work.
+The evidence is an open pull request at the tip of the work order's branch. The pull request has the work order's
+mark, and the worker's account opened it. The step's proof then checks the pushed work.
 """
 
 import json
@@ -53,9 +53,9 @@ class Pushed:
 
 
 def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
-    """Return the commit and pull request of a step from before its host's restore; `None` if an agent has to work.
+    """Return a step's work if it was pushed before its host was restored; `None` if an agent has to work.
 
-    Work that a person or a proof has rejected is never taken over.
+    Work that a person or a proof has rejected is never adopted.
 
     Raises:
         GitUnavailableError, ForgeUnavailableError: The origin or the forge did not answer; no agent may start.
@@ -83,7 +83,7 @@ def find_pushed(host: Host, step: PreparedStep) -> Pushed | None:
 
 
 def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None:
-    """Refuse further paid work if the pull request has ended: Septet opens no second pull request for a branch."""
+    """Raise if the pull request has ended: Septet opens no second pull request for a branch."""
     if branch not in pushed_branches(place):
         return
     _, forge = host.forges.of(call.workspace.repository)
@@ -94,7 +94,7 @@ def _refuse_ended(host: Host, call: StepCall, place: Place, branch: str) -> None
 
 
 def judge_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:
-    """Move the worktree to the pushed commit, and check the commit with the step's proof; no agent starts.
+    """Move the worktree to the pushed commit, and prove the step by it; no agent starts.
 
     Idempotent: a worktree at that commit is not changed. A rescue holds the worktree's earlier state.
 
@@ -123,7 +123,7 @@ def judge_pushed(host: Host, step: PreparedStep, push: Pushed) -> StepResult:
 
 
 def _find(forge: Forge, call: StepCall, branch: str, tip: str) -> PullRequest | None:
-    """Return the pull request whose head is the tip of the branch."""
+    """Return the branch's pull request if its last commit is `tip`; `None` for no such pull request."""
     order_id, fork = call.workspace.work_order_id, call.workspace.fork
     there = forge.pull_requests_of(branch, fork)
     found = own_pull_request(forge, there, order_id, tip, states=("open", "merged"))
@@ -140,7 +140,7 @@ def _pull_requests_of(forge: Forge, call: StepCall, branch: str) -> list[PullReq
 
 
 def _lay(host: Host, step: PreparedStep, push: Pushed) -> None:
-    """Move the worktree and the branch to the commit, after recording that the work order pushed the commit."""
+    """Record the pushed commit as the work order's, then move the worktree and the branch to the commit."""
     place, branch = step.place, step.call.progress.branch_name or ""
     note = {"run_id": step.fence.key.run_id, "sha": push.sha}
     write_durably(place.records / _FILE, json.dumps(note).encode())
@@ -155,7 +155,7 @@ def _lay(host: Host, step: PreparedStep, push: Pushed) -> None:
 
 
 def _taken_over(place: Place) -> tuple[str, str] | None:
-    """Return the workflow run that has taken over a push on this host, and the commit; a later run works anew."""
+    """Return the workflow run that has adopted pushed work on this host, and the pushed commit."""
     try:
         note = json.loads((place.records / _FILE).read_bytes())
     except FileNotFoundError:
@@ -170,7 +170,7 @@ def _holds_plan(place: Place, call: StepCall, sha: str) -> bool:
 
 
 def _claim_of(place: Place, call: StepCall, push: Pushed) -> Any:  # noqa: ANN401 -- each step has its own
-    """Return an answer in place of an agent's, with the fields that the step's proof reads."""
+    """Return an answer with the fields that the step's proof reads, in place of an agent's answer."""
     if call.step is Step.CREATE_PULL_REQUEST:
         return PullRequestUrl(url=push.pull_request.url)
     message = cut(view_git(place).text("show", "-s", "--format=%B", push.sha).strip(), 4000)

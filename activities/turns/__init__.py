@@ -1,1 +1,1 @@
-"""Prepare, pay for, guard and carry out a turn, which is all agent runs for one prompt."""
+"""Run turns: prepare a turn, reserve its budget, guard its attempt, and start its agents."""

@@ -1,4 +1,4 @@
-"""The accounts that have to allow the start of an agent, and the limits with which these accounts open."""
+"""The budget accounts that must allow the start of an agent, and the limits with which they open."""
 
 from dataclasses import dataclass
 
@@ -12,22 +12,22 @@ from septet.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """An account that has to allow the start of an agent, with the limits of the reservation."""
+    """An account that must allow the start of an agent, with the limits of the reservation."""
 
     account: AccountState
     step_limit: Limit | None = None
-    """The limit of the step, in the account of its work order; `None` in other accounts."""
+    """The limit of the step, in the account of its work order; `None` in all other accounts."""
 
     @property
     def opens(self) -> bool:
-        """Whether a reservation opens the account; otherwise only a person does, by setting the budget."""
+        """Whether a reservation opens the account; if not, only a person can open it, by setting a budget."""
         return self.account.limit is not None or self.step_limit is not None
 
 
 def openings_of(
     settings: Settings, call: StepCall | SummariseCall, repository: RepositorySettings
 ) -> list[Opening]:
-    """Return the accounts that have to allow the start of an agent for a step or for a lane's summary."""
+    """Return the accounts that must allow an agent to start for a step or for a lane's summary."""
     step_limit, pipeline = None, call.pipeline
     if isinstance(call, StepCall):
         pipeline = call.pipeline or call.pays_from

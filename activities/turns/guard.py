@@ -1,4 +1,4 @@
-"""The guard of an attempt: decide what a cancel or an error means for its agent and for the next attempt."""
+"""Decide what a cancel or an error of an attempt means for its agent and for the next attempt."""
 
 import asyncio
 import os
@@ -48,8 +48,8 @@ _END_WITHIN_SECONDS: Final = 15.0
 async def leave_paused_or_reset(request: TurnRequest) -> None:
     """End the agent of an attempt that was paused or reset; after any other cancel, do nothing.
 
-    After a pause, session and worktree stay. After a reset, the attempt's agent runs no longer count: the next
-    attempt takes a rescue, returns to the step's checkpoint and begins anew.
+    After a pause, session and worktree stay. After a reset, the agents so far no longer count: the next attempt
+    takes a rescue, restores the step's first checkpoint and starts a new agent.
 
     Raises:
         ApplicationError: The attempt was paused or reset; the ended agent does not count as a start.
@@ -81,7 +81,7 @@ async def leave_paused_or_reset(request: TurnRequest) -> None:
 
 
 async def _end_own_agent(request: TurnRequest, why: str) -> None:
-    """End the agent of this request, even if the agent is just being started."""
+    """End the agent of this request, even an agent that is being started at this moment."""
     runs = request.runtime.runs
     bound = time.monotonic() + _END_WITHIN_SECONDS
     while not await asyncio.to_thread(_nobody_writes, request):
@@ -106,7 +106,7 @@ def _nobody_writes(request: TurnRequest) -> bool:
 
 
 class WorkEndedError(Exception):
-    """A person has ended the work, and its agent has ended; the message names the way."""
+    """A person has ended the work, and its agent was ended; the message says how the person ended the work."""
 
 
 class AttemptFailedError(Exception):
@@ -119,13 +119,13 @@ class AttemptFailedError(Exception):
 
 @asynccontextmanager
 async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[None]:
-    """Raise an error of the block, or a cancel, as an error listed below, and end or leave the agent accordingly.
+    """Translate each error and cancel of the block, and end its agent unless the agent should continue.
 
     Raises:
         WorkEndedError: A person has cancelled or closed the work order; the agent was ended.
         AttemptFailedError: No retry can help.
-        ApplicationError: Another attempt follows: time helps, or a person has paused or reset this attempt.
-        CancelledError: The agent continues, and the next attempt finds the agent.
+        ApplicationError: Temporal retries later: time helps, or a person has paused or reset this attempt.
+        CancelledError: The agent continues, and the next attempt adopts it.
         SupersededError: A later attempt has begun.
     """
     step = prepared_step.request.step
@@ -152,7 +152,7 @@ async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[Non
 
 
 async def end_agents_of(runs: Runs, workspace: Workspace) -> None:
-    """End the agent of a cancelled work order; in a lane, the agent of another work order continues.
+    """End the agent of a cancelled work order; in a lane, another work order's agent continues.
 
     Raises:
         AgentError: The agent could not be ended.
@@ -166,7 +166,7 @@ async def end_agents_of(runs: Runs, workspace: Workspace) -> None:
 
 
 def _with_mirror_mended(host: Host, place: Place, error: SeptetError) -> SeptetError:
-    """Mend the mirror if its damage may have failed the step, and return the error that remains.
+    """Repair the mirror if damage may have failed the step, and return the error to raise.
 
     Temporal then retries the step, and no agent is paid again.
     """

@@ -1,4 +1,4 @@
-"""The logins of a host's agents, and the choice of the first login whose usage limit is not reached.
+"""Choose an agent's login: the first login whose usage limit is not reached.
 
 An agent has the worker's own login, and the further logins that the settings name.
 """
@@ -26,15 +26,15 @@ from septet.contracts.budget import QuotaPause
 from septet.errors import AgentApiUnavailableError, InvalidInputError, SeptetError
 
 WORTH_A_MOVE_SECONDS: Final = 300.0
-"""The longest pause of a login for which a turn waits, in seconds: another agent would begin the step anew."""
+"""How many seconds of a login's pause a turn waits; for a longer pause, the second agent begins the step."""
 _AT_ONCE_SECONDS: Final = 0.1
 _MARGIN_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 4.0
 _CLOCKS_DIFFER_SECONDS: Final = 60.0
-"""The seconds after a pause's end from which the pause counts as over, even if its workflow still runs."""
+"""How many seconds after its end a pause counts as over, although its workflow still runs."""
 
 _REPORTED: Final = "limit-told"
-"""The file in a run's folder that marks the run's usage limit as reported."""
+"""The file in a run's folder which shows that the run's usage limit was reported."""
 
 _log = structlog.get_logger()
 
@@ -48,12 +48,12 @@ class UsageLimit:
     login: str
     """The name of the further login; empty for the worker's own login."""
     until: float
-    """The time at which the limit resets, in Unix seconds; the end of the run if the reset is unknown."""
+    """The time, in Unix seconds, at which the limit resets; the end of the run if the reset is unknown."""
     message: str
 
 
 def find_usage_limit(turn_runs: TurnRuns, last: TurnResult | None) -> UsageLimit | None:
-    """Return the unreported usage limit at which a turn's last agent ended; `None` without a limit.
+    """Return the usage limit at which a turn's last agent ended; `None` without one, or if it was reported.
 
     Raises:
         OSError: The run's files cannot be read.
@@ -74,9 +74,9 @@ def find_usage_limit(turn_runs: TurnRuns, last: TurnResult | None) -> UsageLimit
 
 
 def in_order(requests: list[TurnRequest], last: TurnResult | None) -> list[TurnRequest]:
-    """Return a turn's requests in the order in which their agents are tried.
+    """Return a turn's requests in the order in which to try their agents.
 
-    The agent that worked last comes first; if its model has refused, the agent comes last.
+    The agent that worked last comes first. It comes last if its model has refused the work.
     """
     if last is None:
         return requests
@@ -85,7 +85,7 @@ def in_order(requests: list[TurnRequest], last: TurnResult | None) -> list[TurnR
 
 
 def read_logins(host: Host, adapter: Adapter) -> tuple[NamedLogin, ...]:
-    """Return an agent's logins, in order: the worker's own, then the further logins that are readable now."""
+    """Return an agent's readable logins: the worker's own login, then further logins in the settings' order."""
     logins = [own_login(host)]
     for name, path in host.settings.agent_logins.get(adapter.name, {}).items():
         try:
@@ -96,12 +96,12 @@ def read_logins(host: Host, adapter: Adapter) -> tuple[NamedLogin, ...]:
 
 
 def own_login(host: Host) -> NamedLogin:
-    """Return the entry that stands for the worker's own login of each agent."""
+    """Return the entry for the worker's own login, which every agent has."""
     return NamedLogin("", host.agents)
 
 
 def check_logins(host: Host) -> None:
-    """Check that each further login can be used; the keys of these logins are masked after that.
+    """Check that each further login can be used, and mask the keys of these logins from now on.
 
     Raises:
         AgentMissingError: The settings name logins of an agent that does not exist.
@@ -113,10 +113,10 @@ def check_logins(host: Host) -> None:
 
 
 def login_digest(host: Host, adapter: Adapter, login: NamedLogin, model: str | None) -> str:
-    """Return a digest of a login's keys, equal on all hosts; without keys, a digest of host and login.
+    """Return a digest of a login's keys, equal on all hosts; for a login without keys, a digest of host and login.
 
     Args:
-        model: The requested model: if a CLI knows several providers, only the keys of that model's provider count.
+        model: The requested model. If a CLI knows several providers, only the keys of this model's provider count.
     """
     provider = adapter.provider_of(login.machine, model)
     own = [host.id, str(login.folder or login.name)] if login.name else [host.id]
@@ -134,7 +134,7 @@ class LoginChoice:
     turn: PreparedTurn
 
     async def choose(self) -> TurnRequest:
-        """Return the request of the first agent, with its first login, that no usage limit pauses.
+        """Return the request of the first agent that has a login without a pause, with that login.
 
         The agent that worked last on the turn continues. The second agent takes over if all logins of the first
         agent are paused for longer than `WORTH_A_MOVE_SECONDS`, or if its model has refused.
@@ -168,7 +168,7 @@ class LoginChoice:
         return login_digest(self.host, request.adapter, login, request.turn.model)
 
     async def seconds_to_wait(self) -> float:
-        """Return the seconds until one of the turn's agents can start: a moment if an agent can start now.
+        """Return the seconds until one of the turn's agents can start; about zero if an agent can start now.
 
         Raises:
             SeptetError: The pauses cannot be read now.
@@ -180,17 +180,16 @@ class LoginChoice:
         return _AT_ONCE_SECONDS
 
     def _read_runs(self) -> tuple[UsageLimit | None, list[TurnRequest]]:
-        """Return the usage limit that ended the turn's last agent, and the requests that may continue the turn."""
+        """Return the usage limit that ended the turn's last agent, and the requests that can continue the turn."""
         turn_runs = TurnRuns(self.turn.request)
         last = turn_runs.last_result()
         requests = [self.turn.request] if self.turn.fallback is None else [self.turn.request, self.turn.fallback]
         return find_usage_limit(turn_runs, last), in_order(requests, last)
 
     async def _note_limit(self, limit: UsageLimit, requests: Sequence[TurnRequest]) -> None:
-        """Pause the login of a usage limit on all hosts, once for each run; a limit that is over pauses nothing.
+        """Pause a login on all hosts until its usage limit resets, once for each run that met the limit.
 
-        If the worker is killed between the pause and its note, the next attempt repeats both before it starts an
-        agent.
+        If the worker dies before it has recorded the report, the next attempt repeats the pause.
         """
         logins = read_logins(self.host, limit.adapter)
         login = next((login for login in logins if login.name == limit.login), None)

@@ -1,4 +1,4 @@
-"""A prepared turn of an agent: its request, its folders, the check before each effect, and its checkpoint."""
+"""A prepared turn: its requests, its folders, its fence and its checkpoint."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,16 +36,17 @@ from septet.repository_settings import RepositorySettings
 
 @dataclass(frozen=True, slots=True)
 class PreparedTurn:
-    """A turn that an attempt may carry out as long as its fence is open."""
+    """A turn that is ready to run; its attempt may have effects only as long as the fence is open."""
 
     workspace: Workspace
     place: Place
     request: TurnRequest
     fence: Fence
     fallback: TurnRequest | None = field(default=None, kw_only=True)
-    """The request of the fallback agent, which takes over at usage limits, or if the first model refused."""
+    """The request of the fallback agent, which takes over at usage limits or after a refusal of the first model.
+    """
     find_openings: Callable[[], Sequence[Opening]] = field(default=tuple, kw_only=True)
-    """Returns the accounts of budgets that have to allow the start of an agent."""
+    """Returns the budget accounts that must allow an agent to start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +56,15 @@ class PreparedStep(PreparedTurn):
     call: StepCall
     repository_settings: RepositorySettings
     starts_from: str
-    """The checkpoint to which the worktree returns before an agent begins anew; empty if the history names
-    none."""
+    """The checkpoint to restore before a new agent starts; empty if the workflow's history names none."""
     began_at: str
-    """The commit from which the work order began: every difference from this commit is the work."""
+    """The commit on which the work order began: every difference from this commit is its work."""
     earlier: StepResult | None = field(default=None, kw_only=True)
-    """The result of earlier activities of the same try, if they started agents."""
+    """The result of earlier activities of the same try, if these activities started agents."""
 
 
 def prepare_step(host: Host, call: StepCall) -> PreparedStep:
-    """Return a step's turn: find its folders, read its inputs, fill its command, and become the latest attempt.
+    """Return a step's turn, ready to run: record the attempt, read the inputs, and fill the step's command.
 
     Raises:
         SupersededError: A later attempt has begun.
@@ -91,7 +91,7 @@ def prepare_step(host: Host, call: StepCall) -> PreparedStep:
 
 
 def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
-    """Return a turn that requests only the answer, in the same session, without tools, and gives the reasons.
+    """Return a turn without tools in which the same session gives only the answer again.
 
     Raises:
         SupersededError: A later attempt has begun.
@@ -114,9 +114,9 @@ def prepare_finalizer(host: Host, finalizing: FinalizeCall) -> PreparedStep:
 
 
 def prepare_end(host: Host, call: EndCall) -> PreparedStep:
-    """Return what is needed to end a cancelled step's agent, whichever attempt or finalizer started the agent.
+    """Return what is needed to end a cancelled step's agent, even if the finalizer started the agent.
 
-    No agent gets a prompt, so no file of the repository is read: broken commands or settings prevent no rescue.
+    This reads no file of the repository, so broken commands or settings prevent no rescue.
 
     Raises:
         SupersededError: A later attempt has begun.
@@ -134,7 +134,7 @@ def prepare_end(host: Host, call: EndCall) -> PreparedStep:
 
 
 def opened_place(host: Host, call: StepCall) -> Place:
-    """Return the folders of a step's work order, and refuse a workspace that the janitor has removed.
+    """Return the folders of a step's work order; refuse a workspace that the janitor has removed.
 
     Raises:
         NotFoundError: The workspace is not on this host.
@@ -156,7 +156,7 @@ def opened_place(host: Host, call: StepCall) -> Place:
 
 
 def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySettings, turn: Turn) -> PreparedStep:
-    """Record the attempt, and return its turn; a turn that is only about a session counts as a finalizer's."""
+    """Record the attempt, and return its prepared turn."""
     workspace, name = call.workspace, call.name
     fence = take_fence(host.runs, place.order_id, workspace.visit)
     request = TurnRequest(
@@ -192,7 +192,7 @@ def _prepare(host: Host, call: StepCall, place: Place, settings: RepositorySetti
 
 
 def _turn_of_fallback(host: Host, call: StepCall, settings: RepositorySettings, turn: Turn) -> Turn:
-    """Return the fallback agent's turn: with its own tools, and without the first agent's model."""
+    """Return the fallback agent's turn, which has its own tools and not the first agent's model."""
     if turn.about_session:
         return replace(turn, model=None, warm=False)
     warm = call.keeps_process and host.keeps_process(call.workspace.fallback_agent)
@@ -201,7 +201,7 @@ def _turn_of_fallback(host: Host, call: StepCall, settings: RepositorySettings, 
 
 
 def payer_of(workspace: Workspace, step: str, project: str, model: str | None) -> Payer:
-    """Return where a turn's costs are counted: the work order and step, with the given project and model."""
+    """Return the payer of a turn's costs: the work order and step, with the given project and model."""
     return Payer(
         project=project or workspace.project,
         order_id=workspace.work_order_id,
@@ -215,11 +215,11 @@ def payer_of(workspace: Workspace, step: str, project: str, model: str | None) -
 def by_agents(
     workspace: Workspace, request: TurnRequest, other: Turn | None
 ) -> tuple[TurnRequest, TurnRequest | None]:
-    """Return a turn's request for the first agent, and its request for the fallback agent.
+    """Return a turn's request for the first agent, and its request for the fallback agent or `None`.
 
-    Only the agent that owns a session continues it; another agent begins a new session. A turn that names no
-    model begins a new session too, if the session would keep a model that was named before. If a turn's prompt is
-    about the work of a session, only the agent of that session gets the turn.
+    A session continues only with the agent that owns it; any other agent begins a new session. A turn without a
+    model also begins a new session if the session would keep an earlier model. A turn about the work of a session
+    goes only to that session's agent.
     """
     session, runs, turn = request.turn.resume_id, request.runtime.runs, request.turn
     last = last_of_session(runs.lately(request.order_id), session) if session is not None else None
@@ -241,7 +241,7 @@ def by_agents(
 
 
 def _folder_of(host: Host, call: StepCall, place: Place) -> Path:
-    """Return the folder in which the agent of a call works: the worktree, or an empty folder for a reader."""
+    """Return the folder in which the agent works: the worktree, or an empty folder for the reader."""
     return folder_of_reader(host, call) if call.reads else place.worktree
 
 

@@ -1,4 +1,4 @@
-"""Build a step's result, of bounded size, from an agent run and git's evidence."""
+"""Build a step's result, with limited size, from an agent run and git's evidence."""
 
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ _WARNING_LENGTH: Final = 200
 _HELD: Final = {HELD_USD: "usd", HELD_TOKENS: "tokens", HELD_SECONDS: "seconds"}
 _PROMPT_BYTES_A_TOKEN: Final = 4
 _STREAM_BYTES_A_TOKEN: Final = 12
-"""The estimated bytes of a stream for each token: streams repeat texts, and add much around the texts."""
+"""The estimated bytes of an agent's output stream for each token."""
 
 
 def begin_result(call: StepCall, turn: TurnResult | None, changes: tuple[FileChange, ...]) -> StepResult:
@@ -64,13 +64,13 @@ def _with_turn(result: StepResult, turn: TurnResult, *, in_lane: bool) -> StepRe
 
 
 def begin_again(unread: StepResult) -> StepResult:
-    """Return the facts of a step whose answer was not read, with the verdict `failed` until the next answer."""
+    """Return the facts of a step whose answer was not read; the verdict is `failed` until the next answer."""
     facts = {name: getattr(unread, name) for name in StepFacts.model_fields}
     return StepResult(verdict=Verdict.FAILED, **facts)
 
 
 def add_turn(result: StepResult, turn: TurnResult | None) -> StepResult:
-    """Add the use of another turn for the same step; `None` adds nothing."""
+    """Return the result with the use of one more turn added; `None` adds nothing."""
     if turn is None:
         return result
     used = {
@@ -82,7 +82,7 @@ def add_turn(result: StepResult, turn: TurnResult | None) -> StepResult:
 
 
 def with_answer(result: StepResult, answer: Answer[Any]) -> StepResult:
-    """Add the checked answer; an answer over 4 KB stays on disk."""
+    """Return the result with the checked answer; an answer over 4 KB stays on disk only."""
     value = answer.value
     plain: JsonValue = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
     size = len(value.model_dump_json()) if isinstance(value, BaseModel) else 0
@@ -91,7 +91,7 @@ def with_answer(result: StepResult, answer: Answer[Any]) -> StepResult:
 
 
 def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> StepResult:
-    """Mark the step as done, with the facts of its proof."""
+    """Return the result as done, with the facts of its proof."""
     return result.model_copy(
         update={
             "verdict": Verdict.DONE,
@@ -108,12 +108,12 @@ def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> S
 
 
 def with_reasons(result: StepResult, verdict: Verdict, reasons: tuple[str, ...]) -> StepResult:
-    """Set the verdict, and the reasons why the step is not done."""
+    """Return the result with a verdict, and the reasons why the step is not done."""
     return result.model_copy(update={"verdict": verdict, "reasons": _bound_texts(reasons)})
 
 
 def add_warnings(result: StepResult, *warnings: str) -> StepResult:
-    """Add warnings to the warnings of the result, as many as fit."""
+    """Return the result with more warnings, as many as fit."""
     if not warnings:
         return result
     return result.model_copy(update={"warnings": _bound_texts((*result.warnings, *warnings))})
@@ -122,12 +122,12 @@ def add_warnings(result: StepResult, *warnings: str) -> StepResult:
 def _bound_texts(
     texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH
 ) -> tuple[str, ...]:
-    """Return the first `count` texts, masked and cut at the front: a program's last output matters most."""
+    """Mask the first `count` texts, and cut the front of long texts: the end of an output matters most."""
     return tuple(cut_front(mask(text), length) for text in texts[:count])
 
 
 def warnings_of(result: TurnResult) -> tuple[str, ...]:
-    """Return warnings about a turn: several agents, budgets without effect, another model than requested."""
+    """Return warnings about a turn, such as several agents, budgets without effect, or an unexpected model."""
     workers, record = result.workers, result.run.record
     why = "the model refused" if result.was_refused else "the usage limit was reached"
     changes = (f"{why}: {', then '.join(workers)}",) if len(workers) > 1 else ()
@@ -143,12 +143,12 @@ def warnings_of(result: TurnResult) -> tuple[str, ...]:
 
 
 def context_of(result: TurnResult) -> int:
-    """Return the tokens of a run's session, as the CLI reports them; without a report, a high estimate."""
+    """Return the number of tokens in a run's session: the CLI's figure, or else a high estimate."""
     return result.outcome.context_tokens or _guess_context(result.run, result.outcome.session_id)
 
 
 def _guess_context(run: Run, session_id: str | None) -> int:
-    """Estimate the tokens from the prompts and streams of the session's runs on disk."""
+    """Estimate a session's tokens from the prompts and output streams of its runs on disk."""
     folder = run.folder.parent
     runs, archived = Runs(folder.parent).lately(folder.name), read_archive(folder).of(session_id)
     own_runs = [

@@ -1,6 +1,6 @@
-"""One attempt at a step: prepare and guard it, run its turn, and save the work if the turn fails.
+"""One attempt at a step: prepare it, run its turn, and save the work if the turn fails.
 
-Between two steps only Septet writes to the worktree: all other changes are rescued, undone, and reported.
+Between two steps, only Septet may write in the worktree. Any other change is rescued, undone and reported.
 """
 
 import asyncio
@@ -45,9 +45,9 @@ from septet.git.workspace.plan import holds_plan, put_plan_back
 from septet.system.threads import shielded_thread
 
 CHANGED_BETWEEN: Final = "the worktree was changed between steps; it was restored to what the previous step left"
-"""The reason of the rescue, and the text of the step's warning."""
+"""The reason of the rescue, and the step's warning, if files changed between steps."""
 PLAN_CHANGED: Final = "the plan's file was changed; it was restored to the plan that was found"
-"""The same reason and text if only the plan was changed."""
+"""The reason of the rescue, and the step's warning, if only the plan changed."""
 
 _ANEW: Final = "the step starts again from its checkpoint"
 
@@ -64,11 +64,11 @@ class StepAttempt:
     prepared_step: PreparedStep
     heartbeats: Heartbeats
     result: StepResult = field(init=False)
-    """The result; set by the code that completes the attempt, or by the attempt if a person ended the work."""
+    """The result of the step; after a person ended the work, the attempt sets it itself."""
     budget: TurnBudget | None = field(init=False)
     """The turn's budget; `None` if this host has no accounts."""
     warnings: tuple[str, ...] = field(default=(), init=False)
-    """The warnings about changes from before the step, which the attempt has undone."""
+    """Warnings about changes before the step, which the attempt has undone."""
 
     def __post_init__(self) -> None:
         """Create the turn's budget."""
@@ -76,7 +76,7 @@ class StepAttempt:
         self.budget = TurnBudget(self.host, accounts, self.prepared_step) if accounts is not None else None
 
     async def run_turn(self, *, begins_step: bool = False) -> TurnResult:
-        """Run the turn; before an agent begins anew, return the worktree to the step's start.
+        """Run the turn; a new agent starts in a worktree that was returned to the step's start.
 
         If the turn begins a step, this first undoes changes since the previous step.
         """
@@ -102,7 +102,7 @@ class StepAttempt:
         return result
 
     async def end(self, verdict: Verdict, reason: str) -> StepResult:
-        """Take a rescue of the work, and return the known facts of the step.
+        """Take a rescue, and return the step's facts with the given verdict and reason.
 
         Raises:
             SupersededError: A later attempt has begun, and the worktree belongs to the later attempt.
@@ -119,7 +119,7 @@ class StepAttempt:
 async def attempting(
     host: Host, prepare: Callable[[Host, C], PreparedStep], call: C
 ) -> AsyncIterator[StepAttempt]:
-    """Prepare a step and guard its attempt; save the work if the attempt fails for good or a person cancels.
+    """Run one attempt in the block; if it fails for good or a person cancels, save the work.
 
     Raises:
         ApplicationError: The step failed; the details hold the remedy and the known facts of the step.
@@ -139,7 +139,7 @@ async def attempting(
 def _rescued_result(
     host: Host, prepared_step: PreparedStep, last: TurnResult | None, verdict: Verdict, reason: str
 ) -> StepResult:
-    """Take a rescue and return the step's known facts; the reasons include an error of the rescue."""
+    """Take a rescue, and return the step's facts; if the rescue fails, its error is added to the reasons."""
     prepared_step.fence.lease.check()
     if last is not None:
         record_refusals(prepared_step.call, last.run)
@@ -158,7 +158,7 @@ def _rescued_result(
 
 
 def _last_result(prepared_step: PreparedStep) -> TurnResult | None:
-    """Return the last agent's result; `None` if the result is unreadable or was not written yet."""
+    """Return the last agent's result; `None` if it is missing or unreadable."""
     try:
         return TurnRuns(prepared_step.request).last_result()
     except (OSError, WorkspaceBusyError):
@@ -166,7 +166,7 @@ def _last_result(prepared_step: PreparedStep) -> TurnResult | None:
 
 
 def _changes(prepared_step: PreparedStep) -> tuple[FileChange, ...]:
-    """Return the changes that git reports; none if the agent has broken its repository."""
+    """Return the changes that git reports; an empty tuple if the agent has broken its repository."""
     try:
         return gather(prepared_step.place, prepared_step.began_at).files_changed
     except (SeptetError, OSError):
@@ -174,12 +174,11 @@ def _changes(prepared_step: PreparedStep) -> tuple[FileChange, ...]:
 
 
 def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
-    """Save changes since the previous step in a rescue, undo the changes, and return warnings about them.
+    """Rescue and undo changes since the previous step, and return warnings about them.
 
-    Ignored files count; `.git` does not count, because a person's `git status` writes in `.git`, and the evidence
-    shows commits and branches. If an agent of this step, or an agent from before a reset, has begun, nothing is
-    compared: the retry handles that agent's work. A second try keeps the first try's worktree, but a changed plan
-    is restored.
+    Ignored files count. `.git` does not count: a person's `git status` writes there. Nothing is compared once an
+    agent of this step has begun: the retry handles its work. A second try keeps the first try's worktree, but a
+    changed plan is restored.
 
     Raises:
         SnapshotError: The worktree could not be secured; nothing was changed.
@@ -209,7 +208,7 @@ def _put_all_back(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
 
 
 def _put_plan_back(host: Host, prepared_step: PreparedStep) -> bool:
-    """Restore the found plan if the file holds another plan; return whether the plan was restored."""
+    """Restore the found plan if its file has changed; return whether the plan was restored."""
     call, place, progress = prepared_step.call, prepared_step.place, prepared_step.call.progress
     path, sha256 = progress.plan_path, progress.plan_sha256
     if not path or not sha256 or _plan_digest(place, path) == sha256:
@@ -236,7 +235,7 @@ def _with_plan(prepared_step: PreparedStep) -> Iterator[Snapshot]:
 
 
 def _plan_digest(place: Place, path: str) -> str:
-    """Return the SHA-256 of the plan's file; empty without a file."""
+    """Return the SHA-256 of the plan's file; an empty text without a file."""
     try:
         with (place.worktree / plan_file(place, path)).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -258,7 +257,7 @@ def _expect_plan(prepared_step: PreparedStep) -> None:
 
 
 def _begins(prepared_step: PreparedStep) -> bool:
-    """Return whether no agent has begun this step, and no reset came before the step."""
+    """Return whether no agent has begun this step, not even before a reset."""
     request = prepared_step.request
     runs, key = request.runtime.runs.of(request.order_id), request.key
     if not runs:

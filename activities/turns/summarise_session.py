@@ -1,4 +1,4 @@
-"""Request a summary of a lane's session for the lane's next issues, before the lane begins a new session."""
+"""The summary of a lane's session, which Septet requests before the lane begins a new session."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from septet.system.threads import shielded_thread, stoppable_thread
 
 @dataclass(frozen=True, slots=True)
 class SummariseSession:
-    """Writes the summary of a lane's session to disk, and leaves the worktree as it was."""
+    """Requests the summary of a lane's session, and leaves the worktree unchanged."""
 
     host: Host
 
@@ -96,7 +96,7 @@ class SummariseSession:
         return PreparedTurn(workspace, place, own, fence, find_openings=find_openings)
 
     def _keep(self, call: SummariseCall, prepared_step: PreparedTurn, turn: TurnResult) -> SessionSummary:
-        """Write the summary to disk; without a summary, return the reason."""
+        """Write the turn's summary to disk; without a summary, return the reason."""
         summary = bounded_summary(turn.outcome.text or "") if turn.outcome.has_answer else ""
         if not summary:
             why = turn.outcome.message or "the agent's answer was empty."
@@ -116,7 +116,7 @@ class SummariseSession:
         return SessionSummary(warning=no_summary(why), model=turn.outcome.model, usage=turn.usage)
 
     def _undo(self, call: SummariseCall, place: Place) -> None:
-        """Return the worktree to its checkpoint: some CLIs cannot be started without tools that write."""
+        """Return the worktree to its checkpoint, because some CLIs cannot start without tools that write."""
         checkpoint = call.workspace.checkpoint
         if checkpoint and self.host.snapshots.differs(place, checkpoint):
             self.host.snapshots.return_to(
@@ -125,7 +125,7 @@ class SummariseSession:
 
 
 async def _run_turn(prepared_step: PreparedTurn, heartbeats: Heartbeats, budget: TurnBudget | None) -> TurnResult:
-    """Run the turn within its budgets; if a budget has no room, fail instead of waiting."""
+    """Run the turn; if a budget has no room, fail at once."""
     try:
         return await run_turn(
             prepared_step.request,
@@ -139,4 +139,4 @@ async def _run_turn(prepared_step: PreparedTurn, heartbeats: Heartbeats, budget:
 
 
 async def _leave_worktree() -> None:
-    """Leave the worktree as it is: a new agent repeats only the request for a summary."""
+    """Do nothing: a new agent only repeats the request for a summary."""

@@ -1,6 +1,7 @@
-"""Run a turn within its budgets; only this module starts agents for work orders.
+"""Run a turn within its budgets.
 
-This module reserves room before each start of an agent, and reports the turn's use to the accounts.
+Only this module starts agents for work orders. It reserves room in the budgets before each start, and then reports
+what the turn has used.
 """
 
 import asyncio
@@ -30,12 +31,12 @@ from septet.contracts.budget import BudgetWait, Caps, ReserveCall, SettleCall
 from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetError, SupersededError
 
 _POLL_SECONDS: Final = 60.0
-"""The seconds between polls if the workflow does not wait for budgets, because an earlier release began it."""
+"""Seconds between two tries to start, for a workflow of an earlier release that does not wait for budgets."""
 _UNLISTED_SECONDS: Final = 900.0
-"""The seconds between polls if more turns wait than the account can notify: rarer, because many turns poll."""
+"""Seconds between two tries to start if the account cannot notify all of the many waiting turns."""
 
 _AHEAD_SECONDS: Final = 1.0
-"""The seconds for which the facts that were found ahead of a start count as current."""
+"""How many seconds the facts found before the first start count as current."""
 
 _log = structlog.get_logger()
 
@@ -52,10 +53,10 @@ class OverBudgetError(BudgetSpentError):
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What was found before a start of an agent: agent and login, accounts to ask, accounts that have reserved."""
+    """What was found before a start of an agent: the agent, its login, the accounts to ask."""
 
     request: TurnRequest
-    """The turn's request, with the agent and the login that no usage limit pauses."""
+    """The turn's request, with an agent and a login that no usage limit pauses."""
     openings: list[Opening]
     held: HeldTurn
     """This host's note of the accounts that have reserved room for the turn."""
@@ -64,17 +65,17 @@ class _Answers:
 
 @dataclass(slots=True)
 class TurnBudget:
-    """The budgets of one turn, as one attempt uses them."""
+    """The budgets of one turn in one attempt."""
 
     host: Host
     accounts: Accounts
     turn: PreparedTurn
     _ahead: _Answers | None = field(default=None, init=False)
     _granted: tuple[Spending, TurnRequest] | None = field(default=None, init=False)
-    """The turn's use at the last reservation, and the request that the reservation returned."""
+    """The turn's use at the last reservation, and the request to which that reservation led."""
 
     async def request_ahead(self) -> None:
-        """Choose the agent and find the accounts before the first start; if this fails, the start tries again."""
+        """Choose the agent and find the accounts before the first start; ignore errors."""
         try:
             self._ahead = await self._request_answers()
         except (SeptetError, OSError) as error:
@@ -82,10 +83,10 @@ class TurnBudget:
 
     @asynccontextmanager
     async def reporting_failure(self) -> AsyncIterator[None]:
-        """Run a turn in the block; if the turn fails, report its use to the accounts.
+        """Run a turn in the block; if the turn fails, report its use to the budgets.
 
-        If an agent continues, this reports nothing. The caller that has the turn's result reports with
-        `reporting` or `report`.
+        If an agent continues, nothing is reported yet. After a success, the caller reports with `reporting` or
+        `report`.
         """
         try:
             yield
@@ -102,7 +103,7 @@ class TurnBudget:
 
     @asynccontextmanager
     async def reporting(self, model: str | None) -> AsyncIterator[None]:
-        """Report the turn's use, as `report` does, while the block checks the turn's result."""
+        """Report the turn's use with `report` while the block runs."""
         report = asyncio.create_task(self.report(model))
         try:
             yield
@@ -110,11 +111,11 @@ class TurnBudget:
             await report
 
     async def reserve(self, so_far: Spending) -> TurnRequest:
-        """Choose agent and login, reserve room in all accounts, and return the request with the granted limits.
+        """Choose agent and login, reserve room in all accounts, and return the request with its limits.
 
-        Each value of `so_far` reserves room once, even if the start is delayed. The caller holds the writer's lock
-        meanwhile. Accounts reserve one after the other, so that no two turns wait for room that each has reserved
-        from the other. If one account has no room, the reservations of the other accounts are undone.
+        The caller holds the writer's lock. A call with the same `so_far` reserves nothing more. The accounts
+        reserve in a fixed order, so that no two turns wait for each other. If one account has no room, all other
+        reservations are undone.
 
         Raises:
             OverBudgetError: An account has no room.
@@ -161,7 +162,7 @@ class TurnBudget:
         return _Answers(request, openings, held or self._held_turn(), requested_at)
 
     async def _find_openings(self) -> list[Opening]:
-        """Return the accounts that are open already or that the reservation opens."""
+        """Return the accounts that must allow the start: those that exist, or that the reservation opens."""
         openings = self.turn.find_openings()
         return [*compress(openings, await asyncio.gather(*map(self._counts, openings)))]
 
@@ -169,16 +170,16 @@ class TurnBudget:
         return opening.opens or await self.accounts.is_open(opening.account.scope)
 
     async def _wait_for_login(self, error: AgentApiUnavailableError) -> None:
-        """Set the error's pause to end as soon as an agent can start: at once if another login or agent can."""
+        """Let Temporal retry as soon as any of the turn's agents can start."""
         try:
             error.retry_after_seconds = await self._choice.seconds_to_wait()
         except SeptetError as refusal:
             _log.warning("logins_not_asked", agent=self.turn.request.adapter.name, error=refusal.message)
 
     async def report(self, model: str | None = None) -> None:
-        """Report the turn's use to the accounts, after its agents have ended; after an error, recovery does.
+        """Report the turn's use to the accounts after its agents have ended; if this fails, recovery reports.
 
-        If a supervisor has not yet written the record of its run, this waits for the record, at most five seconds.
+        This waits up to five seconds for a run's record that its supervisor has not yet written.
 
         Raises:
             SupersededError: A later attempt has begun; the later attempt reports.
@@ -236,16 +237,15 @@ async def run_turn(
     leave_work: Callable[[], Awaitable[object]],
     budget: TurnBudget | None = None,
 ) -> TurnResult:
-    """Run a turn to its outcome, over as many attempts as needed, with as few agents as possible.
+    """Run a turn until it has a result, with as few agents as possible.
 
-    A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends the agent.
+    After a cancel the agent continues, and the next attempt adopts it; `end_agent` ends it.
 
     Args:
         on_progress: Called at the start and every half second; its exceptions are raised.
-        leave_work: Awaited before an agent starts anew in a worktree with another agent's work: takes a rescue and
-            returns to the step's checkpoint.
-        budget: Reserves room before each start of an agent, by the turn's use so far; agent and login may change
-            between starts. If the turn fails, the budget reports the turn's use.
+        leave_work: Takes a rescue and returns to the step's checkpoint; awaited before a new agent starts in a
+            worktree with another agent's work.
+        budget: Reserves room before each start of an agent. It can change agent and login between starts.
 
     Raises:
         OverBudgetError: A budget has no room.
@@ -268,7 +268,7 @@ async def run_turn(
 async def _start(
     attempt: TurnAttempt, needs: NeedsStart, leave_work: Callable[[], Awaitable[object]], budget: TurnBudget | None
 ) -> TurnResult | None:
-    """Reserve room and start an agent; hold the writer's lock until the agent's supervisor has the lock."""
+    """Reserve room and start an agent, while holding the writer's lock; the supervisor then holds the lock."""
     with needs:
         if needs.leaves_work:
             await leave_work()

@@ -1,4 +1,4 @@
-"""Record a turn's use on disk, for the history of its project's costs, with or without budgets."""
+"""Record a turn's use on disk, for the history of its project's costs."""
 
 import asyncio
 from contextlib import suppress
@@ -26,11 +26,11 @@ _log = structlog.get_logger()
 
 
 async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *, completes: bool = False) -> None:
-    """Record the use of a turn's agents until now; if the disk refuses, only the history lacks the turn.
+    """Record the use of a turn's agents until now; if the disk fails, only the history of costs lacks the turn.
 
     Args:
         model: The model, as the agent's CLI names it, if known.
-        completes: Whether the turn's work order has its pull request after the turn.
+        completes: Whether the work order has its pull request after this turn.
     """
     try:
         await asyncio.to_thread(_note, host, turn, model, completes=completes)
@@ -39,9 +39,9 @@ async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *
 
 
 def note_unread_turns(host: Host, place_id: str) -> None:
-    """Record the costs of a workspace's turns whose usage was not read yet.
+    """Record the costs of all turns of a workspace whose usage was not read yet.
 
-    The caller holds the writer's lock. An attempt that ends later records its turn again; the turn counts once.
+    The caller holds the writer's lock. A turn that is recorded again counts once.
 
     Raises:
         SeptetError: The supervisor of a run lives and does not write its record, or the runner does not answer.
@@ -53,7 +53,7 @@ def note_unread_turns(host: Host, place_id: str) -> None:
 
 
 def is_unread(run: Run) -> bool:
-    """Return whether a run's usage must be read: the run's costs belong to a project, and the usage is unread."""
+    """Return whether a project pays for a run whose usage was not read yet."""
     return run.has_started and run.record is not None and run.record.payer is not None and read_usage(run) is None
 
 
@@ -92,7 +92,7 @@ def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
 
 
 def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool) -> None:
-    """Write a note for each agent and login that worked on the turn; `model` is the last agent's."""
+    """Write a note for each agent and login that worked on the turn; `model` is the last agent's model."""
     request, payer, turn_runs = turn.request, turn.request.payer, TurnRuns(turn.request)
     if payer is None:
         return
