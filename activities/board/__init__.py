@@ -1,1 +1,1 @@
-"""Activities for the board, intakes, comments, pull requests, trackers and the accounts of budgets."""
+"""The activities of boards, intakes, comments, pull requests, trackers and budget accounts."""

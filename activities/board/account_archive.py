@@ -1,4 +1,4 @@
-"""Read and start accounts of budgets on the server; each run of an account starts from the last run's result."""
+"""Find and start budget accounts on the server; each run of an account starts from the last run's result."""
 
 import time
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ _ANSWER_WITHIN: Final = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class FoundAccount:
-    """The last run of an account, as the server lists it, and the state with which that run ended."""
+    """The last run of an account, and the state with which it ended."""
 
     read_at: float
     """When the account was read, in Unix seconds."""
     run_id: str = ""
     """The id of the account's last run; empty if the account never ran."""
     is_there: bool = False
-    """Whether the account exists: it runs, or has completed."""
+    """Whether the account's last run is running or has completed."""
     ended_with: AccountState | None = None
 
 
 async def find_account(client: Client, task_queue: str, scope: str) -> FoundAccount:
-    """Return an account's last run from the server; this queries no worker, and Temporal bills no Action.
+    """Return an account's last run from the server's list, which needs no worker and no billed Action.
 
     Raises:
         RPCError: The server refused.
@@ -51,7 +51,7 @@ async def find_account(client: Client, task_queue: str, scope: str) -> FoundAcco
 async def open_account(
     client: Client, task_queue: str, opening: AccountState, account: FoundAccount, word: SettleCall | None = None
 ) -> None:
-    """Start an account that does not run, from its last state, or from `opening` if no last state exists.
+    """Start an account that does not run, from its last state, or else from `opening`.
 
     Args:
         account: The result of `find_account`, just read.
@@ -79,8 +79,7 @@ async def open_account(
 async def read_ended_account(opening: AccountState) -> AccountState:
     """Return the last state of the calling account's previous run; `opening` if that run did not complete.
 
-    Writes nothing. While an account runs, no other run of the account begins or ends: every attempt returns the
-    same state.
+    Writes nothing. All attempts return the same state, because an account has one run at a time.
 
     Raises:
         ApplicationError: The server's list does not show the end of the last run yet; Temporal retries.

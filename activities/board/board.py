@@ -1,4 +1,4 @@
-"""Queries to the server about work orders: which have ended, which wait to run, which wait for earlier ones."""
+"""Ask the server about work orders for the board: which are closed, and which wait to run."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ _WAITING: Final = 'WorkflowType="WorkOrder" AND SeptetStage="triaged" AND Execut
 
 
 class BoardActivities:
-    """Finds closed and waiting work orders for the board: a workflow cannot query the server by itself."""
+    """Finds closed and waiting work orders, because the board's workflow cannot query the server."""
 
     @activity.defn(name="find_closed")
     async def find_closed(self, orders: KnownOrders) -> list[str]:
         """Return the given work orders that are closed or unknown to the server. Writes nothing.
 
-        The server's lists lag: a work order that is missing among the running work orders is read by its id.
+        The server's lists lag, so a work order that is missing in the list of running ones is read by its id.
         """
         client = activity.client()
         running = await _find_running(client, [each for each in orders.ids if ORDER_ID.fullmatch(each)])
@@ -41,10 +41,10 @@ class BoardActivities:
 
     @activity.defn(name="find_waiting")
     async def find_waiting(self, orders: KnownOrders) -> WaitingOrders:
-        """Return this queue's waiting work orders that the board does not know: the best, up to `orders.limit`.
+        """Return the best waiting work orders that the board does not know, at most `orders.limit`.
 
-        They are in stage `triaged`. The result leaves out a pipeline's work orders, which wait for its lanes, and
-        those that wait for other work orders and need no permission to run yet. Writes nothing.
+        They are in stage `triaged` on this queue. The work orders of pipelines are left out, because they wait for
+        lanes. Work orders that still wait for other work orders are left out too. Writes nothing.
         """
         known_ids, query = frozenset(orders.ids), f'{_WAITING} AND TaskQueue="{activity.info().task_queue}"'
         listed = activity.client().list_workflows(query, page_size=1000)
@@ -65,7 +65,7 @@ async def _find_running(client: Client, order_ids: Sequence[str]) -> set[str]:
 
 
 async def _find_request(row: WorkflowExecution, places: asyncio.Semaphore) -> SeatRequest | None:
-    """Return a work order's request to run; `None` if the work order still waits for other work orders."""
+    """Return a work order's request to run agents; `None` if it still waits for other work orders."""
     task = await read_memo(row, MEMO, Task)
     if task is None or task.after:
         async with places:
@@ -77,7 +77,7 @@ async def _find_request(row: WorkflowExecution, places: asyncio.Semaphore) -> Se
 
 
 async def _waits_for_others(row: WorkflowExecution) -> bool:
-    """Return whether a work order waits for the work orders that it comes after."""
+    """Return whether a work order waits for others to end."""
     try:
         description = await activity.client().get_workflow_handle(row.id, run_id=row.run_id).describe()
     except RPCError as error:
@@ -89,11 +89,11 @@ async def _waits_for_others(row: WorkflowExecution) -> bool:
 
 
 class CancelWorkOrder:
-    """Cancels the work order that a person has ended by a move on the board."""
+    """Cancels a work order that a person has ended by a move on the board."""
 
     @activity.defn(name="cancel_work_order")
     async def run(self, call: MoveReason) -> None:
-        """Send the server a request to cancel the calling work order. Idempotent; writes nothing to disk."""
+        """Request the server to cancel the calling work order. Idempotent; writes nothing to disk."""
         info = activity.info()
         handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
         is_sealed = activity.client().data_converter.payload_codec is not None  # the server would read a reason
@@ -101,7 +101,7 @@ class CancelWorkOrder:
 
 
 def not_yet(why: str, settings: Settings, *, kind: str = "NotYet", rarely: bool = False) -> ApplicationError:
-    """Return the failure after which Temporal retries the activity; the pauses between tries grow.
+    """Return the failure of a check that must be repeated; Temporal retries after a pause that grows.
 
     Users see the failure's message as the reason why the workflow waits.
 
@@ -122,13 +122,13 @@ _OTHERS_AT_A_TIME: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """Checks the work orders that a work order waits for."""
+    """Checks the work orders that have to end before another work order begins."""
 
     settings: Settings
 
     @activity.defn(name="look_at_others")
     async def look_at_others(self, look: OthersLook) -> None:
-        """Check that all work orders that the caller waits for are over. Idempotent; writes nothing.
+        """Raise until all work orders for which the caller waits are over. Idempotent; writes nothing.
 
         Raises:
             ApplicationError: A work order is not over, or the server did not answer; Temporal retries after a
@@ -179,7 +179,7 @@ async def _why_not_merged(other: str) -> str | None:
 
 
 async def _comes_after(order_id: str) -> tuple[str, ...]:
-    """Return the ids of the work orders that must end before this one begins; empty if this one does not wait."""
+    """Return the ids of the work orders that must end before this work order begins."""
     order = await _describe(order_id)
     if order is None or order.status is not WorkflowExecutionStatus.RUNNING:
         return ()

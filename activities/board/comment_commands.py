@@ -1,4 +1,4 @@
-"""Obey commands in comments: check the commenter, run the command, and reply with one comment."""
+"""Obey commands in comments: check the author, run the command, and reply with one comment."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -27,15 +27,15 @@ from septet.telemetry.metrics import COMMENT_COMMANDS
 from septet.telemetry.recorder import RECORDER
 
 Decide = Callable[[Client, str, CommentCommand, str], Awaitable[Task]]
-"""Runs a command about a work order; takes the client, the work order's id, the command, and who decides."""
+"""Runs a command about a work order; takes the client, the work order's id, the command, and the person."""
 _REMEMBERED: Final = timedelta(hours=12)
-"""The time for which every server remembers a comment; later, only Septet's reply on the forge shows that
-the command was obeyed."""
+"""How long every server remembers a comment; later, only Septet's reply on the forge shows that the command was
+obeyed."""
 _log = structlog.get_logger()
 
 
 async def decide_nothing(client: Client, order_id: str, command: CommentCommand, who: str) -> Task:
-    """Refuse: this worker was started without a function that carries out decisions.
+    """Raise, because this worker was started without a function that carries out decisions.
 
     Raises:
         SeptetError: Always.
@@ -49,17 +49,17 @@ async def decide_nothing(client: Client, order_id: str, command: CommentCommand,
 
 @dataclass(frozen=True, slots=True)
 class CommentActivities:
-    """Checks commenters, obeys their commands and replies, with one host's keys."""
+    """Checks the authors of comments, obeys their commands and replies, with one host's keys."""
 
     host: Host
     decide: Decide = decide_nothing
 
     @activity.defn(name="check_commenter")
     async def check_commenter(self, call: CommentCall) -> CommenterStanding:
-        """Check with the forge whether a comment's author may push, and find the comment's work order.
+        """Return whether to obey a comment, and the work order that it is about.
 
-        Idempotent; writes nothing. All later attempts of the command use the work order that this call finds. An
-        old comment that has a reply on the forge is not obeyed again.
+        The comment's author must have the right to push. An old comment that has a reply is not obeyed again.
+        Idempotent; writes nothing.
 
         Raises:
             ApplicationError: The forge did not answer, or refused.
@@ -85,7 +85,7 @@ class CommentActivities:
     async def obey_comment(self, call: CommentCall) -> CommandAnswer:
         """Carry out a command about a work order, and return the reply to the comment.
 
-        Idempotent: this repeats no decision of an earlier attempt, and the reply has the work order's state.
+        Idempotent: this repeats no decision of an earlier attempt. The reply shows the work order's present state.
 
         Raises:
             ApplicationError: The server or a worker did not answer.
@@ -102,7 +102,7 @@ class CommentActivities:
 
     @activity.defn(name="answer_comment")
     async def answer_comment(self, answer: CommandAnswer) -> None:
-        """Write the reply as one comment. Idempotent: an earlier comment is found by its hidden mark.
+        """Write the reply as one comment. Idempotent: an earlier reply is found by its hidden mark.
 
         Raises:
             ApplicationError: The forge did not answer, or refused.
@@ -165,7 +165,7 @@ def _is_answered(forge: Forge, event: CommentWritten) -> bool:
 
 
 def _is_old(created_at: str) -> bool:
-    """Return whether a comment is so old that a server may have forgotten it; `True` if the time is unknown."""
+    """Return whether a comment is so old that a server may have forgotten its workflow, or has no known time."""
     try:
         written = datetime.fromisoformat(created_at)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Find issues that no workflow has taken, and take an issue for a workflow."""
+"""Find issues that no workflow works on, and claim an issue for a workflow."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
@@ -52,10 +52,10 @@ from septet.trackers.tracker import IssueMark
 def take_issue(
     host: Host, request: TakeTrackedIssue, left_by: AbstractSet[str] = frozenset(), label: str = ""
 ) -> TrackedClaim:
-    """Take a free issue for a workflow; return whether the workflow has it, or why the settings forbid it.
+    """Claim a free issue for a workflow; return whether the workflow has the issue, or why settings forbid it.
 
     Args:
-        left_by: The workflows that ended before they had started a work order: the issues that they took are free.
+        left_by: The workflows that ended before they started a work order: the issues that they claimed are free.
         label: The label that requests work on the issue; empty if a person has delegated the issue.
 
     Raises:
@@ -87,29 +87,29 @@ def take_issue(
 
 
 IntakesOf = Callable[[Client, str], Awaitable[tuple[IntakeInput, ...]]]
-"""Returns the intakes of a repository or a team. Takes the client and the key of the address."""
+"""Returns the intakes of a repository or a team; takes the client and the key of the repository's address."""
 _REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
 _log = structlog.get_logger()
 
 
 async def no_intakes(client: Client, key: str) -> tuple[IntakeInput, ...]:
-    """Return no intakes, because this worker was started without a function that finds intakes."""
+    """Return no intakes, because this worker was started without a function that finds them."""
     del client, key
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class IntakeActivities:
-    """Finds and takes issues for intakes, with one host's keys."""
+    """Finds and claims issues for intakes, with one host's keys."""
 
     host: Host
     intakes_of: IntakesOf = no_intakes
 
     @activity.defn(name="find_issues")
     async def find_issues(self, request: FindIssues) -> IssuesFound:
-        """Return open issues with a label that no workflow has taken, the oldest first.
+        """Return open issues that have a label and no claim, the oldest first.
 
-        Idempotent; writes nothing. If the workflow that took an issue was terminated before it started the work
+        Idempotent; writes nothing. If the workflow that claimed an issue was terminated before it started the work
         order, the issue is free.
 
         Raises:
@@ -128,12 +128,12 @@ class IntakeActivities:
 
     @activity.defn(name="claim_issue")
     async def claim_issue(self, request: ClaimIssue) -> IssueClaim:
-        """Take an issue for a workflow, unless it was taken before.
+        """Claim an issue for a workflow, unless the issue was claimed before.
 
-        Idempotent: a workflow that takes the issue again keeps it. Writes the ref `refs/septet/issues/<number>` on
-        the repository, or an attachment on a tracker's issue. If a person has started a work order for an issue,
-        the issue is taken for that work order. If several intakes match, the claim holds the intake
-        whose options apply.
+        Idempotent: a workflow keeps its claim when it claims again. Writes the ref `refs/septet/issues/<number>`
+        in the repository, or an attachment on a tracker's issue. If a person has started a work order for the
+        issue, the claim is for that work order. If several intakes match, the claim names the intake whose options
+        apply.
 
         Raises:
             ApplicationError: The repository or the tracker did not answer, or refused.
@@ -162,7 +162,7 @@ class IntakeActivities:
         return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
 
     def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
-        """Return the request to work on an issue, or why the request does not count; `None` if none is needed."""
+        """Return the request to work on an issue, or why it does not count; `None` if the forge shows none."""
         _, forge = self.host.forges.of(request.repository)
         if not isinstance(forge, TellingForge):
             return None
@@ -185,7 +185,7 @@ class IntakeActivities:
         return find_commands(forge, request, found, address.key)
 
     def _find_in_team(self, page: TeamPage, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
-        """Return the issues of a team, without commands, because a tracker has no commands in comments."""
+        """Return the issues of a team; a tracker has no commands in comments."""
         issues = tracker_for("linear", self.host.settings).open_issues(page.team, request.label)
         free = [each.number for each in issues if each.mark is None or each.mark.claimant in left_by]
         return IssuesFound(numbers=in_turn(free, request.passed_over))
@@ -210,7 +210,7 @@ class IntakeActivities:
     async def _intake_for(
         self, request: ClaimIssue, key: str, read_labels: Callable[[], Collection[str]]
     ) -> IntakeInput | None:
-        """Return the intake whose options apply to an issue; `None` if no choice between intakes is needed."""
+        """Return the intake whose options apply to an issue; `None` if only one intake comes into question."""
         intakes = await self.intakes_of(activity.client(), key)
         if len(intakes) == 1 or request.label not in {each.label for each in intakes}:
             return None
@@ -237,14 +237,14 @@ class IntakeActivities:
 
 
 def in_turn(numbers: Sequence[int], passed_over: Sequence[int]) -> tuple[int, ...]:
-    """Return the issues for one pass: first new issues, then some issues that earlier passes did not take."""
+    """Return the issues of one pass: first the new issues, then some that earlier passes have passed over."""
     new = [each for each in numbers if each not in passed_over]
     again = [each for each in passed_over if each in numbers][:LOOKED_AT_AGAIN]
     return tuple(new + again)[:TAKEN_AT_ONCE]
 
 
 def claims_of(host: Host, address: Address) -> IssueClaims:
-    """Return the reader and writer of claims in a repository, or in its fork if Septet pushes to a fork."""
+    """Return the claims on a repository's issues; they are in the fork if Septet pushes to one."""
     fork = fork_for(address, host.settings)
     url = address.beside(fork).url if fork else address.url
     return IssueClaims(Remote(url, host.settings.git_env, host.forges.token(address)), host.state.scratch)
@@ -253,12 +253,12 @@ def claims_of(host: Host, address: Address) -> IssueClaims:
 async def ended_claimants(
     client: Client, read_claimants: Callable[[], Awaitable[AbstractSet[str]]]
 ) -> frozenset[str]:
-    """Return those workflows that took issues and ended without completing, as far as the server knows.
+    """Return the workflows that claimed issues and ended without completing, as far as the server knows.
 
-    A workflow that the server has forgotten counts as completed: the issues that it took stay taken.
+    A workflow that the server has forgotten counts as completed: its claims stay.
 
     Args:
-        read_claimants: Returns the workflows that took issues; called only if a pass ended without completing.
+        read_claimants: Returns the workflows that claimed issues; called only if an intake ended early.
 
     Raises:
         RPCError: The server refused.
@@ -274,7 +274,7 @@ async def ended_claimants(
 
 
 async def order_of_issue(client: Client, address: Address, issue: int) -> str | None:
-    """Return the newest work order of an issue that the server knows; `None` if the server knows none.
+    """Return the id of an issue's newest work order; `None` if the server knows none.
 
     Raises:
         RPCError: The server refused.
@@ -287,7 +287,7 @@ async def order_of_issue(client: Client, address: Address, issue: int) -> str | 
 
 
 async def order_of_pull_request(client: Client, url: str) -> str | None:
-    """Return the newest work order of a pull request; `None` if the server knows none.
+    """Return the id of a pull request's newest work order; `None` if the server knows none.
 
     Raises:
         RPCError: The server refused.

@@ -1,4 +1,4 @@
-"""Find commands in comments that no webhook has reported, in a pass of an intake."""
+"""Find commands in comments during an intake's pass, for repositories without a webhook."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -16,14 +16,14 @@ from septet.forges.values import NewComment
 from septet.system.timestamps import timestamp
 
 _OLDEST: Final = timedelta(days=3)
-"""The age from which a command is ignored; a command in a webhook's delivery has the same limit."""
+"""The age from which a command is ignored, as in a webhook's delivery."""
 _LATE: Final = timedelta(minutes=2)
-"""The time by which a forge's list may be late, or clocks may differ."""
+"""How late a comment may appear in a forge's list, including the difference of clocks."""
 _log = structlog.get_logger()
 
 
 def find_commands(forge: Forge, request: FindIssues, issues: IssuesFound, key: str) -> IssuesFound:
-    """Return the found issues with the commands that people have written since the previous pass.
+    """Return the found issues together with the commands in comments since the previous pass.
 
     If the forge refuses to list comments, the result has only the issues.
 
@@ -51,7 +51,7 @@ def find_commands(forge: Forge, request: FindIssues, issues: IssuesFound, key: s
 def _take(
     comments: list[NewComment], known_ids: Iterable[int], since: datetime, forge: Forge, key: str
 ) -> IssuesFound:
-    """Return as many commands as one pass obeys; the next pass continues after these commands."""
+    """Return the first commands, as many as one pass obeys, and where the next pass continues."""
     known, passed = frozenset(known_ids), list[NewComment]()
     commands: list[CommandComment] = []
     for comment in comments:
@@ -69,7 +69,7 @@ def _take(
 
 
 def _event(forge: Forge, comment: NewComment) -> CommentWritten:
-    """Return a comment as a webhook would have reported it."""
+    """Return a comment in the form in which a webhook would have reported it."""
     url = forge.pull_request(comment.number).url if comment.is_on_pull_request else ""
     return CommentWritten(
         forge=forge.name,

@@ -17,13 +17,13 @@ from septet.forges.values import PullRequestState, pull_request_number
 
 @dataclass(frozen=True, slots=True)
 class PullRequestActivities:
-    """Reads pull requests with this host's key or from this host's disk."""
+    """Reads pull requests from the forge with this host's key, or from this host's disk."""
 
     host: Host
 
     @activity.defn(name="look_at_pull_request")
     async def look_at_pull_request(self, look: PullRequestLook) -> PullRequestEnd:
-        """Return how a pull request ended, or the events for an agent that follows it. Idempotent; writes nothing.
+        """Return how a pull request ended, or the events that its agent must answer. Idempotent; writes nothing.
 
         Raises:
             ApplicationError: The pull request is open and no agent follows it, or the forge did not answer;
@@ -40,7 +40,7 @@ class PullRequestActivities:
 
 
 def look_at(host: Host, look: PullRequestLook) -> PullRequestEnd:
-    """Return a pull request's state and events, read with this host's key or from this host's disk.
+    """Return a pull request's state and events.
 
     Raises:
         SeptetError: The forge did not answer.
@@ -51,7 +51,7 @@ def look_at(host: Host, look: PullRequestLook) -> PullRequestEnd:
 
 
 def look_by_polls(host: Host, polls: PullRequestPolls, look: PullRequestLook) -> PullRequestEnd:
-    """Return the same as `look_at`, with one request for all pull requests of the repository.
+    """Return the same as `look_at`, but with one request for all pull requests of the repository.
 
     If an agent follows the pull request, further requests read its checks, reviews and comments.
 
@@ -75,5 +75,5 @@ def _with_events(host: Host, forge: Forge, look: PullRequestLook, state: PullReq
 
 
 def error_kind(error: SeptetError) -> str:
-    """Return the name of an error's type, without "Error"."""
+    """Return the name of an error's type without the ending "Error"."""
     return type(error).__name__.removesuffix("Error")

@@ -1,4 +1,4 @@
-"""One host's activities in a tracker: take issues, write in sessions, and obey people's replies."""
+"""The activities of one host in a tracker: claim issues, write in sessions, and obey people's replies."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -19,12 +19,12 @@ from septet.trackers.choose import tracker_for
 from septet.trackers.words import cancelled_message, parse_reply, what_is_missing
 
 _LOOKS: Final = 6
-"""The most attempts to read a work order that an issue names: the work order may be about to start."""
+"""The most attempts to find the work order that an issue names, because it may be just starting."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrackerActivities:
-    """Writes in a tracker's sessions, takes issues and obeys people's replies, with one host's keys."""
+    """Writes in a tracker's sessions, claims issues and obeys people's replies, with one host's keys."""
 
     host: Host
     decide: Decide = decide_nothing
@@ -42,9 +42,9 @@ class TrackerActivities:
 
     @activity.defn(name="take_tracked_issue")
     async def take_tracked_issue(self, request: TakeTrackedIssue) -> TrackedClaim:
-        """Take an issue for a workflow, unless it was taken before.
+        """Claim an issue for a workflow, unless the issue was claimed before.
 
-        Idempotent: a workflow that takes the issue again keeps it. Writes an attachment of the issue that names
+        Idempotent: a workflow keeps its claim when it claims again. Writes an attachment of the issue that names
         the work order. If settings forbid the issue, this returns the reason and writes nothing.
 
         Raises:
@@ -57,7 +57,7 @@ class TrackerActivities:
     async def obey_prompt(self, prompt: SessionPrompted) -> SessionMessage:
         """Carry out a person's message in a tracker's session, and return Septet's reply.
 
-        Idempotent: this repeats no decision of an earlier attempt.
+        Idempotent: a decision of an earlier attempt is not repeated.
 
         Raises:
             ApplicationError: The tracker, the server or a worker did not answer.
@@ -91,7 +91,7 @@ def _answer(prompt: SessionPrompted, text: str, *, kind: MessageKind) -> Session
 
 
 async def _expect_order(client: Client, order_id: str) -> None:
-    """Check that the server has the work order that an issue's mark names; the order may be about to start."""
+    """Raise if the server does not have the work order yet that an issue's mark names."""
     try:
         await client.get_workflow_handle(order_id).describe()
     except RPCError as error:

@@ -1,1 +1,1 @@
-"""Search and clean outgoing content, and prepare the content for the reader, a second agent."""
+"""Check and clean all content before it leaves for a forge, and give it to the reader."""

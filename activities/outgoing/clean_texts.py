@@ -1,4 +1,4 @@
-"""Clean the texts that a work order's agent wrote for a forge, mask keys in the texts, and sign commits off."""
+"""Clean the texts that an agent wrote for a forge: mask keys in them, and sign commits off."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,10 +19,10 @@ _RAW: Final = {"github.com": "https://raw.githubusercontent.com/"}
 
 
 def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[str] | None = None) -> Outgoing:
-    """Return the object that cleans the texts of a work order.
+    """Return the object that cleans the texts of a step's work order.
 
     Args:
-        masks: The list that receives the rule of each masked key.
+        masks: The list to which the rule of each masked key is added.
     """
     workspace = call.workspace
     address = parse_address(workspace.repository)
@@ -39,21 +39,21 @@ def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[
 
 
 def outgoing_for(host: Host, claim: AnyClaim, masks: list[str] | None = None) -> Outgoing:
-    """Return the object that cleans a work order's texts, by the settings of the work order's repository."""
+    """Return the object that cleans a work order's texts as its repository's settings say."""
     closes = claim.repository_settings.pull_request.closes_issue
     return outgoing_of(host, claim.call, closes=closes, masks=masks)
 
 
 def message_of(host: Host, claim: AnyClaim) -> Callable[[str], str]:
-    """Return a function that cleans an agent's commit message, and adds a sign-off line if settings want one."""
+    """Return a function that cleans an agent's commit message, and signs it off if settings want that."""
     outgoing, line = outgoing_for(host, claim), _sign_off(host, claim)
     return lambda message: with_trailer(outgoing.message(message), line)
 
 
 def clean_commits(host: Host, claim: AnyClaim, assistance: str, *since: str) -> None:
-    """Clean the messages of the agent's own commits after `since`, as `message_of` does.
+    """Clean the messages of the agent's own commits after the commits `since`, as `message_of` does.
 
-    Septet's own messages, which an earlier attempt may have committed, keep the `assistance` line at the end.
+    The messages that Septet wrote in an earlier attempt keep their last line, `assistance`.
     """
     clean = message_of(host, claim)
     kept = tuple(dict.fromkeys(filter(None, (claim.began_at, *since))))
@@ -65,7 +65,7 @@ def clean_commits(host: Host, claim: AnyClaim, assistance: str, *since: str) -> 
 
 
 def has_key(host: Host, name: str) -> bool:
-    """Return whether a part of a name looks like a key.
+    """Return whether a name contains text that looks like a key.
 
     Raises:
         EvidenceError: The scanner did not finish.
@@ -83,7 +83,7 @@ def _own_references(call: StepCall) -> frozenset[str]:
 
 
 def _sign_off(host: Host, claim: AnyClaim) -> str:
-    """Return the committer's sign-off line; empty if neither the repository nor the worker wants the line."""
+    """Return the committer's sign-off line; empty if the settings want none."""
     if not (claim.repository_settings.sign_off or host.settings.sign_off):
         return ""
     who = identity(view_git(claim.place)).environ
@@ -91,7 +91,7 @@ def _sign_off(host: Host, claim: AnyClaim) -> str:
 
 
 def _mask_keys(scanner: KeyScanner, masks: list[str], text: str) -> str:
-    """Mask the worker's keys, and what looks like a key, in a text; add the matching rules to `masks`."""
+    """Mask the worker's keys, and all text that looks like a key; add the matching rules to `masks`."""
     text = mask(text)
     lines = [AddedLine("(text)", number, line.encode()) for number, line in enumerate(text.split("\n"), 1)]
     for match in scanner.scan(lines):
@@ -102,6 +102,6 @@ def _mask_keys(scanner: KeyScanner, masks: list[str], text: str) -> str:
 
 
 def warn_of_masked(masks: list[str]) -> tuple[str, ...]:
-    """Return a warning that names the scanner's rules by which a text was masked."""
+    """Return a warning with the rules by which keys were masked; an empty tuple if nothing was masked."""
     rules = ", ".join(dict.fromkeys(masks))
     return (f"what looks like a key was masked in a text for the forge: {rules}",) if masks else ()

@@ -1,4 +1,4 @@
-"""Findings in a work order's changes that wait for a person's decision before a commit or a push."""
+"""Find keys and changed protected paths in a work order's changes; a person decides on each finding."""
 
 import hashlib
 import hmac
@@ -25,9 +25,9 @@ _ID_LENGTH: Final = 12
 
 
 def found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[KeyFinding, ...]:
-    """Return the first 20 findings of texts like keys in the commits up to `head` and in the staged changes.
+    """Return the first 20 texts that look like keys, in the commits up to `head` and in the staged changes.
 
-    Findings that a person or the repository's settings (as of the base commit) allow are left out.
+    Findings that a person or the repository's settings at the base commit allow are left out.
 
     Raises:
         EvidenceError: A commit's message has control characters, the commits add more than Septet reads, or the
@@ -59,7 +59,7 @@ def found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tu
 
 
 def _key_finding(match: KeyMatch, salt: bytes) -> KeyFinding:
-    """Return a finding whose id identifies this value in this file, and reveals nothing of the value."""
+    """Return a finding whose id is a salted digest of the file and the value, and so reveals no value."""
     facts = b"\0".join((match.rule.encode(), match.line.path.encode(), match.value))
     return KeyFinding(
         id=hmac.new(salt, facts, hashlib.sha256).hexdigest()[:_ID_LENGTH],
@@ -73,10 +73,10 @@ def _key_finding(match: KeyMatch, salt: bytes) -> KeyFinding:
 def refuse_findings(
     host: Host, claim: AnyClaim, staged: Git | None, head: str, tree: str
 ) -> tuple[ProtectedChange, ...]:
-    """Check that no finding in the commits up to `head` and the changes staged on `head` waits for a decision.
+    """Raise if a finding waits for a decision, in the commits up to `head` or in the staged changes.
 
     Args:
-        staged: The index with the staged changes; `None` if `head` holds the whole work.
+        staged: The index with the changes staged on `head`; `None` if `head` holds the whole work.
         tree: The tree of the work, or `head`.
 
     Returns:
@@ -95,7 +95,7 @@ def refuse_findings(
 
 
 def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool) -> None:
-    """Check that no change in `changes` waits for a person; raise as `refuse_findings` does.
+    """Raise FindingsError if a change of a protected path waits for a person.
 
     Args:
         opens: Whether the push opens a pull request, which can be a draft.
@@ -106,10 +106,10 @@ def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ..
 def changes_of_protected(
     host: Host, claim: AnyClaim, tree: str, began_at: str = ""
 ) -> tuple[ProtectedChange, ...]:
-    """Return a tree's changes of protected paths since the work began; a round leaves out what the forge has.
+    """Return a tree's changes of protected paths since the work began; a round omits what the forge already has.
 
     Args:
-        began_at: The commit from which the work began; if empty, the claim's `began_at`.
+        began_at: The commit from which to compare; by default the claim's `began_at`.
     """
     protected = claim.repository_settings.protected
     if protected is None:
@@ -120,12 +120,12 @@ def changes_of_protected(
 
 
 def on_protected(host: Host, claim: AnyClaim) -> OnProtected:
-    """Return the setting for protected paths: the repository's as of the base commit, or else the worker's."""
+    """Return the setting for protected paths: the repository's at the base commit, or else the worker's."""
     return claim.repository_settings.on_protected or host.settings.on_protected
 
 
 def notice_of(changes: tuple[ProtectedChange, ...]) -> str:
-    """Return the first line of a pull request that changes protected paths; empty without changes."""
+    """Return the notice for the top of a pull request that changes protected paths; empty without changes."""
     if not changes:
         return ""
     named = [f"`{cut(change.path, _PATH_LENGTH).replace('`', chr(39))}`" for change in changes]
@@ -135,9 +135,9 @@ def notice_of(changes: tuple[ProtectedChange, ...]) -> str:
 def _waiting_paths(
     host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool
 ) -> tuple[KeyFinding, ...]:
-    """Return the changes that a person has not allowed: a finding for each of the first 20, and one for the rest.
+    """Return a finding for each of the first 20 changes that no person has allowed, and one for the rest.
 
-    The policy `draft` lets every change pass if the push opens a pull request.
+    With the setting `draft`, no change waits if the push opens a pull request.
     """
     policy = on_protected(host, claim)
     if not changes or (policy == "draft" and opens):

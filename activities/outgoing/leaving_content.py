@@ -1,7 +1,7 @@
-"""The prompt for a reader: a second agent, which reads outgoing commits and texts as far as they fit.
+"""Prepare outgoing commits and texts for the reader, and refuse a push that the reader has not read.
 
-Outgoing content is untrusted. The prompt holds the content as JSON on one line, with invisible characters escaped,
-between two marks that are computed from its bytes. The prompt and a finding name the parts that do not fit.
+Outgoing content is untrusted. The prompt holds the content as one line of JSON, with invisible characters escaped,
+between two marks that are computed from its bytes. Parts that do not fit are named in the prompt and in a finding.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from septet.system.durable import read_model, write_durably
 from septet.system.text import cut, escape_invisible, name_some
 
 MOST_BYTES: Final = 256 * 1024
-"""The most bytes of texts and patches together: a model has to hold and heed all of them."""
+"""The most bytes of texts and patches in a prompt, so that a model can attend to all of them."""
 _NAMED: Final = 200
 _SHOWN: Final = 5
 _PATH_LENGTH: Final = 200
@@ -81,25 +81,25 @@ One JSON object and nothing else, no Markdown around it:
 
 
 class Leaving(Wire):
-    """Outgoing content: commits by their ids, and the texts that a forge gets with them."""
+    """Outgoing content: the commits to push, and the texts for the forge."""
 
     branch: str
     head: str
     since: tuple[str, ...]
-    """The commits that the forge already has, together with all ancestors of these commits."""
+    """Commits that the forge already has; their ancestors are on the forge too."""
     texts: dict[str, str]
-    """The texts, by the names that a reader uses, for example `(body)`."""
+    """The texts for the forge by name, for example `(body)`."""
 
     @property
     def digest(self) -> str:
-        """The digest that names exactly this content: a commit's id stands for all files of the commit."""
+        """A digest of exactly this content: texts, and the ids of the commits."""
         content = json.dumps(self.model_dump(mode="json"), sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One outgoing text or patch, with the name or path that a reader uses for it."""
+    """One outgoing text or patch, with the name or path by which the reader reports it."""
 
     path: str
     text: bytes
@@ -107,14 +107,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class LeavingParts:
-    """The outgoing parts, split into parts that a reader sees and parts that do not fit."""
+    """The outgoing parts: those in the reader's prompt, and those that do not fit."""
 
     shown: tuple[Part, ...]
     left_out: tuple[Part, ...]
 
     @classmethod
     def of(cls, leaving: Leaving, patches: Iterable[CommitPatch], most_bytes: int = MOST_BYTES) -> "LeavingParts":
-        """Split outgoing content into whole parts that fit and parts that do not fit.
+        """Split outgoing content into parts that fit and parts that do not; no part is cut.
 
         Args:
             patches: The patch of each commit, the newest first.
@@ -134,7 +134,7 @@ class LeavingParts:
 
     @property
     def findings(self) -> tuple[KeyFinding, ...]:
-        """A single finding, for a person, about all parts that no reader has seen."""
+        """A tuple with one finding about all parts that did not fit; empty if all fit."""
         if not self.left_out:
             return ()
         digest = hashlib.sha256()
@@ -152,7 +152,7 @@ class LeavingParts:
 
 
 def parts_of(place: Place, leaving: Leaving) -> LeavingParts:
-    """Return the parts that a reader sees, and the parts that do not fit.
+    """Return the parts that the reader's prompt contains, and the parts that do not fit.
 
     Raises:
         EvidenceError: The commits add more than Septet reads from git.
@@ -164,7 +164,7 @@ def parts_of(place: Place, leaving: Leaving) -> LeavingParts:
 
 
 def reading_prompt(leaving: Leaving, parts: LeavingParts, issue: Mapping[str, JsonValue]) -> str:
-    """Return the reader's prompt: the issue, the branch, the parts that fit, and the names of the rest."""
+    """Return the reader's prompt: the issue, the branch, the parts that fit, and the names of all other parts."""
     asked = {name: cut(str(issue.get(name) or ""), 32_768) for name in ("title", "body")}
     names = [_visible(part.path) for part in parts.left_out]
     content = {
@@ -178,7 +178,7 @@ def reading_prompt(leaving: Leaving, parts: LeavingParts, issue: Mapping[str, Js
 
 
 def suspicion(path: str, line: int, kind: str, what: str, content: bytes) -> KeyFinding:
-    """Return a reader's suspicion as a finding; a person's approval is for this path, kind and content.
+    """Return a reader's suspicion as a finding; an approval of it is valid for this path, kind and content.
 
     Args:
         line: The line, counted from 1; 0 if the reader names no line.
@@ -195,7 +195,7 @@ def suspicion(path: str, line: int, kind: str, what: str, content: bytes) -> Key
 
 
 def join_findings(findings: tuple[KeyFinding, ...], most: int) -> tuple[KeyFinding, ...]:
-    """Return the first `most` findings, and all further findings joined into one."""
+    """Return the first `most` findings, and one finding that stands for all further findings."""
     rest = findings[most:]
     if not rest:
         return findings
@@ -206,7 +206,7 @@ def join_findings(findings: tuple[KeyFinding, ...], most: int) -> tuple[KeyFindi
 
 
 def _path_of(file: bytes) -> str:
-    """Return the path of the file that a patch changes: the patch's first line names the path twice."""
+    """Return the path in the first line of a patch, which names the path twice."""
     names = file.partition(b"\n")[0].removeprefix(b"diff --git ")
     return _text(names[: len(names) // 2])
 
@@ -220,7 +220,7 @@ def _text(content: bytes) -> str:
 
 
 def _visible(text: str) -> str:
-    """Return a text with its invisible characters escaped; lines and tabs stay."""
+    """Return a text with its invisible characters escaped; line ends and tabs stay."""
     if text.isascii():
         return text
     return "".join(
@@ -230,7 +230,7 @@ def _visible(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text on one line, without characters that could act as markup where a person reads the text."""
+    """Return a text as one line without characters of Markdown."""
     return re.sub(r"[`<>\[\]|*]", "'", " ".join(_visible(text).split()))
 
 
@@ -238,9 +238,9 @@ _KEPT_FILE: Final = "leaving.json"
 
 
 def refuse_unread(host: Host, claim: AnyClaim, leaving: Leaving) -> None:
-    """Check that a reader has read exactly this content, if settings want a reader, and that no finding waits.
+    """Raise if settings want a reader and the reader has not read this content, or has an open suspicion.
 
-    Content that no reader has read is written next to the vault, for the reader.
+    Unread content is written to disk next to the vault, for the reader.
 
     Raises:
         UnreadError: No reader has read the content.
@@ -257,20 +257,20 @@ def refuse_unread(host: Host, claim: AnyClaim, leaving: Leaving) -> None:
 
 
 def is_read(claim: AnyClaim) -> bool:
-    """Return whether a reader has already read HEAD's commit for this claim's call."""
+    """Return whether a reader has already read content that ends with HEAD's commit."""
     reading, leaving = claim.call.reading, read_model(claim.place.records / _KEPT_FILE, Leaving)
     is_same = reading is not None and leaving is not None and leaving.digest == reading.digest
     return is_same and leaving is not None and leaving.head == claim.evidence.head.sha
 
 
 def is_here(host: Host, call: StepCall) -> bool:
-    """Return whether the content for a call's reader is on this host; another host may have begun the push."""
+    """Return whether this host has the content for the reader; another host may have begun the push."""
     leaving = read_model(host.place(call.workspace.place_id).records / _KEPT_FILE, Leaving)
     return leaving is not None and leaving.digest == call.reads
 
 
 def leaving_of(place: Place, call: StepCall) -> Leaving:
-    """Return the content that a call's reader has to read.
+    """Return the content for the reader of this call.
 
     Raises:
         WorkspaceError: The content is not on this host.
@@ -285,7 +285,7 @@ def leaving_of(place: Place, call: StepCall) -> Leaving:
 
 
 def folder_of_reader(host: Host, call: StepCall) -> Path:
-    """Return the empty folder in which a reader, its finalizer and its next attempts work.
+    """Return the empty folder in which a reader and its finalizer work.
 
     Like a worktree, the folder is named after the work order.
     """

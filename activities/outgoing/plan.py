@@ -1,4 +1,4 @@
-"""The plan for people: in a file of the branch, in the pull request's text, or in neither."""
+"""Where people find the plan: in a file of the branch, in the pull request's text, or in neither."""
 
 import os
 from itertools import islice
@@ -14,20 +14,19 @@ from septet.outgoing.text import Outgoing
 from septet.system.text import find_invisible
 
 _LIMIT_BYTES: Final = 1024 * 1024
-"""The most bytes of a plan: `septet plan` shows no more."""
+"""The most bytes of a plan that `septet plan` shows."""
 _LONGEST: Final = 30_000
 """The most characters of a plan in a pull request's text: half of a forge's limit."""
 
 
 def read_plan_text(place: Place, path: str) -> bytes:
-    """Return a plan's bytes.
+    """Return the bytes of a plan that people can read.
 
     Args:
         path: The plan's path, proven to be a file inside the worktree.
 
     Raises:
-        EvidenceError: The plan is too long to be shown, is not UTF-8, or has invisible characters, which the
-            message names.
+        EvidenceError: The plan is too long, is not UTF-8, or has invisible characters, which the message names.
     """
     if any(find_invisible(path)):
         raise EvidenceError(f"{path!r} has invisible characters in its name: give the plan's file another one.")
@@ -49,9 +48,7 @@ def read_plan_text(place: Place, path: str) -> bytes:
 
 
 def exclude_plan(place: Place, lease: Lease, path: str) -> None:
-    """Make git ignore the plan's file.
-
-    If the plan's file is in the base, it belongs to the repository, and stays in the commits.
+    """Make git ignore the plan's file, unless the file is in the base.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -62,7 +59,7 @@ def exclude_plan(place: Place, lease: Lease, path: str) -> None:
 
 
 def refuse_plan(claim: AnyClaim, tree: str) -> None:
-    """Check that outgoing commits lack the plan if the repository keeps plans out of commits.
+    """Raise if outgoing commits contain the plan although the repository's settings forbid it.
 
     Raises:
         EvidenceError: The agent has committed or staged the plan's file.
@@ -79,7 +76,7 @@ def refuse_plan(claim: AnyClaim, tree: str) -> None:
 
 
 def plan_paragraph(claim: AnyClaim, outgoing: Outgoing) -> str:
-    """Return the plan as a folded part of the pull request's text; empty if the plan belongs elsewhere."""
+    """Return the plan as a folded paragraph for the pull request; empty if settings do not want it there."""
     plan = claim.call.progress.plan_path
     if not plan or claim.repository_settings.pull_request.plan != "body":
         return ""

@@ -1,4 +1,4 @@
-"""The single comment on an issue that shows the work order's progress, if the repository wants one."""
+"""The reports on an issue: a comment with the progress, stage labels, the plan, and a tracker's messages."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ class _Row(BaseModel):
 
 
 def note_progress(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
-    """Write the row of an ended step into the issue's comment; return failures as warnings.
+    """Add an ended step's row to the issue's progress comment; return failures as warnings.
 
     Idempotent: a file on disk holds the rows of earlier steps, and the comment is found by its hidden mark. After
     a failure, the next step adds the missing row.
@@ -93,10 +93,10 @@ def _duration(seconds: float) -> str:
 
 
 def set_stage_label(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
-    """Set the issue's stage label after a step has ended; return failures as warnings.
+    """Set the issue's stage label after a step; return failures as warnings.
 
-    Idempotent: the labels are read first, and again if the forge's answer was unclear. Only stage labels change. A
-    step that is done on its second try replaces `blocked` with `executing`.
+    Idempotent: labels are read before each change. Other labels stay. A step that succeeds on its second try
+    replaces `blocked` with `executing`.
     """
     del place
     number = call.workspace.issue_number
@@ -120,11 +120,11 @@ def _label_of(stage: Stage) -> str:
 
 
 _PLAN_LIMIT: Final = 50_000
-"""The most characters of a plan in a comment; a longer plan is cut, with a note."""
+"""The most characters of a plan in a comment; a note shows that a longer plan was cut."""
 
 
 def waits_with_plan(call: StepCall, result: StepResult, *, is_asked_for: bool) -> bool:
-    """Return whether a step has ended with a plan to post."""
+    """Return whether the ended step leaves a plan that must be posted on the issue."""
     is_found = call.step is Step.FIND_PLAN_FILE and result.verdict is Verdict.DONE and result.plan_sha256
     wanted = call.approve_plan and (call.plan_comment or is_asked_for)
     return bool(is_found and wanted and call.workspace.issue_number.isdecimal())
@@ -133,7 +133,7 @@ def waits_with_plan(call: StepCall, result: StepResult, *, is_asked_for: bool) -
 def post_plan(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
     """Post the plan that waits for approval as a comment on the issue; return failures as warnings.
 
-    Idempotent: each plan has one comment, which is found by a hidden mark.
+    Idempotent: the comment of a plan is found by its hidden mark.
     """
     number, order_id = call.workspace.issue_number, call.workspace.work_order_id
     try:
@@ -201,7 +201,7 @@ _RESULT_LIMIT: Final = 2000
 
 
 def report_to_tracker(host: Host, place: Place, call: StepCall, result: StepResult) -> tuple[str, ...]:
-    """Report a step that has just ended to a tracker; return failures as warnings.
+    """Report an ended step to a tracker; return failures as warnings.
 
     Idempotent: an earlier message is found by its key, and an earlier link by its address.
     """

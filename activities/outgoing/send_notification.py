@@ -1,4 +1,4 @@
-"""Send notifications: a signed CloudEvent to the address that the operator names."""
+"""Send notifications as signed CloudEvents to the address that the operator configured."""
 
 import asyncio
 import base64
@@ -21,13 +21,13 @@ _SECRET_PREFIX: Final = "whsec_"  # noqa: S105 -- what a secret in base64 begins
 
 @dataclass(frozen=True, slots=True)
 class SendNotification:
-    """Sends notifications to the address in this host's settings, signed with the secret from the settings."""
+    """Sends notifications to the address in this host's settings, signed with the secret in the settings."""
 
     host: Host
 
     @activity.defn(name="send_notification")
     async def run(self, notification: Notification) -> None:
-        """Post a notification at least once: the receiver detects a second post by the notification's id.
+        """Post a notification at least once; the receiver recognises a repeat by the notification's id.
 
         Raises:
             ApplicationError: The receiver did not answer, or refused; Temporal retries after a growing pause.
@@ -75,7 +75,7 @@ def cloud_event(notification: Notification, host_id: str) -> dict[str, Any]:
 
 
 def signature_headers(secret: str, event_id: str, body: bytes) -> dict[str, str]:
-    """Return the headers of Standard Webhooks: id, time, and the HMAC-SHA256 of id, time and body."""
+    """Return the headers of the Standard Webhooks specification: id, time, and their HMAC-SHA256 with the body."""
     stamp = str(int(time.time()))
     key = base64.b64decode(secret.removeprefix(_SECRET_PREFIX)) if secret.startswith(_SECRET_PREFIX) else None
     digest = hmac.digest(key or secret.encode(), f"{event_id}.{stamp}.".encode() + body, hashlib.sha256)

@@ -1,4 +1,4 @@
-"""Refuse to commit or push work that points to a submodule commit which the submodule's origin lacks."""
+"""Refuse work that points to a submodule's commit which the submodule's origin does not have."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ _SHOWN: Final = 200
 
 
 def refuse_lost_submodules(host: Host, claim: AnyClaim, tree: str) -> tuple[str, ...]:
-    """Check that each submodule to which the work has given another commit has that commit in its origin.
+    """Raise if the work moves a submodule to a commit that the submodule's origin does not have.
 
     Returns:
         A warning for each submodule whose origin could not be checked.
@@ -68,10 +68,10 @@ def _words(own_commits: list[MovedSubmodule]) -> str:
 
 
 def warn_of_edits_inside(claim: AnyClaim, *, refuses: bool) -> tuple[str, ...]:
-    """Return a warning about files that are changed inside submodules and are in no commit.
+    """Return a warning about changed files inside submodules that no commit contains; empty without such files.
 
     Args:
-        refuses: Whether the step's agent can revert or move the changes; its first try then has to do so.
+        refuses: Whether to raise instead, because the step's agent can still revert or move the changes.
 
     Raises:
         EvidenceError: A submodule has a change, and the agent has to act; the message names the action.

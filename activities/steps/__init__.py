@@ -1,1 +1,1 @@
-"""The steps: how each step checks its agent's claims and does Septet's part, and a table of all steps."""
+"""The proofs of the steps: how Septet checks what an agent claims, and does the parts that are left to Septet."""

@@ -1,4 +1,4 @@
-"""Prove step 6 by the repository's own checks and by a commit; Septet commits if the agent did not."""
+"""Prove step 6: run the repository's own checks, and commit the work if the agent did not."""
 
 import os
 from contextlib import suppress
@@ -32,7 +32,7 @@ _BEFORE: Final = (
 
 
 def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
-    """Run the repository's own checks, commit the uncommitted work, and check that HEAD moved.
+    """Run the repository's checks, commit uncommitted work, and check that the work has a commit.
 
     Raises:
         FindingsError: The work holds a text that looks like a key, or changes a protected path.
@@ -59,10 +59,10 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
 
 
 def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str, tree: str) -> None:
-    """Check that the commits up to `head` and the changes staged on `head` may leave this host.
+    """Raise if the commits up to `head` or the staged changes must not leave this host.
 
     Args:
-        staged: The index with the staged changes; `None` if `head` holds the whole work.
+        staged: The index with the changes staged on `head`; `None` if `head` holds the whole work.
         tree: The tree of the work, or `head`.
 
     Raises:
@@ -78,7 +78,7 @@ def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str,
 
 
 def assistance(host: Host, claim: AnyClaim) -> str:
-    """Return the line that names the agent and the requested model; empty if the settings want no line."""
+    """Return the commit's line that names the agent and the model; empty if the settings want no line."""
     if not claim.repository_settings.assisted_by:
         return ""
     agent, asked = _implementer(host, claim)
@@ -86,7 +86,7 @@ def assistance(host: Host, claim: AnyClaim) -> str:
 
 
 def _implementer(host: Host, claim: AnyClaim) -> tuple[str, str | None]:
-    """Return the agent that last implemented the plan here, and the model that was requested.
+    """Return the agent that last implemented the plan, and the requested model.
 
     The agent may be the fallback agent, which takes over at a usage limit.
     """
@@ -101,9 +101,9 @@ def _implementer(host: Host, claim: AnyClaim) -> tuple[str, str | None]:
 
 
 def run_checks(host: Host, claim: AnyClaim) -> None:
-    """Run the checks in order, confined like agents and in their environment; each is an argv, without a shell.
+    """Run the repository's checks in order, in the sandbox; each check is an argv, without a shell.
 
-    A new file that a check leaves and git does not ignore is removed: the file is not part of the work.
+    New files that a check leaves are deleted unless git ignores them.
 
     Raises:
         EvidenceError: A check failed; the message holds the output of the first failed check.

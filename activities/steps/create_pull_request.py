@@ -1,4 +1,4 @@
-"""Prove step 7 by the forge: the branch is pushed, and the head of its pull request is the commit."""
+"""Prove step 7: push the branch, and check on the forge that the pull request shows the pushed commit."""
 
 import re
 from contextlib import suppress
@@ -54,7 +54,7 @@ _TOGETHER: Final = (
 
 
 def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer]) -> Proof:
-    """Push the commit, find or open the branch's only pull request, and check that its head is the commit.
+    """Push the commit, find or open the branch's only pull request, and check that it shows the commit.
 
     Raises:
         FindingsError: The push holds a finding that waits for a person's decision.
@@ -108,7 +108,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
 
 
 def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str, commit: str) -> MovedWork:
-    """Return the work on the present base, and move the worktree to that work, with which later rounds begin."""
+    """Return the work on the present base; write the moved work, or a conflict, into the worktree."""
     place, token = claim.place, host.forges.token_for(claim.place.origin)
     sign = host.settings.sign_commits
     try:
@@ -127,7 +127,7 @@ def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str
 
 
 def _force_pushed(workspace: Workspace, work: MovedWork) -> str:
-    """Return the warning about work that was moved to another base."""
+    """Return a warning that the base was force-pushed and that the work was moved."""
     unseen = "" if work.was_checked else ", where no check has seen it"
     return (
         f"{workspace.base_branch} was force-pushed and no longer holds {workspace.base_sha[:_SHOWN]}: the work is "
@@ -136,7 +136,7 @@ def _force_pushed(workspace: Workspace, work: MovedWork) -> str:
 
 
 def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
-    """Check that the base branch still exists, after the forge has refused a pull request."""
+    """Raise if the base branch no longer exists; call this after the forge has refused a pull request."""
     if isinstance(error, ForgeUnavailableError) and not isinstance(error, ForgeLagsError):
         return
     ref, shas = f"refs/heads/{place.base_branch}", None
@@ -150,7 +150,7 @@ def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
 
 
 def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...]) -> bool:
-    """Return whether the branch needs a new pull request; the forge is read only for protected changes."""
+    """Return whether the push opens a pull request; always true without protected changes, which alone matter."""
     head, fork = claim.call.progress.branch_name or "", claim.call.workspace.fork
     return not changes or forge.find_pull_request(head, fork) is None
 
@@ -158,7 +158,7 @@ def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[P
 def _find_or_open(
     forge: Forge, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest, sha: str
 ) -> PullRequest:
-    """Return the branch's open pull request, or this work order's merged pull request, or open a new one."""
+    """Return the branch's open pull request, or the work order's merged one, or open a new pull request."""
     head, order_id = claim.call.progress.branch_name or "", claim.call.workspace.work_order_id
     fork = claim.call.workspace.fork
     if (earlier := forge.find_pull_request(head, fork)) is not None:
@@ -177,7 +177,7 @@ def _find_or_open(
 def _add_to(
     forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest
 ) -> PullRequest:
-    """Return the existing pull request; first add a notice, or this work if it joined the branch, to the text."""
+    """Add a notice, or this work order, to an existing pull request's text; return the pull request."""
     if not claim.call.workspace.began_at and not new.notice:
         return earlier
     try:
@@ -193,7 +193,7 @@ def _add_to(
 def _new(
     host: Host, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...], outgoing: Outgoing
 ) -> NewPullRequest:
-    """Return the pull request to open, with the agent's text, or with the issue's title if the answer is a URL."""
+    """Return the pull request to open, with the agent's text; after a URL as answer, the issue's title serves."""
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
     wishes, body = claim.repository_settings.pull_request, outgoing.markdown(text.body) if text else ""
@@ -218,9 +218,9 @@ def _new(
 
 
 def _closes(body: str, workspace: Workspace) -> str:
-    """Return the line by which the merge closes the issue; empty without an issue, or if the body has the line.
+    """Return the line by which a merge closes the issue; empty without an issue, or if the body has the line.
 
-    Linear, if it knows the repository, reads its issue's key in the line, as a forge reads a number.
+    For an issue of Linear, the line has Linear's key in place of a number.
     """
     if workspace.tracker is not None:
         verb, named = "Fixes", workspace.tracker.key
@@ -233,7 +233,7 @@ def _closes(body: str, workspace: Workspace) -> str:
 
 
 def _lacking(branches: tuple[str, ...]) -> str:
-    """Return the warning that names branches to merge first; empty if this branch depends on no other branch."""
+    """Return a warning that names the branches to merge first; empty if there are none."""
     if not branches:
         return ""
     named = ", ".join(f"`{branch}`" for branch in branches)

@@ -1,4 +1,4 @@
-"""Prove step 4 by the branch, which Septet creates if the agent has not."""
+"""Prove step 4: check the branch's name, and create the branch if the agent has not."""
 
 import re
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ from septet.system.masking import mask
 
 
 def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Proof:
-    """Put the prefix before the agent's branch name, check name and remote, and check out the branch.
+    """Check the agent's branch name, add the prefix, and check out the branch.
 
-    If the work order already has a branch on the forge, from before its return to an earlier step, the work order
-    keeps that branch: another branch would become a second pull request.
+    After a return to an earlier step, the work order keeps the branch that it has on the forge: another branch
+    would need a second pull request.
 
     Raises:
         UnclearAnswerError: The name is a Markdown link whose text and target differ.
@@ -50,7 +50,7 @@ def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Pro
 
 
 def _names(host: Host, claim: Claim[GenerateBranchAnswer]) -> tuple[str, ...]:
-    """Return the names that the branch may have, without a prefix if the settings want none."""
+    """Return the names that the branch may have; without the prefix if the settings want none."""
     given, workspace, wished = (
         claim.answer.branch_name,
         claim.call.workspace,
@@ -81,7 +81,7 @@ class _EarlierBranch:
 
 
 def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], there: RemoteRefs) -> _EarlierBranch | None:
-    """Return the work order's branch on the forge; `None` if the forge has none."""
+    """Return the branch that the work order has on the forge already; `None` for no branch."""
     order_id, found = claim.call.workspace.work_order_id, None
     candidates = branches_of(claim.place, order_id, claim.call.workspace.issue_number, there=there)
     if not candidates:
@@ -104,9 +104,9 @@ def _earlier_branch(host: Host, claim: Claim[GenerateBranchAnswer], there: Remot
 
 
 def _was_pushed_before(host: Host, claim: Claim[GenerateBranchAnswer], name: str, sha: str | None) -> bool:
-    """Return whether the work order has pushed the branch after the backup from which its host was restored.
+    """Return whether the work order itself pushed `sha`, between the backup and the restore of its host.
 
-    This returns `False` if a person approves plans: the push may belong to another plan.
+    If a person approves plans, this returns `False`: the push may belong to another plan.
     """
     call = claim.call
     if sha is None or call.approve_plan or not was_restored(host.runs, call.workspace.place_id):
@@ -118,7 +118,7 @@ def _was_pushed_before(host: Host, claim: Claim[GenerateBranchAnswer], name: str
 
 
 def _unusual(call: StepCall, name: str) -> tuple[str, ...]:
-    """Return a warning about a name without the issue's number and without the work order's id."""
+    """Return a warning if a branch name has neither the issue's number nor the work order's id."""
     order_id, number = call.workspace.work_order_id, call.workspace.issue_number
     if order_id in name or (number and re.search(rf"(?<!\d){re.escape(number)}(?!\d)", name)):
         return ()

@@ -1,4 +1,4 @@
-"""Prove step 5 by the changes, and inside a pipeline also by the state of each task of the solution."""
+"""Prove step 5 by the changed files; in a pipeline, also by the state of each task of the solution."""
 
 import os
 import re
@@ -25,7 +25,7 @@ ImplementClaim = Claim[ImplementPlanAnswer | ExecutionAnswer]
 
 
 def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
-    """Check that files beyond the plan changed, on the work's own branch; the agent's commits stay.
+    """Check that files other than the plan changed, on the work's own branch; the agent's commits stay.
 
     Raises:
         RefusedError: The agent reports that the work failed.
@@ -51,7 +51,7 @@ def prove_implement_plan(host: Host, claim: ImplementClaim) -> Proof:
 
 
 def _see_submodules(host: Host, claim: ImplementClaim) -> tuple[str, ...]:
-    """Check that the origins of changed submodules have the submodules' commits; return warnings, if any."""
+    """Raise if a changed submodule's origin does not have the submodule's commit; return warnings."""
     folders = (claim.place.worktree / change.path for change in claim.evidence.files_changed)
     if not any(folder.is_dir() and not folder.is_symlink() for folder in folders):
         return ()
@@ -59,7 +59,7 @@ def _see_submodules(host: Host, claim: ImplementClaim) -> tuple[str, ...]:
 
 
 def _prove_execution(host: Host, claim: ImplementClaim, answer: ExecutionAnswer) -> Proof:
-    """Check an executor's answer against the solution and git, and write the execution to disk."""
+    """Check an executor's answer against the solution and git, and write the execution's record to disk."""
     call, plan = claim.call, claim.call.progress.plan_path
     store, issue_id = store_of(host.state, call.pipeline), issue_of(call.pipeline, call.workspace.work_order_id)
     solution = store.solution(issue_id)
@@ -83,7 +83,7 @@ def _is_success(answer: ImplementPlanAnswer | ExecutionAnswer) -> bool:
 
 
 def _is_gone(claim: ImplementClaim, path: str) -> bool:
-    """Return whether a file of the base commit is gone: git lists a renamed file only under the new name."""
+    """Return whether the base commit has a file that the worktree no longer has, such as a renamed file."""
     worktree = claim.place.worktree
     if why_outside(worktree, path) is not None or os.path.lexists(worktree / path):
         return False

@@ -1,4 +1,4 @@
-"""Prove a round on a pull request by git and the forge: push the commit, and then write answers on the forge."""
+"""Prove a round on a pull request: push the commit, and then answer on the forge."""
 
 from functools import partial
 from typing import Final
@@ -30,7 +30,7 @@ _SHOWN: Final = 2000
 
 
 def prove_rework(host: Host, claim: Claim[ReworkAnswer]) -> Proof:
-    """Run the checks, commit, push only over the commit from which the round began, and answer on the forge.
+    """Run the checks, commit, push, and answer on the forge; the push never replaces commits of other people.
 
     Raises:
         RefusedError: The agent reports that the work could not be done.
@@ -88,7 +88,7 @@ def _commit(host: Host, claim: Claim[ReworkAnswer], rework: Rework) -> str:
 
 
 def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> None:
-    """Push with a lease on the branch's commit from the start of the round; never replace a commit of others."""
+    """Push the round's commit, only if the branch is still at the commit from which the round began."""
     branch = claim.call.progress.branch_name or ""
     token = host.forges.token_for(claim.call.workspace.repository)
     expect_hold(host, claim.place)
@@ -117,9 +117,9 @@ def _push(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> N
 
 
 def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) -> tuple[str, ...]:
-    """Answer each thread, and comment on the pull request with the marks of the answered events.
+    """Answer each thread, and add one comment with the marks of all answered events; return warnings.
 
-    Idempotent: each answer is found by its mark. If the forge refuses, return a warning: the work was pushed.
+    Idempotent: each answer is found by its mark. A refusal of the forge is a warning: the work was pushed.
     """
     _, forge = host.forges.of(claim.call.workspace.repository)
     if not isinstance(forge, FollowedForge):
@@ -141,7 +141,7 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
 
 
 def _bearer_of(claim: Claim[ReworkAnswer], notice: str) -> NewPullRequest:
-    """Return an update that puts a notice at the start of the pull request's text."""
+    """Return an update that puts a notice at the start of a pull request's text."""
     workspace = claim.call.workspace
     return NewPullRequest(
         head=claim.call.progress.branch_name or "",

@@ -1,4 +1,4 @@
-"""The table of all proofs (the functions that check the steps' answers), and those proofs that are short."""
+"""The table of all proofs, which are functions that check the steps' answers, and the short proofs."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ _IGNORED: Final = "the repository ignores {}: the plan will not be on the branch
 
 
 def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
-    """Check that the plan's file exists; after the answer `0` the workflow plans once more."""
+    """Check that the plan's file exists; the answer `0` means that there is no plan, and planning repeats once."""
     given = claim.answer.plan_path
     if given == NONE:
         return Proof(NONE)
@@ -45,7 +45,7 @@ def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
 
 
 def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer]) -> Proof:
-    """Check that the plan is a file with content inside the worktree, and no symlink out of the worktree.
+    """Check that the plan is a file with content inside the worktree.
 
     Raises:
         UnclearAnswerError: The path is a Markdown link whose text and target differ.
@@ -66,7 +66,7 @@ def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer])
 
 
 def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
-    """Return the reader's suspicions, and the parts that the reader has not seen, as findings.
+    """Return as findings the reader's suspicions, and the parts that did not fit in the reader's prompt.
 
     Raises:
         WorkspaceError: The content is no longer on this host.
@@ -84,7 +84,7 @@ def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
 
 
 def _content(place: Place, leaving: Leaving, path: str) -> bytes:
-    """Return what identifies a path's content: the text, git's hash of the file, or else the digest of all."""
+    """Return bytes that identify a path's content: the text, git's hash of the file, or else the whole digest."""
     if path in leaving.texts:
         return leaving.texts[path].encode(errors="replace")
     found = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{leaving.head}:{path}")
@@ -92,7 +92,7 @@ def _content(place: Place, leaving: Leaving, path: str) -> bytes:
 
 
 def prove_classify_issue(_: Host, claim: Claim[ClassifyIssueAnswer]) -> Proof:
-    """Accept the agent's class of the issue: every class is valid."""
+    """Accept the agent's class of the issue; every class in the contract is valid."""
     return Proof(claim.answer.issue_class)
 
 
@@ -107,4 +107,4 @@ PROOFS: Final[Mapping[str, Callable[[Host, AnyClaim], Proof]]] = {
     REWORK: prove_rework,
     READ_OUTGOING: prove_read_outgoing,
 }
-"""Each proof checks a claim against git and the forge, and does the work that the agent has left to Septet."""
+"""The proof of each step. A proof checks a claim by git and the forge, and does Septet's part of the step."""

@@ -1,1 +1,1 @@
-"""Open, set up, move and sweep the workspaces of hosts."""
+"""Open, set up, move and clean up the workspaces of hosts."""

@@ -1,8 +1,8 @@
-"""Run the repository's checks on the base commit once, in a copy, during planning; report before paid work.
+"""Run the repository's checks on the base commit, so that people learn of a broken base before agents are paid.
 
-The copy is made of a workspace after its set-up, before its first agent. Guests see the copy at the workspace's
-path, because files that set-up makes may hold that path. Without a sandbox, guests could not see the copy at that
-path, so no check runs.
+The checks run once, in a copy of a workspace after its set-up and before its first agent. Guests see the copy at
+the workspace's own path, which files of the set-up may contain. Without a sandbox, guests could not see the copy
+there, and no check runs.
 """
 
 import os
@@ -36,7 +36,7 @@ _COPY: Final = "copy"
 _RECORDS: Final = "runs"
 _LOCK: Final = "lock"
 _SPARE_SECONDS: Final = 900.0
-"""The seconds for making the copy, in addition to the checks' own time."""
+"""The seconds to make the copy, in addition to the checks' own time."""
 _REMEDY: Final = (
     'Mend {} on the base branch and start a new work order; without `on_failing_base = "refuse"` in '
     f"{SETTINGS_PATH}, the work begins anyway."
@@ -46,18 +46,18 @@ _log = structlog.get_logger()
 
 
 def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_fresh: bool, again: bool) -> None:
-    """Run the checks on the base commit, during or before the work, unless the result of the checks is known.
+    """Run the checks on the base commit unless their result is known, and write the result to disk.
 
-    Idempotent: checks that died begin anew. Leaves the result for all work orders of this host.
+    Idempotent: interrupted checks begin again. All work orders of this host share the result.
 
     Args:
-        settings: The repository's settings as of the base commit; they decide whether a failing base is refused.
+        settings: The repository's settings at the base commit; they decide whether a failing base is refused.
         is_fresh: Whether no agent has worked in the workspace since its set-up.
         again: Whether failed checks run again, because a person has retried or an earlier attempt died.
 
     Raises:
         BaseFailsError: A check fails on the base commit, and the repository refuses a failing base.
-        HaltedError: The opening that waits for the checks was cancelled.
+        HaltedError: The attempt that waits for the checks was cancelled.
     """
     if not settings.checks or not host.sandbox.confines:
         return
@@ -83,9 +83,9 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
 
 
 def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, *, waits: bool) -> None:
-    """Run the checks in a copy, unless their result exists: in this call if `waits`, otherwise in another thread.
+    """Run the checks in a copy unless their result exists; without `waits`, run them in another thread.
 
-    If another activity runs the checks already, this waits for their end if `waits`, and otherwise returns.
+    If another activity already runs the checks, this waits for their end with `waits`, and else returns.
     """
     if read_result(folder) is not None:
         return
@@ -113,7 +113,7 @@ def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, 
 
 
 def _run_beside(host: Host, place: Place, settings: RepositorySettings, folder: Path, lock: int) -> None:
-    """Run the checks in their own thread, and only log an error."""
+    """Run the checks, log an error, and release the lock."""
     try:
         _run(host, place, settings, folder, lock)
     except (SeptetError, OSError) as error:
@@ -138,7 +138,7 @@ def _run(host: Host, place: Place, settings: RepositorySettings, folder: Path, l
 
 
 def _copy(host: Host, place: Place, folder: Path) -> None:
-    """Remove the copy and the records of earlier checks, then copy the workspace."""
+    """Delete an earlier copy and its records, then copy the workspace."""
     copy = folder / _COPY
     _remove(host, copy)
     _remove(host, folder / _RECORDS)

@@ -1,4 +1,4 @@
-"""Check whether a host is alive, remove its old folders, and move a workspace from a host that is gone."""
+"""Check whether a host is alive, delete its old folders, and move a workspace here from a lost host."""
 
 import asyncio
 import json
@@ -48,16 +48,16 @@ from septet.system.threads import LOOKS, shielded_thread
 
 @dataclass(frozen=True, slots=True)
 class HostActivities:
-    """The activities that report on this host, and move workspaces from other hosts to this host."""
+    """The activities that report on this host, or move a workspace to this host."""
 
     host: Host
 
     @activity.defn(name="probe_host")
     async def probe_host(self) -> str:
-        """Return the host's id, read from its state directory: a worker without state is no host. Writes nothing.
+        """Return the host's id from its state directory. Writes nothing.
 
         Raises:
-            ApplicationError: The state directory is gone.
+            ApplicationError: The state directory is gone, so this worker serves no host.
         """
         with translating_failures(self.host.state.root):
             return await shielded_thread(LOOKS, self._expect_state_directory)
@@ -71,7 +71,7 @@ class HostActivities:
 
     @activity.defn(name="check_agent")
     async def check_agent(self, question: AgentQuestion) -> AgentAnswer:
-        """Return whether this host can use an agent now, and if not, why. Writes nothing."""
+        """Return whether this host can run an agent now, and if not, why. Writes nothing."""
         host = self.host
         agent = question.agent or host.settings.agent
         try:
@@ -83,7 +83,7 @@ class HostActivities:
 
     @activity.defn(name="deliver_cancel")
     async def deliver_cancel(self, work: CancelledWork) -> None:
-        """Make the attempts of a cancelled work order in this process notice the cancel now. Idempotent.
+        """Make the attempts of a cancelled work order in this process learn of the cancel now. Idempotent.
 
         Raises:
             ApplicationError: No attempt of the work order runs here: another worker of this host may run it.
@@ -94,7 +94,7 @@ class HostActivities:
 
     @activity.defn(name="move_workspace")
     async def move_workspace(self, request: MoveWorkspace) -> Workspace:
-        """Open a lost host's workspace here, as it was at a checkpoint; a full host passes the workspace on.
+        """Open a lost host's workspace on this host, as it was at a checkpoint; a full host leaves it to others.
 
         Idempotent: this uses the results of an earlier attempt. If this host has the work order already, its
         workspace stays. Leaves mirror, vault and workspace on disk, with the files of the repository's set-up, and
@@ -120,19 +120,19 @@ class HostActivities:
             return request.workspace.model_copy(update=here)
 
     def _move(self, move: WorkspaceMove, workspace: Workspace) -> ChainState:
-        """Move the workspace as the only writer: an older attempt on this host may still run."""
+        """Move the workspace while holding the writer's lock; an older attempt on this host may still run."""
         with take_fence(self.host.runs, workspace.place_id, workspace.visit).lease.hold():
             forget_setup(move.place)
             return move_here(move, self.host.snapshots.options("the work order comes back to this host"))
 
     def _set_up(self, place: Place, workspace: Workspace) -> None:
-        """Run set-up on this host as well: files that git ignores may be missing here."""
+        """Run the repository's set-up on this host, because files that git ignores may be missing."""
         settings = load_repository_settings(read_frozen_inputs(place).files.get)
         hold = partial(writing, self.host, workspace.place_id, workspace.visit)
         set_up_workspace(self.host, place, settings, hold)
 
     def _plan_move(self, request: MoveWorkspace) -> WorkspaceMove:
-        """Return the facts for a move of the workspace, after a check that the agent is usable here."""
+        """Return the facts that the move needs; raise if this host cannot run the agent."""
         host, workspace = self.host, request.workspace
         if host.settings.checkpoint_remote is None:
             message = f"Host {host.id} has no checkpoint remote, so it cannot take over from {workspace.host}."
@@ -162,24 +162,24 @@ class HostActivities:
 
 
 _PASS_SECONDS: Final = 900.0
-"""The seconds of the longest pass; the next pass removes the rest."""
+"""The longest time of one pass in seconds; the next pass deletes the remaining folders."""
 
 _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class SweepHost:
-    """The janitor of one host, which removes folders whose retention has ended."""
+    """The janitor of one host, which deletes folders whose retention has ended."""
 
     host: Host
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     @activity.defn(name="sweep_host")
     async def run(self, call: SweepCall) -> SweepReport:
-        """Remove folders whose retention has ended; the next pass continues an interrupted pass.
+        """Delete folders whose retention has ended; the next pass continues an interrupted pass.
 
-        Idempotent: this reads only the folders that exist. It removes a workspace only with a verified
-        snapshot, and removes nothing of a running work order.
+        Idempotent: this reads only folders that still exist. A workspace is deleted only if its last snapshot was
+        verified. Nothing of a running work order is deleted.
 
         Raises:
             ApplicationError: The disk refused.
@@ -206,7 +206,7 @@ class SweepHost:
         return await shielded_thread(self.host.threads.disk, sweep.run)
 
     def _note_pass(self, now: datetime) -> datetime | None:
-        """Write the start of this pass to disk, and return the start of the previous pass."""
+        """Write the start of this pass to disk; return the start of the previous pass, or `None`."""
         path = self.host.state.janitor_file
         try:
             last = datetime.fromisoformat(json.loads(path.read_bytes())["last_pass_at"])
@@ -217,7 +217,7 @@ class SweepHost:
 
 
 def terms_of(settings: Settings) -> Terms:
-    """Return the retention times in the host's settings, and the rules for ignored files."""
+    """Return how long this host keeps folders, and the limits for ignored files."""
     return Terms(
         workspaces_days=settings.keep_workspaces_days,
         runs_days=settings.keep_runs_days,
@@ -230,7 +230,7 @@ def terms_of(settings: Settings) -> Terms:
 
 
 async def find_owner(client: Client, place_id: str) -> Owner:
-    """Return a workspace's work order, rounds and pipeline as one owner, which runs if any of them runs."""
+    """Return a workspace's owner, which counts as running if its work order, rounds or pipeline runs."""
     own, pipeline_id = await _describe_workflow(client, place_id), pipeline_of(place_id)
     if own.status != "running" and pipeline_id is None and await _is_followed(client, place_id):
         return Owner("running")
@@ -238,7 +238,7 @@ async def find_owner(client: Client, place_id: str) -> Owner:
 
 
 async def _is_followed(client: Client, order_id: str) -> bool:
-    """Return whether an agent may still work on a work order's pull request; `True` if the answer is unknown."""
+    """Return whether an agent may still follow a work order's pull request; `True` if that is unknown."""
     try:
         watch = await client.get_workflow_handle(watch_id(order_id)).describe()
     except RPCError as error:
@@ -252,7 +252,7 @@ async def _is_followed(client: Client, order_id: str) -> bool:
 
 
 async def _describe_workflow(client: Client, workflow_id: str) -> Owner:
-    """Return a workflow as an owner; without a server's answer, the workflow counts as running."""
+    """Return a workflow as an owner; if the server does not answer, the workflow counts as running."""
     try:
         workflow = await client.get_workflow_handle(workflow_id).describe()
     except RPCError as error:

@@ -42,7 +42,7 @@ class PipelineActivities:
     async def read_issues(self, request: ReadIssues) -> IssuesRead:
         """Return issues of a forge with their titles, and the dependencies that their texts name.
 
-        Only these issues count as dependencies. Idempotent; writes nothing.
+        A dependency outside of these issues is ignored. Idempotent; writes nothing.
 
         Raises:
             ApplicationError: Issues are missing or closed, no open issue has the label, or the forge did not
@@ -59,8 +59,8 @@ class PipelineActivities:
     async def note_results(self, view: PipelineView) -> None:
         """Record the state of changed issues, and write the results of planning and of execution.
 
-        Idempotent. Leaves `STATE/pipelines/<id>/planning-results.json` and `execution-results.json`, whole at
-        every moment, with all issues that were ever noted here.
+        Idempotent. Leaves `STATE/pipelines/<id>/planning-results.json` and `execution-results.json`, which hold
+        all issues ever recorded here and are replaced in one step.
 
         Raises:
             ApplicationError: The disk refused.
@@ -70,7 +70,7 @@ class PipelineActivities:
 
     @activity.defn(name="write_report")
     async def write_report(self, view: PipelineView) -> None:
-        """Record the issues as `note_results` does, and write the report.
+        """Record the issues as `note_results` does, and write the pipeline's report.
 
         Idempotent. Leaves `STATE/pipelines/<id>/report.md` and `report.json`.
 
@@ -83,16 +83,16 @@ class PipelineActivities:
 
 @dataclass(frozen=True, slots=True)
 class LaneActivities:
-    """Makes lanes ready for work orders, and closes lanes, on one host."""
+    """Prepares lanes for work orders, and closes lanes, on one host."""
 
     host: Host
 
     @activity.defn(name="enter_lane")
     async def enter_lane(self, request: EnterLane) -> Workspace:
-        """Make a lane ready for a work order: as clean as a new workspace, with the work order's plan, if any.
+        """Prepare a lane for a work order: as clean as a new workspace, with the work order's plan, if any.
 
-        Idempotent. If any host may open the lane, a full host leaves it to others. A rescue saves what
-        no snapshot holds of the previous work order. Leaves the lane's workspace, vault and frozen inputs on disk.
+        Idempotent. If any host may open the lane, a full host leaves the lane to other hosts. A rescue saves
+        unsaved work of the previous work order. Leaves the lane's workspace, vault and frozen inputs on disk.
 
         Raises:
             ApplicationError: The repository, the issue, the agent or the plan cannot be used.
@@ -109,7 +109,7 @@ class LaneActivities:
 
     @activity.defn(name="close_lanes")
     async def close_lanes(self, request: CloseLanes) -> None:
-        """End the agents of a pipeline that is over. Idempotent. The lanes and their files stay.
+        """End the agents of a completed pipeline. Idempotent. The lanes and their files stay.
 
         Raises:
             ApplicationError: An agent could not be ended.
@@ -119,7 +119,7 @@ class LaneActivities:
                 await end_all(self.host.runs, lane, SUPERSEDED)
 
     def _bring(self, place: Place, name: str, run_id: str) -> None:
-        """Fetch a snapshot of a lane of the pipeline, if this host lacks the snapshot."""
+        """Fetch a snapshot of another lane of the pipeline, unless this host has the snapshot."""
         try:
             find(vault_at(place), name)
         except NotFoundError:
@@ -130,7 +130,7 @@ class LaneActivities:
             bring_snapshot(there, checkpoint_ref(self.host, there, run_id), name)
 
     def _enter(self, request: EnterLane, fence: Fence) -> Workspace:
-        """Open the lane unless it is open, and make it ready; hold the writer's lock meanwhile."""
+        """Open the lane if needed, and prepare it, while holding the writer's lock."""
         with fence.lease.hold() as lock:
             pass_on(self.host.runs, request.lane.id)
             with fence.halt.over():  # ends a remote that hangs, and a set-up

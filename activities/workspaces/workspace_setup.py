@@ -1,4 +1,4 @@
-"""Run a repository's set-up commands once in each workspace, before its first agent, as guests."""
+"""Run a repository's set-up commands as guests, once in each workspace, before its first agent."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ from septet.telemetry.recorder import RECORDER
 _FILE: Final = "setup.json"
 _STEP: Final = "setup"
 _NO_AGENT: Final = "set-up"
-"""The text in place of an agent's name for the repository's commands, in the metric of refused addresses."""
+"""The value in place of an agent's name in the metric of refused addresses, for set-up and checks."""
 _AFTER: Final = "set-up has run"
 _AGAIN_BY: Final = (
     f"Then continue with `septet retry`; if you have changed {SETTINGS_PATH}, commit it on the base branch and "
@@ -49,16 +49,16 @@ _log = structlog.get_logger()
 
 
 class _SetupRecord(Wire):
-    """The progress of a workspace's set-up; the record lies next to the vault, out of the reach of guests."""
+    """The progress of a workspace's set-up, in a file next to the vault, where no guest can write."""
 
     before: str
     after: str = ""
-    """The checkpoint after set-up; empty until set-up has ended."""
+    """The name of the checkpoint after set-up; empty until set-up has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The right to write in a workspace: the lease of the latest attempt, and the writer's lock."""
+    """The right to write in a workspace: the latest attempt's lease, and the writer's lock."""
 
     lease: Lease
     lock: int
@@ -66,14 +66,14 @@ class Writer:
 
 
 Hold = Callable[[], AbstractContextManager[Writer]]
-"""Takes the right to write in a workspace, for as long as a block lasts."""
+"""Returns a context manager that takes the right to write in a workspace for its block."""
 
 
 def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hold: Hold) -> str:
-    """Run the set-up commands, and return the checkpoint after them; an empty name without commands.
+    """Run the set-up commands, and return the name of the checkpoint after them; empty without commands.
 
-    Idempotent: a completed set-up does not run again; an interrupted set-up begins anew, from the workspace before
-    set-up. Leaves a record of each command, the checkpoint, and the record of a completed set-up.
+    Idempotent: a completed set-up does not run again. An interrupted set-up runs again, in the workspace as it was
+    before. Leaves a record of each command, the checkpoint, and the record of a completed set-up.
 
     Args:
         settings: The repository's settings as of the base commit.
@@ -114,7 +114,7 @@ def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hol
 
 
 def expect_programs(host: Host, place: Place, commands: Sequence[Sequence[str]], what: str) -> None:
-    """Check that guests find the programs of a repository's commands, before an agent is paid.
+    """Raise if a program of a repository's commands is missing in the sandbox; call this before agents start.
 
     Raises:
         SetupError: Guests do not find a program; the remedy names how to show it to guests.
@@ -132,12 +132,12 @@ def find_setup(place: Place) -> tuple[str, str] | None:
 
 
 def forget_setup(place: Place) -> None:
-    """Let set-up run again, because the workspace is new."""
+    """Delete the record of a set-up, so that set-up runs again in the new workspace."""
     (place.records / _FILE).unlink(missing_ok=True)
 
 
 def forget_setup_of_removed(host: Host, place_id: str) -> None:
-    """Let set-up run again if the workspace was removed from this host and is about to be opened again."""
+    """Delete the record of a set-up if the workspace was removed and will be opened again on this host."""
     record = find_record(host.state, place_id)
     place = record.place(host.state, {}) if record is not None else None
     if place is not None and not place.worktree.exists():
@@ -146,7 +146,7 @@ def forget_setup_of_removed(host: Host, place_id: str) -> None:
 
 @contextmanager
 def writing(host: Host, place_id: str, visit: str = "") -> Iterator[Writer]:
-    """Hold the writer's lock of a workspace for the running attempt, which becomes the latest attempt.
+    """Hold a workspace's writer's lock in the block, for the running attempt, which becomes the latest.
 
     Args:
         visit: The work order's visit to the lane; empty for the work order's own workspace.
@@ -178,7 +178,7 @@ def _run_commands(host: Host, place: Place, settings: RepositorySettings, writer
 
 
 def _let_through(hosts: Sequence[str]) -> str:
-    """Return the remedy for network addresses that the sandbox refused to a command; empty without addresses."""
+    """Return the remedy for network hosts that the sandbox refused to a command; empty without such hosts."""
     if not hosts:
         return ""
     return (
@@ -189,7 +189,7 @@ def _let_through(hosts: Sequence[str]) -> str:
 
 
 def _keep(host: Host, place: Place, before: str, head: str) -> str:
-    """Take a checkpoint with the files that set-up left, which are no agent's work; return its name."""
+    """Take a checkpoint with the files of the set-up, so that they count as no agent's work; return its name."""
     kept = host.snapshots.checkpoint_once(place, _AFTER)
     changes = setup_changes(place, find(vault_at(place), before), kept)
     refuse_changes(place, changes, head)

@@ -1,4 +1,4 @@
-"""Open the workspace of a work order: mirror, clone, vault, first snapshot, frozen inputs, set-up."""
+"""Open a work order's workspace: mirror, clone, vault, first snapshot, frozen inputs, set-up."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -44,13 +44,13 @@ from septet.repository_settings import RepositorySettings
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The agents and the use of sessions that the work order, or else the repository, or else the worker chose."""
+    """The agents and the use of sessions, as the work order, the repository or the worker chose."""
 
     request: OpenWorkspace
     repository: RepositorySettings
     agent: str
     fallback_agent: str
-    """The agent that takes over at a usage limit; empty if only the first agent is named."""
+    """The agent that takes over at a usage limit; empty for none."""
     sessions: Sessions
 
 
@@ -62,11 +62,11 @@ class WorkspaceActivities:
 
     @activity.defn(name="open_workspace")
     async def open_workspace(self, request: OpenWorkspace) -> Workspace:
-        """Open a work order's own workspace, and refuse unusable inputs before any agent starts.
+        """Open a work order's workspace, and refuse unusable inputs before any agent starts.
 
-        Idempotent: this uses the results of an earlier attempt, and restarts an interrupted set-up. If this host
-        has no free slot for an agent, it passes the work order on to other hosts, a few times at most. Leaves
-        mirror, clone, vault and inputs on disk, and the files of the repository's set-up.
+        Idempotent: this uses the results of an earlier attempt, and restarts an interrupted set-up. A host without
+        a free slot for an agent leaves the work order to other hosts, a few times at most. Leaves mirror, clone,
+        vault and inputs on disk, and the files of the repository's set-up.
 
         Raises:
             ApplicationError: The repository, the issue, a command or the agent cannot be used, or set-up failed.
@@ -90,14 +90,14 @@ class WorkspaceActivities:
         *,
         issue: dict[str, JsonValue] | None = None,
     ) -> tuple[Place, Workspace]:
-        """Open a workspace unless it is open, save its inputs, set it up, and return its folders and its facts.
+        """Open a workspace if needed, save its inputs, set it up, and return its folders and its description.
 
         Args:
             place_id: The id of the workspace's folder: the work order's id, or a lane's id.
             run_id: The Temporal run of the workspace.
-            hold: Takes the right to write in the workspace for the set-up; if absent, the running attempt takes
-                the right.
-            issue: Filled with the issue as soon as the issue is read, for the report of a failure.
+            hold: Takes the right to write in the workspace for the set-up; by default, the running attempt takes
+                it.
+            issue: A dictionary that this fills with the issue, for the report of a failure.
 
         Raises:
             SeptetError: The repository, the issue, a command or the agent cannot be used, or set-up failed.
@@ -192,7 +192,7 @@ class WorkspaceActivities:
         )
 
     def _restore(self, place: Place, fresh: str, snapshot: str) -> str:
-        """Bring a new workspace to the state of a lane's snapshot, and return the name of the new snapshot."""
+        """Restore a lane's snapshot in a new workspace, and return the name of the new snapshot."""
         last = list_snapshots(vault_at(place), place.order_id)[-1].name
         if last != fresh:
             return last
@@ -213,7 +213,7 @@ class WorkspaceActivities:
 
 
 async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
-    """Return the request; leave out the check for a changed issue if a person has read and retried the issue."""
+    """Return the request; if a person has retried the issue, leave out the check whether the issue changed."""
     info = activity.info()
     run_id = info.workflow_run_id or ""
     if request.requested is None or request.first_run_id in {"", run_id}:
@@ -227,6 +227,6 @@ async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
 
 
 def _opens_again(request: OpenWorkspace) -> bool:
-    """Return whether a dead attempt, or one before a reset, may have opened the workspace on another host."""
+    """Return whether an earlier attempt, or one before a reset, may have opened the workspace on another host."""
     info = activity.info()
     return info.attempt > 1 or request.first_run_id not in {"", info.workflow_run_id}
