@@ -14,7 +14,7 @@ _MACHINE: Final = "Check that the path is right, that you may read and write it,
 
 
 def error_reply(error: "SeptetError | OSError | RPCError") -> ErrorReply:
-    """Return the reply with an error's type, message and remedy; an `RPCError` becomes a refusal of the server."""
+    """Return the reply with an error's type, message and remedy; an `RPCError` becomes one of Septet's errors."""
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
         message = f"{where}{error.strerror or error}."

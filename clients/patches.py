@@ -6,14 +6,14 @@ from typing import Final, Literal
 
 _FILE: Final = "diff --git "
 _HEADERS: Final = ("index ", "--- ", "+++ ", "similarity index ", "new file mode ", "rename from ")
-"""The beginnings of git's lines that repeat what the heading and the colours show."""
+"""The beginnings of git's lines that are not shown, because the file's heading and the colours show the same."""
 
 LineKind = Literal["added", "removed", "place", "note", "same"]
 
 
 @dataclass(frozen=True, slots=True)
 class PatchLine:
-    """One line of a patch; the text includes the line's sign."""
+    """One line of a patch; `text` includes the line's sign, such as `+`."""
 
     kind: LineKind
     text: str
@@ -28,7 +28,7 @@ class PatchFile:
 
 
 def files_of(patch: str) -> tuple[PatchFile, ...]:
-    """Return the files of a git patch, which may be cut anywhere."""
+    """Split a git patch by file, and return the parts. The patch may be cut off anywhere."""
     if not patch.startswith(_FILE):
         return ()
     files = []
@@ -39,7 +39,7 @@ def files_of(patch: str) -> tuple[PatchFile, ...]:
 
 
 def difference(before: str, after: str) -> Iterator[PatchLine]:
-    """Yield an edit of a text as a diff: all lines between the equal beginning and the equal end are changes."""
+    """Yield the lines of a simple diff: all lines between the common beginning and the common end have changed."""
     old, new = before.splitlines(), after.splitlines()
     most = min(len(old), len(new))
     head = next((at for at in range(most) if old[at] != new[at]), most)
@@ -58,7 +58,7 @@ def _path(names: str, lines: list[str]) -> str:
 
 
 def _lines(lines: list[str]) -> Iterator[PatchLine]:
-    """Yield the lines of a file's patch; the lines before the first `@@` are git's notes on the file."""
+    """Yield the lines of one file's patch with their kinds; before the first `@@`, git's lines are notes."""
     kinds: dict[str, LineKind] = {"+": "added", "-": "removed", "@": "place"}
     in_hunk = False
     for line in lines:

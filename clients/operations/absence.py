@@ -1,4 +1,4 @@
-"""Wait until an absent server is back: report the absence once to the person who waits, and then continue."""
+"""Wait while the Temporal server does not answer, and report the wait once to the person."""
 
 import asyncio
 import time
@@ -17,12 +17,12 @@ Seen = TypeVar("Seen")
 PATIENCE: Final = timedelta(minutes=15)
 """The longest wait for an absent server: enough time to move or upgrade a server."""
 _RETRIES_SECONDS: Final = 30.0
-"""If a read fails only after this time, the server had answered: the SDK's retries end after ten seconds."""
+"""A read that fails only after this time had an answer before: the SDK's retries end after ten seconds."""
 
 
 @dataclass(slots=True)
 class Absence:
-    """The record of a server's absence: since when the server does not answer, and how long to wait for it."""
+    """The record of whether the Temporal server answers, and of how long to wait for the server."""
 
     subject: str
     """The id of the work order or pipeline that the caller waits for."""
@@ -43,7 +43,7 @@ class Absence:
         self._since = None
 
     def bear(self, error: ServerNotReachedError | RPCError) -> str:
-        """Return the notice of the server's absence; the notice is the same until the server is back.
+        """Return a notice for the person after a failed call; it stays the same until the server answers again.
 
         Raises:
             ServerNotReachedError: The server refuses, or has been away for too long.
@@ -64,7 +64,7 @@ class Absence:
 async def outlast(
     looks: Callable[[], AsyncGenerator[Seen, None]], absence: Absence, tell: Callable[[str], None]
 ) -> AsyncGenerator[Seen, None]:
-    """Yield the items of `looks()`; report each absence of the server by `tell`, then call `looks` again.
+    """Yield the items of `looks()`; when the server is absent, report this once by `tell`, and call `looks` again.
 
     Raises:
         ServerNotReachedError: The server refuses, or has been away for too long.
@@ -89,7 +89,9 @@ async def outlast(
 
 
 async def outlast_wait(wait: Callable[[], Awaitable[Seen]], absence: Absence, tell: Callable[[str], None]) -> Seen:
-    """Return the result of a wait; start the wait again after each absence of the server, as `outlast` does."""
+    """Return the result of `wait()`; when the server is absent, report this once by `tell`, and call `wait`
+    again.
+    """
 
     async def looks() -> AsyncGenerator[Seen, None]:
         yield await wait()

@@ -1,7 +1,7 @@
-"""The dry run of a work order, made from the repository's base commit and from what the workers announced.
+"""The dry run of a work order: what would run, according to the base commit and the running workers.
 
-A dry run starts and keeps nothing. It reads a repository on this disk in place, and mirrors a remote repository in
-a temporary folder.
+A dry run starts nothing. It reads a repository on this disk directly, and mirrors a remote repository in a
+temporary folder.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from workers.watching.announced_agents import AnnouncedAgents, announced_agents
 async def dry_run(
     operations: Operations, order: WorkOrderInput, order_id: str | None, settings: Settings, *, again: bool
 ) -> DryRunReply:
-    """Check a work order as its start would, and return its steps, settings and estimate.
+    """Check a new work order without starting it, and return its steps, settings and estimated cost.
 
     Raises:
         SeptetError: The work order would be refused, or its repository cannot be read.
@@ -97,7 +97,7 @@ def _step(
     files: Mapping[str, bytes],
     agent_and_default: tuple[str, str | None],
 ) -> DryRunStep:
-    """Return the settings of a step; the last argument has the agent and the worker's default model."""
+    """Return a step's settings; `agent_and_default` has the agent's name and the worker's default model."""
     own = order.steps.get(step, StepSettings())
     limits = repository.limits_for(step, own.over(order.timeouts), own)
     classes = tuple(IssueClass) if step is Step.BUILD_PLAN else (None,)
@@ -127,7 +127,7 @@ def _read_base(address: Address, base: str | None, settings: Settings) -> tuple[
 
 @contextmanager
 def _git_dir(address: Address, settings: Settings) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """Yield the git folder of a repository on this disk, or the folder for a temporary mirror."""
+    """Yield the path of a git folder on this disk, or of a temporary mirror to be made, and git's environment."""
     with tempfile.TemporaryDirectory(prefix="septet-dry-run-") as folder:
         env = {**settings.git_env, "GIT_CONFIG_GLOBAL": str(Path(folder) / "gitconfig")}
         write_configuration(Path(folder) / "gitconfig", settings.user_git_env)

@@ -1,4 +1,4 @@
-"""A row of the table of operations, from which routes and tools are made, and the inputs of operations."""
+"""The class `Operation`, from which HTTP routes and MCP tools are made, and the inputs of operations."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -110,7 +110,7 @@ FAILED_STEP: Final = RetryCall()
 
 
 Effect = Literal["reads", "adds", "ends", "restores"]
-"""The effect of a tool: the tool changes nothing, starts work that costs money, ends work, or makes a folder."""
+"""What a tool does: it changes nothing, starts work that costs money, ends work, or makes a folder."""
 OrderId = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$"),
@@ -125,10 +125,10 @@ PipelineId = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: a function of `Operations` and of arguments, whose docstring people and agents read.
+    """One operation: a function with its HTTP route, its MCP tool, or both.
 
-    People read the first paragraph of the docstring in the HTTP reference; agents read the whole docstring. An
-    argument whose type is a model is the body of an HTTP request. A tool takes the fields of the model instead.
+    The HTTP reference shows the first paragraph of the function's docstring; agents read the whole docstring. An
+    argument whose type is a model is the body of an HTTP request. A tool takes the model's fields instead.
     """
 
     run: Callable[..., Awaitable[Any]]
@@ -137,13 +137,13 @@ class Operation:
     tag: str = ""
     """The section of the HTTP reference."""
     may_miss: bool = True
-    """Whether the operation's subject may be missing, so that the route may answer 404."""
+    """Whether the route may answer 404, because what the request names may not exist."""
     creates: bool = False
     tool: str = ""
     """The name of the agents' tool; empty for an operation without a tool."""
     effect: Effect = "reads"
     for_tool: Mapping[str, Any] = field(default_factory=dict)
-    """The types and defaults that the tool has instead, by the names of arguments or fields."""
+    """Types and defaults that are different in the tool, by argument or field; `None` omits an argument."""
     before_tool: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
     """The function that changes an agent's arguments before they are parsed."""
 
@@ -159,7 +159,7 @@ class Operation:
 
     @property
     def arguments(self) -> list[Parameter]:
-        """The arguments of the function, with their types."""
+        """The arguments of the function after `operations`, with their types."""
         types = get_type_hints(self.run, include_extras=True)
         _, *others = signature(self.run).parameters.values()
         return [each.replace(annotation=types[each.name]) for each in others]
@@ -172,5 +172,5 @@ class Operation:
 
 
 def is_body(argument: Parameter) -> bool:
-    """Return whether the type of an argument is a model."""
+    """Return whether an argument is the body of an HTTP request: its type is a model."""
     return isinstance(argument.annotation, type) and issubclass(argument.annotation, Wire)

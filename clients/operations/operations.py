@@ -34,9 +34,9 @@ Kind = TypeVar("Kind")
 
 
 class LazyPart(Generic[Kind]):
-    """A descriptor that makes a part of `Operations` from the fields and properties with the same names.
+    """A descriptor that makes a part of `Operations`, such as `board`, and imports its class on first use.
 
-    The part's class is imported on first use, so that a command starts fast.
+    The part gets its fields from the fields and properties of `Operations` that have the same names.
     """
 
     def __init__(self, place: str) -> None:
@@ -48,11 +48,11 @@ class LazyPart(Generic[Kind]):
     @overload
     def __get__(self, operations: "Operations", owner: type) -> Kind: ...
     def __get__(self, operations: "Operations | None", owner: type) -> Kind | Self:
-        """Return the part of the given operations; if read from the class itself, return this descriptor."""
+        """Return the part of an instance of `Operations`; for the class itself, return this descriptor."""
         return self if operations is None else self.of(operations)
 
     def of(self, operations: "Operations") -> Kind:
-        """Return the part of these operations."""
+        """Return a new part for `operations`."""
         kind: Any = getattr(import_module(self._module), self._name)
         names = [each.name for each in fields(kind) if hasattr(Operations, each.name)]
         part: Kind = kind(**{name: getattr(operations, name) for name in names})
@@ -61,7 +61,7 @@ class LazyPart(Generic[Kind]):
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Work orders and pipelines on one Temporal namespace, with the files of this host.
+    """All that clients do with work orders and pipelines on one Temporal namespace and on this host's disk.
 
     All parts raise `NotFoundError` for a missing work order, `ServerNotReachedError` if the server does not
     answer, and `RefusedTransitionError` if the work order's state does not allow the request.
@@ -102,16 +102,16 @@ class Operations:
         return is_loopback(self.client.service_client.config.target_host)
 
     async def nobody_works(self) -> str:
-        """Return a notice, with its remedy, if no worker runs for this queue; else an empty text."""
+        """Return a notice with a remedy if no worker serves this queue; else an empty text."""
         return await why_nobody_works(self.client, self.task_queue, self.state)
 
     async def nobody_works_on(self, row: WorkflowExecutionDescription) -> str:
-        """Return a notice, with its remedy, if no worker runs for an open work order; else an empty text."""
+        """Return a notice with a remedy if an open work order has no worker; else an empty text."""
         return await why_nobody_works_on(self.client, row, self.state)
 
 
 async def connect_operations(settings: Settings, address: str | None = None) -> Operations:
-    """Connect to the server at `address`, by default that of the settings, and return its operations.
+    """Connect to the Temporal server, and return the operations; `address` replaces the settings' address.
 
     Raises:
         ServerNotReachedError: The server does not answer.
@@ -121,12 +121,12 @@ async def connect_operations(settings: Settings, address: str | None = None) -> 
 
 
 OperationsContext = Callable[[], AbstractAsyncContextManager[Operations]]
-"""A function whose context yields the operations during a block."""
+"""A function that returns a context manager; the context manager yields the operations."""
 
 
 @asynccontextmanager
 async def lend(operations: Operations) -> AsyncIterator[Operations]:
-    """Yield the given operations, which are connected, during the block.
+    """Yield `operations`, which are already connected, and translate a lost connection into an error.
 
     Raises:
         ServerNotReachedError: The server no longer answers.
@@ -139,7 +139,7 @@ async def lend(operations: Operations) -> AsyncIterator[Operations]:
 
 @dataclass(slots=True)
 class Connection:
-    """Operations on the server of the settings: connected on first use, and again if the server moved."""
+    """A connection to the Temporal server: made on first use, and again if the server's address changes."""
 
     settings: Settings
     address: str | None = None
@@ -148,7 +148,7 @@ class Connection:
 
     @asynccontextmanager
     async def operations(self) -> AsyncIterator[Operations]:
-        """Yield the operations during the block.
+        """Connect if necessary, and yield the operations during the block.
 
         Raises:
             ServerNotReachedError: The server does not answer.

@@ -44,7 +44,7 @@ NewId = Annotated[Id | None, Field(description="The new task's id; one is made w
 Again = Annotated[bool, Field(description="Start another one for an issue that has an open task.")]
 ProjectFilter = Annotated[str, StringConstraints(pattern=r'^[^"\\\x00-\x1f]{1,200}$')]
 _SECONDS: Final = 45
-"""The default of the longest wait, in seconds: many clients give up a call after a minute."""
+"""The default for the longest wait, in seconds: many clients wait at most a minute for an answer."""
 
 
 async def create_task(

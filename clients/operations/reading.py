@@ -38,7 +38,7 @@ REQUESTS_AT_ONCE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class OrderReading:
-    """The reader of work orders, from the server and from the files of this host."""
+    """Reads work orders from the server and from this host's files."""
 
     orders: WorkOrders
     state: StateDir
@@ -62,7 +62,7 @@ class OrderReading:
             raise NotFoundError(f"{order_id} was deleted from Temporal.", remedy=remedy) from error
 
     async def _task_and_notice(self, order_id: str) -> tuple[Task, str]:
-        """Return a work order, and a notice if no worker runs for the work order; else an empty text."""
+        """Return a work order and a notice; the notice is empty unless the work order lacks a worker."""
         row = await self.orders.describe(order_id)
         nobody = await self.nobody_works_on(row)
         return await (self.orders.without_worker(row) if nobody else self.orders.get_of_row(row)), nobody
@@ -85,7 +85,7 @@ class OrderReading:
         return here.model_copy(update={"history": history, "waiting_for": waits, "estimate": estimate})
 
     async def steps(self, order_id: str) -> StepsReply:
-        """Return a work order's steps and rounds so far, and the network addresses that were refused."""
+        """Return a work order's steps and rounds so far, and the network addresses that the sandbox refused."""
         task, _ = await self._task_and_notice(order_id)
         runs = await asyncio.to_thread(runs_of, self.state, order_id)
         in_setup = await asyncio.to_thread(refused_in_setup, self.state, order_id)
@@ -139,7 +139,7 @@ class OrderReading:
     ) -> LogsReply:
         """Return the log entries of a work order's agents on this host.
 
-        `after` is the id of the last entry that the caller has; `offset` skips entries after that entry.
+        The entries begin after the entry with the id `after`; `offset` skips further entries.
 
         Raises:
             NotFoundError: The work order does not exist, or its steps ran on another host.
@@ -171,7 +171,7 @@ class OrderReading:
         return Watch(self.orders, view, self.nobody_works_on, patience=patience)
 
     async def step_under_way(self, task: Task) -> StepUnderWay | None:
-        """Return the running step of an open work order, or `None`; if no worker runs, the server's pending step.
+        """Return the running step of an open work order, or the step that waits for a worker; `None` without one.
 
         Raises:
             NotFoundError: The work order does not exist.

@@ -22,14 +22,14 @@ from workflows.wire.search_attributes import HOST
 _LOOK_SECONDS: Final = 0.5
 """The pause between reads of this host's disk; new events of the server arrive without polling."""
 _DESCRIBE_SECONDS: Final = 2.0
-"""The pause between reads of why a work order waits; a description of a workflow costs no Temporal Action."""
+"""The pause between reads of the reason why a work order waits; such a read costs no Temporal Action."""
 _FIRST_ENTRIES: Final = 200
 """The most log entries in the first reply."""
 
 
 @dataclass(slots=True)
 class Watch:
-    """The reader of one work order, from its workflow and from this host's disk, once or after each change."""
+    """Reads one work order from its workflow and from this host's disk, once or after each change."""
 
     orders: WorkOrders
     view: WorkspaceView
@@ -57,9 +57,9 @@ class Watch:
         return await self._see(task, await self.orders.running_step(order_id) if asks else "", row)
 
     async def looks(self) -> AsyncGenerator[WatchReply, None]:
-        """Yield the work order now, after each change, and last when it is closed.
+        """Yield the work order now and after each change, until the work order is closed.
 
-        The watch queries a worker only after new events, so an unchanged work order costs no Temporal Action.
+        A worker is queried only after new events, so an unchanged work order costs no Temporal Action.
 
         Raises:
             NotFoundError: The work order does not exist.
@@ -102,7 +102,7 @@ class Watch:
         return await (self.orders.without_worker(row) if self._nobody else self.orders.get_of_row(row))
 
     async def _see(self, task: Task, running: str, row: WorkflowExecutionDescription | None = None) -> WatchReply:
-        """Return the reply on a task, with data of the server and this host's disk; `row` saves a server call."""
+        """Return the reply for a task; `row` is the workflow's description if the caller has just read it."""
         now = asyncio.get_running_loop().time()
         has_moved = self._last is not None and self._last.task.status is not task.status
         if task.is_closed:
