@@ -1,1 +1,1 @@
-"""Workflows on the server: rows of the index, histories, queries and updates."""
+"""Read and query workflows on the Temporal server: lists, histories, queries and updates."""

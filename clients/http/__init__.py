@@ -1,1 +1,1 @@
-"""The HTTP API: the operations and replies of the CLI and the MCP server, under the paths that scripts use."""
+"""The HTTP API, with the same operations and replies as the CLI and the MCP server."""

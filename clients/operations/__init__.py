@@ -1,1 +1,1 @@
-"""The operations on work orders and pipelines, the same for the CLI, the API, the tools and the page."""
+"""The operations on work orders and pipelines, the same for the CLI, the HTTP API, the MCP tools and the page."""

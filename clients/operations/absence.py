@@ -89,9 +89,7 @@ async def outlast(
 
 
 async def outlast_wait(wait: Callable[[], Awaitable[Seen]], absence: Absence, tell: Callable[[str], None]) -> Seen:
-    """Return the result of `wait()`; when the server is absent, report this once by `tell`, and call `wait`
-    again.
-    """
+    """Return the result of `wait()`; when the server is absent, report this once by `tell`, and wait again."""
 
     async def looks() -> AsyncGenerator[Seen, None]:
         yield await wait()
