@@ -1,4 +1,4 @@
-"""The end of a turn: end the living agent, sweep what killed supervisors left, and make the error of a failure."""
+"""Functions for the end of a turn: they end agents, record the ends of dead runs, and build errors of failures."""
 
 import asyncio
 import time
@@ -30,15 +30,17 @@ from septet.errors import (
 from septet.system.durable import close_after
 
 _RECORD_SECONDS: Final = 10.0
-"""The seconds to wait for a supervisor to write its record after the agent's end; a disk may be slow."""
+"""The seconds to wait for a supervisor to record the end of its agent; a disk may be slow."""
 
 
 def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
-    """Wait for a living run's record; for a dead run, sweep leftovers and write the record.
+    """Make sure that the end of a run is recorded; wait for a living supervisor to write the record.
+
+    For a dead supervisor, kill leftover processes and write the record.
 
     Raises:
         WorkspaceBusyError: The run's supervisor lives, and has not written the record within `within_seconds`.
-        AgentCrashedError: The runner that has to sweep does not answer.
+        AgentCrashedError: The runner, which has to kill the leftover processes, does not answer.
     """
     bound = time.monotonic() + within_seconds
     while run.exit() is None and run.lives():
@@ -58,10 +60,10 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
 
 
 def sweep_order(runs: Runs, order_id: str) -> None:
-    """Finalize the dead runs of a work order, unless another attempt holds the writer's lock and finalizes them.
+    """Record the ends of a work order's dead runs; do nothing while another attempt holds the writer's lock.
 
     Raises:
-        AgentCrashedError: The runner that has to sweep does not answer.
+        AgentCrashedError: The runner, which has to kill leftover processes, does not answer.
     """
     lock = runs.lock_writer(order_id)
     if lock is None:
@@ -71,10 +73,10 @@ def sweep_order(runs: Runs, order_id: str) -> None:
 
 
 def finalize_runs(runs: Runs, order_id: str) -> None:
-    """Finalize all started runs of a work order; the caller holds the writer's lock.
+    """Record the ends of a work order's dead runs; the caller holds the writer's lock.
 
     Raises:
-        AgentCrashedError: The runner that has to sweep does not answer.
+        AgentCrashedError: The runner, which has to kill leftover processes, does not answer.
     """
     for run in runs.lately(order_id):
         if run.has_started:
@@ -83,7 +85,7 @@ def finalize_runs(runs: Runs, order_id: str) -> None:
 
 
 async def end_all(runs: Runs, order_id: str, why: str) -> None:
-    """End a work order's agent, at work or waiting for a turn, with all processes, and sweep leftovers.
+    """End a work order's running agent and warm process, and record the ends of dead runs.
 
     Raises:
         AgentError: The agent could not be ended.
@@ -104,10 +106,9 @@ _LONGEST_WAIT_SECONDS: Final = 900.0
 def failure_of(
     outcome: Outcome, run: Run, starts: Sequence[StartReason], *, crashed_again: bool = False
 ) -> AgentError:
-    """Return the error for an outcome.
+    """Return the error that reports a failed outcome of a run.
 
-    Each wait is twice as long as the last wait, by the number of waits in `starts`, unless the CLI has named the
-    time. `crashed_again` states that the last kind of start has crashed too.
+    A wait doubles with each wait in `starts`. `crashed_again` states that every kind of start has crashed.
     """
     words = outcome.message.rstrip()
     message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."
@@ -137,7 +138,6 @@ def failure_of(
 
 
 def _open_requests(run: Run) -> str:
-    """Return the remedy for the model requests that the sandbox refused; empty without a refused request."""
     refused = refused_requests(run)[:5]
     if not refused:
         return ""

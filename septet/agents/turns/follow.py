@@ -1,4 +1,4 @@
-"""Follow an agent by its files; each byte of the stream is read once."""
+"""Follow a running agent: read its output stream, report its progress, and request its end at a limit."""
 
 import asyncio
 import math
@@ -24,16 +24,16 @@ from septet.system.timestamps import seconds_since_boot, timestamp
 HELD_USD: Final = "held_usd"
 HELD_TOKENS: Final = "held_tokens"
 HELD_SECONDS: Final = "held_seconds"
-"""The names, among a run's limits, of the amounts that the run's budgets allow until the next budget check."""
+"""The names, in a run's limits, of the amounts that the run's budgets allow until the next budget check."""
 _CHUNK_BYTES: Final = 1024 * 1024
 _WITHOUT_EVENTS: Final = "it printed its answer without events: what it used is not known"
 
 _SHARE: Final = 0.2
-"""The share of the time between two polls for which a poll waits for the polls of other streams."""
+"""The part of a poll interval in which polls are collected; one thread serves the collected polls."""
 
 
 class GrowingStream(Protocol):
-    """The output of an agent, of which a part may have been read."""
+    """An agent's output, which is read in parts while the agent writes."""
 
     def read_some(self) -> bool:
         """Read a part of the new bytes; return whether no new bytes are left."""
@@ -43,14 +43,14 @@ class GrowingStream(Protocol):
 
 
 class Polls:
-    """The polls of all streams that one event loop follows; one thread reads the polled streams together."""
+    """Reads the streams of all agents that one event loop follows; one thread serves many polls."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[GrowingStream, asyncio.Future[bool]]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def catch_up(self, stream: GrowingStream, poll_seconds: float) -> None:
-        """Wait until the stream's new bytes are read, in turn with other streams; no stream delays another.
+        """Wait until all new bytes of a stream are read. A long stream does not delay the polls of other streams.
 
         Raises:
             OSError: The stream cannot be read.
@@ -72,7 +72,7 @@ class Polls:
 
 
 def _read(stream: GrowingStream) -> bool | Exception:
-    """Return the result of `read_some`, or its error, so that the error does not affect other streams."""
+    """Return the result of `read_some`, or the error that `read_some` raised."""
     try:
         return stream.read_some()
     except Exception as error:  # noqa: BLE001 -- it is raised where the stream is followed
@@ -80,7 +80,7 @@ def _read(stream: GrowingStream) -> bool | Exception:
 
 
 def _resolve(waiting: list[asyncio.Future[bool]], reading: asyncio.Future[list[bool | Exception]]) -> None:
-    """Set the result of each poll that was not cancelled meanwhile."""
+    """Give each waiting poll its result or its error; skip cancelled polls."""
     if reading.cancelled():
         for each in waiting:
             each.cancel()
@@ -96,7 +96,7 @@ def _resolve(waiting: list[asyncio.Future[bool]], reading: asyncio.Future[list[b
 
 @dataclass(frozen=True, slots=True)
 class TurnProgress:
-    """The progress of an agent's turn up to now."""
+    """What an agent has done so far in a turn."""
 
     run: Run
     session_id: str | None
@@ -108,7 +108,7 @@ class TurnProgress:
 
 @dataclass(slots=True)
 class StreamReading:
-    """A run's stream, read up to `position`."""
+    """Reads the output stream of a run; the first `position` bytes have been read."""
 
     run: Run
     dialect: Dialect
@@ -116,7 +116,7 @@ class StreamReading:
     is_answer: Callable[[str], bool] = bool
     position: int = 0
     most_bytes: int = 0
-    """The bytes that an agent may print, whatever the size of the stream's file; 0 for no limit."""
+    """The most bytes that an agent may print; reading stops soon after. 0 for no limit."""
 
     def catch_up(self) -> None:
         """Read all new bytes."""
@@ -124,9 +124,9 @@ class StreamReading:
             pass
 
     def read_some(self) -> bool:
-        """Read new bytes, one chunk at most, and return whether none are left.
+        """Read the next chunk of new bytes; return whether no new bytes are left.
 
-        Nothing is left either if the file is missing, because the supervisor has not begun or could not begin.
+        The result is also true if the file does not exist, because the supervisor has not created the file.
         """
         try:
             file = os.open(self.run.stdout, os.O_RDONLY | os.O_CLOEXEC)
@@ -160,9 +160,9 @@ class StreamReading:
         )
 
     def _with_text(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of a run that printed no events: its output counts if it is an answer.
+        """Return the outcome of a run without events; the printed text is the answer if `is_answer` accepts it.
 
-        An error in the output outweighs a plain answer, but not JSON. If `is_answer` is `bool`, no output counts.
+        If the CLI printed an API error, only JSON can be an answer. The default `is_answer` accepts nothing.
         """
         printed = _end_of(self.run.stdout, 4 * 1024 * 1024)
         record = self.run.record
@@ -177,15 +177,15 @@ class StreamReading:
         )  # fmt: skip
 
     def progress(self) -> TurnProgress:
-        """Return the progress of the agent's turn up to now."""
+        """Return what the agent has done so far in the turn."""
         progress = self.dialect.progress
         session_id = self._session(progress.session_id, spoke=bool(progress.last_event))
         return TurnProgress(self.run, session_id, progress.last_event, progress.tokens, progress.turns, self.epoch)
 
     def _session(self, session_id: str | None, *, spoke: bool) -> str | None:
-        """Return the session's id, even if the CLI names it only in the last event, or has printed no event.
+        """Return the session's id; if the CLI has not named the session, use the run's record.
 
-        A resumed session exists whatever the outcome of the run; a new session begins with its first event.
+        A resumed session exists in any case. A new session exists only if the CLI `spoke`.
         """
         record = self.run.record
         if session_id is not None or record is None:
@@ -193,7 +193,7 @@ class StreamReading:
         return record.session_id if spoke else record.resumed_from
 
     def _dated(self, end: ExitRecord) -> ExitRecord:
-        """Return the exit record with an end time: if no time is recorded, use the time of the last output."""
+        """Return the exit record with an end time; if the record has no time, use the time of the last output."""
         if end.ended_at:
             return end
         with suppress(FileNotFoundError):
@@ -208,17 +208,16 @@ def _end_of(path: Path, limit_bytes: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The intervals and grace times by which an agent is followed."""
+    """How often an agent's stream is polled, and how long an agent may be silent after its result."""
 
     poll_seconds: float = 0.5
-    """The seconds between two polls of the stream; an agent's end needs no poll."""
+    """The seconds between two polls of the stream; the end of an agent is noticed at once."""
     result_grace_seconds: float = 15.0
     """The seconds that a CLI gets to end after its result."""
     command_grace_seconds: float = 60.0
-    """The seconds that a silent CLI gets while it waits for commands after an answer: some commands may be servers
-    that never end."""
+    """The seconds that a silent CLI may wait for commands after an answer; some commands never end."""
     task_grace_seconds: float = 600.0
-    """The seconds that a silent CLI gets while it waits for tasks after a result; claude itself waits as long."""
+    """The seconds that a silent CLI may wait for tasks after a result; claude itself waits as long."""
     polls: Polls = field(default_factory=Polls)
 
 
@@ -232,8 +231,8 @@ async def follow(
 ) -> ExitRecord | None:
     """Follow an agent to its end and return the record of the end; `None` if the supervisor was killed.
 
-    A cancel leaves the agent running. The supervisor ends the agent at a limit of time; this function requests the
-    end at the limit of turns, at a used-up budget, and after a result.
+    A cancel leaves the agent running. This function requests the agent's end at the turn limit, at a used-up
+    budget, and after a result. The supervisor ends the agent at a time limit.
     """
     on_progress(reading.progress())
     record = reading.run.record
@@ -258,7 +257,7 @@ async def follow(
 
 
 def _grace_seconds(progress: StreamProgress, pace: Pace, is_answer: Callable[[str], bool]) -> float:
-    """Return the seconds to wait for a CLI that reports nothing new after its result."""
+    """Return the seconds for which a CLI may report nothing new after its result; infinite before a result."""
     if not progress.results:
         return math.inf
     if not progress.waits_for:
@@ -268,7 +267,7 @@ def _grace_seconds(progress: StreamProgress, pace: Pace, is_answer: Callable[[st
 
 
 def _has_used_hold(run: Run, progress: StreamProgress, seconds: float) -> bool:
-    """Return whether an agent that has run for `seconds` has used the amounts that its budgets allow now."""
+    """Return whether an agent, which has run for `seconds`, has used an amount that its budgets allow."""
     limits = run.record.limits if run.record is not None else {}
     used = {HELD_USD: progress.cost_usd, HELD_TOKENS: progress.tokens, HELD_SECONDS: seconds}
     return any(amount >= limits.get(name, math.inf) for name, amount in used.items())

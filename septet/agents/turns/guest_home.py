@@ -1,6 +1,6 @@
-"""Prepare a turn's home before the agent starts, and write the user's login back after the agent's end.
+"""Prepare an agent's home before a turn, and write a refreshed login back to the user after the turn.
 
-The packages that a CLI unpacks and compiles at its first start are made once, and shared by all homes.
+A CLI unpacks and compiles packages at its first start. Septet makes these packages once for all homes.
 """
 
 import hashlib
@@ -26,17 +26,17 @@ from septet.system.durable import close_after
 from septet.system.locks import hold_lock
 
 _VERSIONS_KEPT: Final = 2
-"""The number of versions of a CLI whose packages stay: agents of the previous version may still run."""
+"""The number of versions of a CLI whose packages are kept: agents of the previous version may still run."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FirstStart:
-    """A start of a CLI that fills a folder, in a sandbox with this folder alone."""
+    """A start of a CLI that only fills a folder with packages, in a sandbox."""
 
     folder: Path
-    """The folder that keeps the files."""
+    """The folder that receives the packages."""
     place: Path
-    """The path at which the CLI writes the files and guests read them."""
+    """The path at which the CLI writes the packages, and at which guests later read the packages."""
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
     packages: tuple[Path, ...] = ()
@@ -45,10 +45,10 @@ class _FirstStart:
 
 
 def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
-    """Return the folders with the packages that a CLI has unpacked and compiled, except the user's own packages.
+    """Return the folders with the packages that a CLI unpacks and compiles, for use in all homes.
 
-    A missing folder is filled by a CLI that prints its version or help, in a sandbox with this folder alone: no
-    agent ever writes there, so no agent leaves code for another.
+    Packages that the user has unpacked are left out. A start of the CLI that prints only its version or help fills
+    a missing folder. Agents cannot write in these folders.
 
     Raises:
         AgentMissingError: The program was not found.
@@ -78,7 +78,7 @@ def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: San
 
 
 def _fill_once(start: _FirstStart, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
-    """Return the folder that a first start fills, and start the CLI if the folder is missing; empty on failure."""
+    """Return the folder with the packages, after a start of the CLI if the folder is missing; empty on failure."""
     folder = start.folder
     if not folder.is_dir():
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def _fill_once(start: _FirstStart, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
 
 
 def _fill(start: _FirstStart, sandbox: Sandbox) -> None:
-    """Fill the folder by this start; if the start fails, each run unpacks the packages for itself."""
+    """Start the CLI and keep the packages that it writes; also delete the packages of old versions."""
     kept = start.folder.parent
     earlier = sorted(kept.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in earlier[_VERSIONS_KEPT - 1 :]:
@@ -109,7 +109,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 def open_home(request: TurnRequest) -> tuple[OwnFolder, ...]:
-    """Return the folders of the work order's own home; empty without a sandbox or an own home.
+    """Return the folders of the work order's home; empty if the agent has no sandbox or the host has no homes.
 
     Raises:
         AgentMissingError: The program was not found.
@@ -122,10 +122,10 @@ def open_home(request: TurnRequest) -> tuple[OwnFolder, ...]:
 
 
 def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) -> None:
-    """Prepare the work order's own home, if any, for a turn; the caller holds the writer's lock.
+    """Prepare the work order's home, if there is one, for a turn; the caller holds the writer's lock.
 
-    Without a sandbox, a session that an earlier turn had in a sandbox comes back into the user's home. If the
-    turn starts a process, the home is made `anew`, because no warm process lives there.
+    If `anew`, clear the home first: no warm process works there. Without a sandbox, only copy the session from the
+    home to the user's own folders.
 
     Raises:
         LoginBusyError: Another agent is about to refresh the login.
@@ -143,10 +143,10 @@ def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) ->
 
 
 def return_login(request: TurnRequest, *, holds_lock: bool = False) -> None:
-    """Write a refreshed login back, and leave no login in a home in which no process lives.
+    """Write a refreshed login back to the user; delete the copy if no process works in the home.
 
-    If the disk or a lock refuses, the next start with this login, the next worker or the janitor writes the login
-    back. From now on the CLI's keys are masked: another process may have started the agent.
+    An error of the disk or a lock is only logged; a later start, worker or janitor writes the login back. The
+    CLI's keys are masked from now on.
     """
     homes, runs = request.runtime.homes, request.runtime.runs
     if homes is None:

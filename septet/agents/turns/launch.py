@@ -1,4 +1,4 @@
-"""The start of one agent: its folder, its record, and the order to a supervisor."""
+"""The start of an agent: the folder and record of the run, and the order to a supervisor."""
 
 import os
 import socket
@@ -52,18 +52,18 @@ _NOTES: Final[Mapping[StartReason, str]] = {
 
 
 def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, socket.socket]:
-    """Start an agent, or send the turn to a warm process; return the run and this attempt's socket.
+    """Start an agent, or send the turn to a warm process; return the run and the socket to the supervisor.
 
-    The descriptor of the writer's lock is passed on to the supervisor, or closed.
+    The supervisor gets the writer's lock. This function always closes the descriptor `writer_lock`.
 
     Raises:
         DiskFullError: The disk has too little room for an agent; nothing was started.
         AgentMissingError: The program was not found.
-        AgentError: The agent cannot work on this host, or the process of the turn before does not end.
+        AgentError: The agent cannot work on this host, or an earlier warm process does not end.
         AgentCrashedError: The runner that starts agents is missing.
         GitBusyError: A git process that no agent started works in the worktree.
         LoginBusyError: Another agent is about to refresh the login; nothing was started.
-        WarmProcessEndedError: The process that was kept for the turn has ended; nothing was started.
+        WarmProcessEndedError: The warm process for the turn has ended; nothing was started.
         OSError: The disk or the machine refused.
     """
     runtime, limits = request.runtime, request.limits
@@ -133,7 +133,7 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
 
 
 def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...]) -> WarmStart | None:
-    """Return the start of a turn's process that is kept for further turns; `None` if the process is not kept."""
+    """Return the start of a process that stays warm after the turn; `None` if the process ends with the turn."""
     if not turn.warm:
         return None
     host = request.runtime.host
@@ -167,7 +167,7 @@ def _confinement(
 
 
 def _inside(request: TurnRequest, invocation: Invocation) -> Invocation:
-    """Return the agent's invocation in its sandbox; if it has a private network, the models' keys stay outside."""
+    """Return the agent's invocation in its sandbox; with a private network, it contains no keys of models."""
     sandbox = request.runtime.sandbox
     inside = without_keys(request.adapter, request.runtime.host, invocation) if sandbox.has_network else invocation
     compiled = request.adapter.capabilities.compiled
@@ -213,7 +213,7 @@ def _record(
 
 
 def _prompt(start: Start, prompt: str, *, whole: bool) -> str:
-    """Return the agent's prompt; `whole` repeats the step's prompt even if the session has received it."""
+    """Return the agent's prompt; if `whole`, repeat the step's prompt even in a session that has received it."""
     anew = start.session_id is None
     because = start.begins_as if anew else start.because
     note = "" if anew and because not in {"context", "session"} else _NOTES.get(because, "")

@@ -1,4 +1,4 @@
-"""Decide the next move for a step's agent, from the reasons of earlier starts and the last outcome alone."""
+"""Decide what follows a run: accept its outcome, give up, or start an agent again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +12,9 @@ Rung = Literal["adopt", "read", "resume", "rerun"]
 """How a retry got the outcome: from a living agent, from disk, from a resumed session, or from a new start."""
 
 SessionUse = Literal["new", "resumed", "asked"]
-"""The session of a run: a new session, a resumed session, or a session that gets a prompt only about its own
-work."""
+"""The session of a run: a new session, a resumed session, or a session that gets only a question about its own
+work.
+"""
 
 _RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle", SILENT})
 _INTERRUPTIONS_BORNE: Final = 10
@@ -27,19 +28,19 @@ _NO_SESSION: Final = frozenset({"unknown_session", "local_answer"})
 
 @dataclass(frozen=True, slots=True)
 class Accept:
-    """The move that accepts the last outcome."""
+    """The decision to use the last outcome as the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """The move that reports the last outcome as a failure of this attempt."""
+    """The decision to report the last outcome as the failure of this attempt."""
 
     crashed_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The move that starts an agent."""
+    """The decision to start an agent."""
 
     because: StartReason
     session_id: str | None = None
@@ -51,24 +52,24 @@ class Start:
 
     @property
     def rung(self) -> Rung | None:
-        """The kind of retry that this start is, `resume` or `rerun`; `None` for a start that is neither."""
+        """`resume` for a start in an earlier session, `rerun` for a repeat in a new session, otherwise `None`."""
         if self.session_id is not None:
             return "resume"
         return "rerun" if self.because in {*_BEGIN_ANEW, "interrupted"} else None
 
     @property
     def leaves_a_session(self) -> bool:
-        """Whether a rerun or interrupted turn starts without a session: the agent then knows no earlier work."""
+        """Whether a rerun or interrupted turn starts in a new session, whose agent knows no earlier work."""
         return self.session_id is None and self.because in {"rerun", "interrupted"}
 
     @property
     def begins_anew(self) -> bool:
-        """Whether a new session replaces the turn's session: after a reset, rerun, refusal, or session failure."""
+        """Whether the turn's session is not continued: after a reset, rerun, refusal, or session failure."""
         return self.was_reset or not _BEGIN_ANEW.isdisjoint({self.because, *self.earlier})
 
     @property
     def begins_as(self) -> StartReason:
-        """The reason that a new session's prompt states: the last reason that is no wait."""
+        """The last start reason that is not `waited`; the prompt of a new session states this reason."""
         reasons = (*self.earlier, self.because)
         return next((because for because in reversed(reasons) if because != "waited"), "first")
 
@@ -84,12 +85,10 @@ def next_move(
     session: SessionUse = "new",
     resumes_after_kill: bool = True,
 ) -> Move:
-    """Return the next move after the last run.
+    """Return the next move after the last outcome; `last` is `None` before the first run.
 
-    Each crash leads to one kind of start, and each kind is tried once, so the number of starts is limited. The
-    runs on disk count the starts over all attempts and workers.
-
-    `seen_now` is true if this attempt followed the last run to its end; if false, the record was read from disk.
+    `starts` has the reasons of all earlier starts, by any attempt or worker. `seen_now` states that this attempt
+    followed the last run to its end; otherwise the outcome was read from disk.
     """
     if last is None:
         return Start("first")
@@ -108,20 +107,20 @@ def next_move(
 
 
 def hand_over(move: Move, starts: Sequence[StartReason], last: Outcome | None) -> Move:
-    """Return the start of another agent, once, if the model has refused; otherwise return `move`."""
+    """Return the start of another agent if the model has refused for the first time; otherwise return `move`."""
     refused = last is not None and last.ended == "api_error" and last.kind == "refusal"
     return Start("refused") if refused and "refused" not in starts else move
 
 
 def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
-    """Return a start, but give up if this attempt saw the interruption, because it may still last."""
+    """Start the agent again, unless this attempt itself saw the interruption, whose cause may still last."""
     if not seen_now or last.kind == BUDGET:  # the budget is checked before the next start
         return Start("interrupted", last.session_id)
     return Accept() if last.kind == SUPERSEDED else GiveUp()  # the lease refuses a superseded attempt
 
 
 def _after_api_error(starts: Sequence[StartReason], last: Outcome, session: SessionUse, *, seen_now: bool) -> Move:
-    """Return a start: with a new session if the old may be broken, or after the wait; otherwise give up."""
+    """Start a new session if the old session may be broken; start again if a wait is over; otherwise give up."""
     if session != "asked" and _has_broken_session(last, session):
         because: StartReason = "context" if last.kind == "context_length" else "session"
         if because not in starts:
@@ -132,7 +131,7 @@ def _after_api_error(starts: Sequence[StartReason], last: Outcome, session: Sess
 
 
 def _has_broken_session(last: Outcome, session: SessionUse) -> bool:
-    """Return whether an error may come from a session that was resumed or that had worked before the error.
+    """Return whether the session may have caused an API error, and a new session may help.
 
     An unknown error counts only at the first request of a resumed session, because the error may pass.
     """

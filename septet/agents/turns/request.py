@@ -1,4 +1,4 @@
-"""The request for one turn of an agent, with the host's means to run the turn."""
+"""An attempt's request for one turn of an agent, and what the host provides to run the turn."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,25 +17,24 @@ from septet.contracts.order import Timeouts
 
 @dataclass(frozen=True, slots=True)
 class AgentRuntime:
-    """The means of a host to run its agents."""
+    """What a host provides to run its agents."""
 
     runs: Runs
     supervisors: Supervisors
     host: Machine
     orphan_limit_seconds: float = 1800.0
-    """The longest time without an attempt that follows the agent; then the agent is ended."""
+    """The longest time that an agent may run while no attempt follows it."""
     pace: Pace = field(default_factory=Pace)
     patience_seconds: float = 30.0
-    """The seconds to wait for a lock that is held while no run lives: the holder is about to start a run, or to
-    end."""
+    """The seconds to wait for a writer's lock that is held while no agent runs."""
     login_patience_seconds: float = 180.0
-    """The longest wait while other agents refresh a login in turn, each for a minute at most."""
+    """The longest wait while other agents refresh a login, each for a minute at most."""
     sandbox: Sandbox = field(default_factory=Sandbox)
     warm: bool = True
     homes: Homes | None = None
     """The homes of work orders; if `None`, agents in a sandbox use their CLI's folders in the user's home."""
     resources: Mapping[str, int] = field(default_factory=dict)
-    """The limits of one agent, by the names of an order's limits; an amount that is not named is not limited."""
+    """The resource limits of one agent, with names as in an order's limits; a missing name means no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class TurnRequest:
     limits: Timeouts
     runtime: AgentRuntime
     objects: Path | None = None
-    """The folder of the mirror's objects that the worktree borrows."""
+    """The folder with the mirror's git objects, which the worktree borrows."""
     caps: Caps = field(default_factory=Caps)
     login: str = ""
     """The name of the agent's further login; empty for the worker's own login."""
@@ -64,9 +63,9 @@ class TurnRequest:
 
 
 def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:
-    """Return a request whose agent ends when it has used the amounts that its budgets allow now.
+    """Return the request with `caps`: the agent ends when it has used these amounts.
 
-    A kept process has the options of its first turn: with a limit of dollars, no process is kept.
+    With a limit in dollars, no process stays warm, because a warm process keeps the options of its first turn.
     """
     turn = request.turn
     if caps.usd is not None:

@@ -1,4 +1,4 @@
-"""The kinds of a retry, in this order: adopt a living agent, read its outcome, resume its session, start anew."""
+"""One attempt at a turn: adopt a living agent, read a finished run, resume a session, or start anew."""
 
 import asyncio
 import os
@@ -33,14 +33,14 @@ _LOGIN_SECONDS: Final = 0.25
 """The pause between two checks whether another agent has refreshed the login."""
 
 _SPARE_SECONDS: Final = 0.1
-"""The pause between an agent's start and the start of a spare supervisor: the agent needs the machine."""
+"""The seconds between an agent's start and the start of a spare supervisor, which would slow the agent's start."""
 
 _UNSTARTED_BORNE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """The decision to follow a living agent of the request."""
+    """The decision to follow an agent that already runs for the request."""
 
     run: Run
     attachment: Attachment
@@ -48,31 +48,31 @@ class Adopt:
 
 @dataclass(slots=True)
 class NeedsStart:
-    """The decision to start an agent; the writer's lock is held to the end of the `with` block, or passed on."""
+    """The decision to start an agent; holds the writer's lock until a start takes it, or the `with` block ends."""
 
     move: Start
     so_far: Spending
     """The spending of all agents that were started for the request."""
     leaves_work: bool
-    """Whether the worktree holds the work of another agent, which the next agent does not know."""
+    """Whether the worktree contains another agent's work, of which the next agent knows nothing."""
     last_agent: str
     """The last agent of the turn; empty before the first agent."""
     lock: int | None
     """The descriptor of the writer's lock; `None` once it was passed on."""
 
     def changes_agent(self, request: TurnRequest) -> bool:
-        """Return whether another agent continues, which does not know the work of the last agent."""
+        """Return whether the request names another agent than the turn's last run."""
         return self.last_agent not in {request.adapter.name, ""}
 
     def pass_lock_on(self) -> int:
-        """Return the lock's descriptor, which the caller has to close from now on."""
+        """Return the lock's descriptor, which the caller must close."""
         if (lock := self.lock) is None:
             raise AssertionError
         self.lock = None
         return lock
 
     def __enter__(self) -> Self:
-        """Return the needed start, which holds the lock."""
+        """Return this decision."""
         return self
 
     def __exit__(
@@ -85,14 +85,14 @@ class NeedsStart:
 
 @dataclass
 class TurnAttempt:
-    """One attempt at one request, which decides the next step, and runs the step when the caller requests this.
+    """One attempt at a request: `decide` returns what is needed, and the caller then calls `adopt` or `start`.
 
     A cancel leaves the agent running, for the next attempt to adopt; `end_agent` ends the agent.
     """
 
     request: TurnRequest
     lease: Lease
-    """This attempt's right to start, to end and to write."""
+    """This attempt's right to start agents, to end agents and to write."""
     on_progress: Callable[[TurnProgress], None]
     """The function to call with the progress, at the start and every half second; its exceptions are raised."""
     _ended_another: bool = field(default=False, init=False)
@@ -100,19 +100,19 @@ class TurnAttempt:
     _login_patience_ends: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Set the limits of the waits."""
+        """Set the times at which the waits end."""
         self._runs = self.request.runtime.runs
         self._turn_runs = TurnRuns(self.request, self.lease.epoch)
         self._patience_ends = time.monotonic() + self.request.runtime.patience_seconds
         self._way_at = time.monotonic() + WAY_SECONDS
 
     async def decide(self) -> TurnResult | Adopt | NeedsStart:
-        """Wait for the next step and return it: the turn's result, an agent to adopt, or an agent to start.
+        """Return the turn's result, an agent to adopt, or an agent to start; wait while the writer's lock is held.
 
         Raises:
-            AgentApiUnavailableError: The model API is unavailable; wait for the error's time, but without a slot.
+            AgentApiUnavailableError: The model API is unavailable; try again after the delay that the error names.
             AgentApiError: The model API refused.
-            AgentLimitError: A limit was reached, even after the session was resumed.
+            AgentLimitError: The agent reached a limit.
             AgentGaveUpError: The agent crashed after every kind of start.
             AgentError: The living agent of another request could not be ended.
             WorkspaceBusyError: The writer's lock is held without a living agent, or the supervisor of an ended
@@ -127,7 +127,7 @@ class TurnAttempt:
                 return decision
 
     async def adopt(self, decision: Adopt) -> TurnResult | None:
-        """Follow a living agent to its end; return the result, or `None` if a new decision is needed.
+        """Follow a living agent to its end; return the result, or `None` if `decide` must be called again.
 
         Raises:
             AgentCrashedError: Supervisors end before they start an agent.
@@ -136,9 +136,9 @@ class TurnAttempt:
         return await self._follow(decision.run, decision.attachment, "adopt")
 
     async def start(self, needs: NeedsStart, request: TurnRequest) -> TurnResult | None:
-        """Start an agent and follow it to its end; return the result, or `None` if a new decision is needed.
+        """Start an agent and follow it to its end; return the result, or `None` if `decide` must be called again.
 
-        The decision's lock is passed on. Agent and login of the request may differ from the last start's.
+        The new agent's supervisor takes the lock of `needs`. The request may name another agent or login.
 
         Raises:
             AgentCrashedError: The machine lacks a resource, supervisors end before they start an agent, or
@@ -158,7 +158,7 @@ class TurnAttempt:
         return await self._follow(run, await Attachment.over(attached), move.rung)
 
     def _lock_and_decide(self) -> tuple[int, NextStep] | None:
-        """Take the writer's lock; return the lock and the next step, or `None` if the lock is held elsewhere."""
+        """Take the writer's lock; return its descriptor and the next step, or `None` if the lock is held."""
         lock = self._runs.lock_writer(self.request.order_id)
         if lock is None:
             return None
@@ -170,7 +170,7 @@ class TurnAttempt:
             raise
 
     async def _find_living(self) -> Adopt | None:
-        """Return the request's living run, or end another's run; return `None` if a new decision is needed."""
+        """Return the request's living agent, or end the agent of another request; `None` means: decide again."""
         self.lease.check()
         living = await asyncio.to_thread(self._runs.living, self.request.order_id)
         if living is not None and not self._turn_runs.owns(living):
@@ -189,7 +189,7 @@ class TurnAttempt:
         return None
 
     async def _decide_by(self, lock: int, step: NextStep) -> TurnResult | NeedsStart:
-        """Return the result or the needed start; no run lives, and the caller holds the lock."""
+        """Return the turn's result or the needed start; close `lock` unless the start needs the lock."""
         passed_on = False
         try:
             move = step.move
@@ -246,7 +246,7 @@ class TurnAttempt:
     def _note_end(
         self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]
     ) -> tuple[TurnResult, Move]:
-        """Write the login back, record a run that has ended, and return its result with the next move."""
+        """Write the login back, record the ended run, and return the run's result and the next move."""
         return_login(self.request)
         return self._turn_runs.note_end(reading, end, rung, own_runs)
 
@@ -254,7 +254,7 @@ class TurnAttempt:
         await shielded_thread(LOOKS, return_login, self.request, holds_lock=holds_lock)
 
     def _count_unstarted(self, run: Run) -> None:
-        """Give up if several supervisors end before they have started an agent."""
+        """Raise `AgentCrashedError` if supervisors repeatedly end before they start an agent."""
         if run.has_started:
             return
         self._unstarted += 1

@@ -1,4 +1,4 @@
-"""The runs of one turn, each with its outcome, from disk or from the attempt that followed the run to its end."""
+"""The runs of one request for a turn: outcomes, usage, and the next move that follows from the runs."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -28,12 +28,12 @@ from septet.contracts.amounts import Spending
 from septet.contracts.facts import Usage
 
 _RECORD_SECONDS: Final = 5.0
-"""The seconds to wait for a supervisor's record before the agent's usage is counted; a cancel waits as long."""
+"""The seconds to wait for a supervisor's record of the end, before the agent's usage is counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """The outcome of a turn, and the runs that led to it."""
+    """The outcome of a turn, with figures over all runs of the turn."""
 
     outcome: Outcome
     """The outcome: an answer, or a cancel; every other outcome is raised."""
@@ -58,7 +58,7 @@ class TurnResult:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The next move of the attempt that holds the writer's lock, and the facts about earlier runs."""
+    """The next move, and the facts about earlier runs from which the move follows."""
 
     move: Move
     starts: tuple[StartReason, ...]
@@ -69,10 +69,10 @@ class NextStep:
 
 
 class TurnRuns:
-    """The runs of a request, as one attempt reads them."""
+    """The runs of one request, as one attempt reads them from disk."""
 
     def __init__(self, request: TurnRequest, epoch: int = 0) -> None:
-        """Take a request, whose runs are read later; `epoch` is the number of this attempt."""
+        """Take a request and the number of this attempt; read no run yet."""
         self._request = request
         self._epoch = epoch
         self._runs = request.runtime.runs
@@ -80,11 +80,11 @@ class TurnRuns:
         """The results of the runs that this attempt followed to their end, by run."""
 
     def owns(self, run: Run) -> bool:
-        """Return whether a run belongs to the request, and the activity was not reset after the run."""
+        """Return whether a run belongs to the request and was started after the last reset of the activity."""
         return self._is_of_key(run) and not run.set_aside
 
     def last_result(self) -> TurnResult | None:
-        """Return the result of the request's last run, with `recovered_by` empty; `None` if there is no run.
+        """Record the ends of dead runs; return the result of the request's last run, or `None` if there is no run.
 
         Raises:
             WorkspaceBusyError: The supervisor of a run lives, and has not written its record yet.
@@ -96,7 +96,7 @@ class TurnRuns:
         return replace(last, recovered_by=None) if last is not None else None
 
     def decide(self) -> NextStep:
-        """Finalize dead runs, and decide the next step from the runs on disk; the caller holds the writer's lock.
+        """Record the ends of dead runs, and decide the next move from the runs on disk.
 
         Raises:
             WorkspaceBusyError: The supervisor of an earlier run lives, and has not written its record yet.
@@ -129,13 +129,13 @@ class TurnRuns:
         )
 
     def conclude(self) -> list[Run]:
-        """Write the missing records and usage notes of the request's runs, and return the runs.
+        """Record the ends and the usage of the request's runs, where these are missing, and return the runs.
 
-        Runs that a person's reset has set aside are included, because they cost money too.
+        Runs from before a reset of the activity are included, because these runs cost money too.
 
         Raises:
             WorkspaceBusyError: The supervisor of a run lives, and does not write its record within five seconds.
-            AgentCrashedError: The runner that has to sweep does not answer.
+            AgentCrashedError: The runner, which has to kill leftover processes, does not answer.
             OSError: A run's files cannot be read or written.
         """
         runs = self.paid_runs()
@@ -146,11 +146,11 @@ class TurnRuns:
         return runs
 
     def spending(self) -> Spending:
-        """Return the known spending of all agents of the request."""
+        """Return what all agents of the request have used, as far as known."""
         return spending_of(self.paid_runs())
 
     def next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
-        """Return the next move after these starts and this last result."""
+        """Return the next move after starts for these reasons and the result of the last run."""
         outcome, run = (last.outcome, last.run) if last is not None else (None, None)
         move = next_move(
             starts,
@@ -162,7 +162,7 @@ class TurnRuns:
         return hand_over(move, starts, outcome) if self._request.has_fallback else move
 
     def open(self, run: Run) -> tuple[StreamReading, list[Run]]:
-        """Open a run's stream for this attempt, and return the stream with all started runs of the request."""
+        """Open a run's stream for this attempt; return the stream and the started runs of the request."""
         runs = self._runs.lately(self._request.order_id)
         own_runs = [each for each in runs if self.owns(each) and (each.has_started or each.folder == run.folder)]
         dialect = self._adapter_of(run).dialect(_used_before(run, runs))
@@ -178,17 +178,17 @@ class TurnRuns:
         return result, self.next_move(start_reasons(own_runs), result)
 
     def starts(self) -> tuple[StartReason, ...]:
-        """Return the start reason of each agent of the request."""
+        """Return the reason of each start of an agent for the request, in order."""
         return start_reasons([run for run in self._started_runs() if self.owns(run)])
 
     def _adapter_of(self, run: Run | None) -> Adapter:
-        """Return the adapter of a run's agent: another agent may have taken over the turn."""
+        """Return the adapter of a run's agent, which may not be the request's agent."""
         own = self._request.adapter
         agent = run.record.agent if run is not None and run.record is not None else own.name
         return own if agent == own.name else adapter_for(agent)
 
     def _session_of(self, last: Run | None) -> SessionUse:
-        """Return how the last run used its session: see `SessionUse`."""
+        """Return which kind of session the last run had."""
         if self._request.turn.about_session:
             return "asked"
         record = last.record if last is not None else None
@@ -198,7 +198,7 @@ class TurnRuns:
         return run.record is not None and run.record.key == self._request.key
 
     def paid_runs(self) -> list[Run]:
-        """Return the started runs of the request, including runs that a reset has set aside."""
+        """Return the started runs of the request, including runs from before a reset of the activity."""
         return [run for run in self._started_runs() if self._is_of_key(run)]
 
     def _started_runs(self) -> list[Run]:
@@ -216,7 +216,7 @@ class TurnRuns:
 
 
 def _used_before(run: Run, runs: list[Run]) -> Usage:
-    """Return the usage that the session of a run had before the run."""
+    """Return the usage of a run's session before the run."""
     session_id = run.record.resumed_from if run.record is not None else None
     if session_id is None:
         return NO_USAGE

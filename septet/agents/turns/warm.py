@@ -1,4 +1,4 @@
-"""Find the warm process for a turn: a process that fits gets the turn, and any other process ends first."""
+"""The warm process of a workspace: a turn uses a process that fits the turn; other processes are ended."""
 
 import hashlib
 import os
@@ -35,7 +35,7 @@ class WarmProcessEndedError(Exception):
 
 
 class WarmProcess(msgspec.Struct, frozen=True):
-    """The record of a process that serves a workspace's turns, in the file of the lock that the process holds."""
+    """The record of a workspace's warm process, in the lock file that the process holds."""
 
     mark: str
     """The value of `SEPTET_RUN` in the process, and in all processes that it starts, in every turn."""
@@ -47,14 +47,14 @@ class WarmProcess(msgspec.Struct, frozen=True):
 
     @classmethod
     def living(cls, runs: Runs, order_id: str) -> "WarmProcess | None":
-        """Return the living process of a workspace, if any; a process with an unreadable record fits no turn."""
+        """Return the workspace's living warm process, or `None`; an unreadable record fits no turn."""
         path = _lock_of(runs, order_id)
         if not lock_is_held(path):
             return None
         return read_struct(path, WarmProcess) or cls("", "", None, "")
 
     def fits(self, start: "WarmStart", session_id: str | None) -> bool:
-        """Return whether this process matches the start of a turn, in the session that the turn continues."""
+        """Return whether this process can run a turn that needs `start` and continues `session_id`."""
         if session_id is None or self.session_id != session_id:
             return False
         return self.fingerprint == start.fingerprint(self.mark)
@@ -62,21 +62,21 @@ class WarmProcess(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """The start of a process that is kept for further turns, without prompt and session."""
+    """The command, environment and worktree of a process that stays warm, without prompt and session."""
 
     argv: tuple[str, ...] = field(repr=False)
     env: Mapping[str, str] = field(repr=False)
     worktree: Path
 
     def fingerprint(self, mark: str) -> str:
-        """Return a digest of the start, the version of orders and `mark`, which differs for each workspace."""
+        """Return a digest of this start, the version of orders, and `mark`, which differs for each workspace."""
         env = (f"{name}={value}" for name, value in sorted(self.env.items()))
         parts = (mark, str(ORDER_VERSION), str(self.worktree), *self.argv, "", *env)
         return hashlib.sha256(b"\0".join(map(os.fsencode, parts))).hexdigest()
 
 
 def connect_to_warm_process(folder: Path) -> socket.socket | None:
-    """Return a connection to the warm process of a folder of runs, for an order; `None` if no process listens."""
+    """Connect to the warm process whose runs are in `folder`; return `None` if no process listens."""
     connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with short_address(folder, _SOCKET) as address:
@@ -88,7 +88,7 @@ def connect_to_warm_process(folder: Path) -> socket.socket | None:
 
 
 def take_place(runs: Runs, order_id: str, why: str) -> int:
-    """End a workspace's warm process, sweep what a killed process left, and return the next process's lock.
+    """End a workspace's warm process with all leftovers; return the descriptor of the lock for the next process.
 
     Raises:
         AgentError: The process does not end.
@@ -111,7 +111,7 @@ def take_place(runs: Runs, order_id: str, why: str) -> int:
 
 
 def end_warm(runs: Runs, order_id: str, why: str = "closed") -> None:
-    """End a workspace's warm process, if any, even during a turn, and sweep what a killed process left.
+    """End a workspace's warm process, if there is one, even during a turn; also kill leftover processes.
 
     Raises:
         AgentError: The process does not end.
@@ -121,17 +121,17 @@ def end_warm(runs: Runs, order_id: str, why: str = "closed") -> None:
 
 
 def warm_orders(runs: Runs) -> list[str]:
-    """Return the ids of the workspaces that have a warm process on this host, at work or idle."""
+    """Return the ids of the workspaces on this host that have a warm process, busy or idle."""
     return [order_id for order_id in runs.orders() if is_warm(runs, order_id)]
 
 
 def is_warm(runs: Runs, order_id: str) -> bool:
-    """Return whether a workspace has a warm process on this host, at work or idle."""
+    """Return whether a workspace has a warm process on this host, busy or idle."""
     return lock_is_held(_lock_of(runs, order_id))
 
 
 def _await_lock(lock: int, runs: Runs, order_id: str, why: str) -> None:
-    """Request the end of the process that holds the lock, and take the lock."""
+    """Request the end of the process that holds the lock; take the lock when the process has ended."""
     bound = time.monotonic() + _END_SECONDS
     while not try_lock(lock):
         if time.monotonic() > bound:
@@ -154,19 +154,19 @@ def _lock_of(runs: Runs, order_id: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class TurnProcess:
-    """The process of a turn: a living process, a new process that is kept, or a process for this turn alone."""
+    """The process of a turn: a living warm process, a new warm process, or a process for this turn alone."""
 
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     living: WarmProcess | None = None
     start: WarmStart | None = None
     lock: int | None = None
-    """The descriptor of the lock of a new process that is kept."""
+    """The descriptor of the lock of a new process that stays warm."""
 
     @classmethod
     def for_turn(cls, runs: Runs, order_id: str, start: WarmStart | None, session_id: str | None) -> Self:
-        """Find the process for a turn, and end a warm process that does not fit; the caller has the writer's lock.
+        """Choose the process for a turn, and end a warm process that does not fit.
 
-        Without a `start` the process is not kept.
+        The caller holds the writer's lock. If `start` is `None`, the process ends with the turn.
 
         Raises:
             AgentError: The warm process does not end.
@@ -181,16 +181,15 @@ class TurnProcess:
 
     @property
     def began_in(self) -> str | None:
-        """The run that started the living process; `None` if there is no living process."""
+        """The name of the run that started the living process; `None` if there is no living process."""
         return Path(self.living.folder).name if self.living is not None else None
 
     def send_order(
         self, supervisors: Supervisors, run: Run, order: Order, locks: tuple[int, int]
     ) -> socket.socket:
-        """Send the order to the process's supervisor and return the attempt's attachment.
+        """Send an order to the supervisor of the process; return the connection to the supervisor.
 
-        From the connection until the order arrives, a living process's supervisor does nothing else. So this
-        function connects after the run's files are written, because a busy disk may write them slowly.
+        Call this function after the run's files are written, because a warm supervisor waits while connected.
 
         Raises:
             OSError: No supervisor could be started, or the disk is full.
@@ -215,6 +214,6 @@ class TurnProcess:
         return connection
 
     def close(self) -> None:
-        """Close this side's descriptor of the lock, which the supervisor has now."""
+        """Close this process's descriptor of the lock; the supervisor has another descriptor."""
         if self.lock is not None:
             os.close(self.lock)
