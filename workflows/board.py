@@ -1,4 +1,4 @@
-"""The board: one workflow that gives work orders permission to run (a seat), best score first, under limits."""
+"""The board: one workflow that gives seats to work orders, best score first, within limits."""
 
 import asyncio
 from datetime import timedelta
@@ -15,26 +15,26 @@ with workflow.unsafe.imports_passed_through():
 
 _FIRST_LOOK: Final = timedelta(seconds=5)
 _RAREST_LOOK: Final = timedelta(minutes=10)
-"""The longest pause between checks for ended work orders while others wait: a terminated work order does not
-report its end."""
+"""The longest pause between checks for ended work orders, because a terminated work order does not report its end.
+"""
 _ANSWER_WITHIN: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=1), maximum_attempts=0)
 _AT_A_TIME: Final = 100
-"""The most work orders that are notified at a time: more would fill one workflow task."""
+"""The most work orders to notify in one workflow task."""
 _SHOWN: Final = 10
 _STOCK_LASTS: Final = 300.0
-"""The seconds after which a board that left out waiting work orders reads the waiting work orders again."""
+"""How many seconds the board waits before it reads again the waiting work orders that it had to leave out."""
 _STOCK_AGAIN: Final = 10.0
-"""The same time, in seconds, for a board that knows few waiting work orders."""
+"""The same time, in seconds, if the board knows few waiting work orders."""
 
 
 @workflow.defn(name="Board")
 class Board:
-    """Gives work orders permission to run, by the signal `begin`; work orders and workers signal the board."""
+    """Gives seats to waiting work orders with the signal `begin`."""
 
     @workflow.init
     def __init__(self, state: BoardState | None = None) -> None:
-        """Restore the previous workflow run's state before any signal arrives."""
+        """Restore the state from the workflow's previous run, before any signal arrives."""
         self._seats = Seats.of(state or BoardState())
         self._has_news = True
         self._look_after = _FIRST_LOOK
@@ -42,12 +42,11 @@ class Board:
         self._look: asyncio.Task[list[str]] | None = None
         self._look_at = 0.0
         self._asked: set[str] = set()
-        """The work orders with a seat about which the server is queried now, without those that meanwhile wait
-        again."""
+        """The work orders with a seat whose state is being read from the server; without those that wait again."""
 
     @workflow.run
     async def run(self, state: BoardState | None = None) -> None:
-        """Give seats for ever, and continue as new before the history grows long."""
+        """Give seats without end, and continue as new before the history grows long."""
         if state is None:
             await self._take_stock()
         while not workflow.info().is_continue_as_new_suggested():
@@ -79,14 +78,14 @@ class Board:
         self._has_news = self._has_news or before != (self._seats.places(_now()), self._seats.project_limit)
 
     def _note_change(self) -> None:
-        """Wake the board, and check for ended work orders early if the next check is far off."""
+        """Wake the board, and bring the next check for ended work orders forward."""
         self._has_news, self._look_after = True, _FIRST_LOOK
         if self._look is not None and self._look_at > _now() + _FIRST_LOOK.total_seconds():
             self._look.cancel()
             self._look = None
 
     async def _give_seats(self) -> None:
-        """Give seats to waiting work orders and notify these, until no seat is free or no work order waits."""
+        """Give free seats to waiting work orders, and notify these work orders."""
         while due := self._next_takers():
             for taker in due:
                 self._seats.seat(taker)
@@ -103,12 +102,12 @@ class Board:
         return self._seats.due(_now())[:_AT_A_TIME]
 
     def _is_stock_due(self) -> bool:
-        """Return whether to read left-out work orders, because few known ones wait or the last reading is old."""
+        """Return whether to read left-out work orders now: few known ones wait, or the last reading is old."""
         age = _now() - self._stock_at
         return age >= _STOCK_LASTS or (age >= _STOCK_AGAIN and self._seats.is_low)
 
     async def _wait_for_news(self) -> None:
-        """Wait for a change; while a work order waits for a seat, check now and then for ended work orders."""
+        """Wait for a change; while work orders wait for a seat, check regularly for ended ones."""
         if self._look is None and (self._seats.passed_over or (self._seats.waiting and self._seats.holders)):
             self._look = asyncio.create_task(self._find_closed_later())
         await workflow.wait_condition(self._must_go_on)
@@ -118,12 +117,12 @@ class Board:
                 self._seats.leave(order_id)
 
     def _must_go_on(self) -> bool:
-        """Return whether to stop waiting: after a change, or if hosts' signals have made the history long."""
+        """Return whether to stop waiting: something changed, or signals have made the history long."""
         looked = self._look is not None and self._look.done()
         return self._has_news or looked or workflow.info().is_continue_as_new_suggested()
 
     async def _find_closed_later(self) -> list[str]:
-        """Wait for a pause, and return the ended work orders; while nothing changes, the pauses grow."""
+        """Wait for a pause, and return the ended work orders; without changes, the pauses grow."""
         pause, self._look_after = self._look_after, min(2 * self._look_after, _RAREST_LOOK)
         self._look_at = _now() + pause.total_seconds()
         await workflow.sleep(pause, summary="is a seat free?")
@@ -136,7 +135,7 @@ class Board:
         )
 
     async def _take_stock(self) -> None:
-        """Read the waiting work orders from the server: a new board knows no waiting work order."""
+        """Read the waiting work orders from the server."""
         known = (*self._seats.waiting, *self._seats.holders)
         orders = await FIND_WAITING.start(
             KnownOrders(ids=known, limit=MOST_WAITING, project_limit=self._seats.project_limit),
@@ -161,7 +160,7 @@ class Board:
 
 
 async def _begin_order(order_id: str) -> bool:
-    """Notify a work order that it has a seat; return whether the work order exists."""
+    """Signal a work order that it has a seat; return whether the work order exists."""
     try:
         await workflow.get_external_workflow_handle(order_id).signal("begin")
     except FailureError:

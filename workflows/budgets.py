@@ -1,4 +1,4 @@
-"""The workflows about use: an account for each budget, costs for each project, a pause for each paused login."""
+"""The workflows for budgets and costs: an account per budget, costs per project, a pause per paused login."""
 
 import asyncio
 from contextlib import suppress
@@ -35,11 +35,11 @@ with workflow.unsafe.imports_passed_through():
     from workflows.wire.policies import LIST_OPTIONS
 
 _CALLED_AGAIN: Final = timedelta(minutes=2)
-"""The pause before the account signals waiting work orders again if a budget has room: the work order that was
-signalled last may have ended."""
+"""The pause before the account signals the waiting work orders again, in case the last signalled work order has
+ended."""
 _QUIET: Final = 0.25
-"""The share of the time between two checks for which an account counts as in use after a message. A state that was
-read within this time is current: another workflow run could not have begun and ended since."""
+"""The part of the time between two idle checks in which an account counts as in use after a message. A state read
+in this time is current: no other run of the account can have begun and ended since."""
 
 
 @workflow.defn(name="Account")
@@ -48,7 +48,7 @@ class Account:
 
     @workflow.init
     def __init__(self, state: AccountState) -> None:
-        """Restore the previous workflow run's state before any signal or update arrives."""
+        """Restore the state from the account's previous run, before any signal or update arrives."""
         self._book = AccountBook(state)
         self._has_news = True
         self._last_news = workflow.now()
@@ -57,7 +57,7 @@ class Account:
 
     @workflow.run
     async def run(self, state: AccountState) -> AccountState:
-        """Serve the account until it is idle, and return its state, from which the next workflow run starts.
+        """Run until the account is idle, and return its state for the next run.
 
         The account of a project or of the day never ends.
         """
@@ -84,7 +84,7 @@ class Account:
     @workflow.update(description="Whether an agent may start now, and within which limits.")
     @reads_input("reserve", ReserveCall, by_worker=True)
     async def reserve(self, call: ReserveCall) -> Grant:
-        """Grant or refuse room; a work order that must wait gets `budget_open` later, if the list has room."""
+        """Grant or refuse room; a work order that waits gets the signal `budget_open` if the list has room."""
         await self._until_known()
         self._note_news()
         return self._book.reserve(call, workflow.now())
@@ -92,11 +92,11 @@ class Account:
     @reserve.validator
     @reads_input("reserve", ReserveCall, by_worker=True)
     def _may_reserve(self, call: ReserveCall) -> None:
-        """Refuse a call that names no turn."""
+        """Refuse an invalid call, such as a call that names no turn."""
 
     @workflow.signal(description="What a turn used that has ended or paused.")
     async def settle(self, call: SettleCall) -> None:
-        """Count the use of a turn, once."""
+        """Count what a turn used, once."""
         await self._until_known()
         self._note_news()
         self._book.settle(call, workflow.now())
@@ -117,7 +117,7 @@ class Account:
     @workflow.update(description="Raise the limit by an amount.")
     @reads_input("raise_limit", RaiseCall)
     async def raise_limit(self, call: RaiseCall) -> RaiseView:
-        """Raise the limit if it is the limit that the caller expects; waiting work orders then reserve again."""
+        """Raise the limit, unless the caller expects another limit; waiting work orders then reserve again."""
         await self._until_known()
         is_raised = self._book.is_expected(call)
         view = self._set_limit(call, raises=True) if is_raised else self._book.view
@@ -153,7 +153,7 @@ class Account:
                 break
 
     async def _wait_for_news(self, ending: "asyncio.Task[None] | None") -> None:
-        """Wait for a message; if a work order waits, wait at most until the day ends or a reservation expires."""
+        """Wait for a message; if work orders wait, at most until the day ends or a reservation expires."""
         try:
             await workflow.wait_condition(
                 lambda: (
@@ -168,7 +168,7 @@ class Account:
             self._book.note_time()
 
     def _pause(self) -> timedelta | None:
-        """Return the longest wait for a message; `None` if no work order waits or nothing changes by itself."""
+        """Return the longest time to wait for a message; `None` for no limit."""
         book = self._book
         if book.calls_again:
             return _CALLED_AGAIN
@@ -176,9 +176,9 @@ class Account:
         return min((end for end in ends if end is not None), default=None)
 
     async def _wait_until_idle(self, looked_at_seconds: float) -> None:
-        """Wait until no message is recent, no agent may run, and no waiting work order needs a later signal.
+        """Wait until the account can end: no recent message, no agent that may run, no work order to signal later.
 
-        Work orders that wait for a higher limit keep waiting: the raise opens the account again and signals them.
+        A work order that waits for a higher limit needs no running account: the raise starts the account again.
         """
         between = timedelta(seconds=looked_at_seconds)
         while (
@@ -201,14 +201,14 @@ class Account:
 
 
 def _check_step(call: LimitCall) -> None:
-    """Refuse an unknown step; only validators call this, because accepted updates are replayed."""
+    """Refuse an unknown step; only validators may call this."""
     message, remedy = find_unknown_step(call.step)
     if message:
         raise invalid_update(f"{message} {remedy}")
 
 
 def _check_expected(call: RaiseCall) -> None:
-    """Refuse an expected limit that is invalid, or is written in another form than limits and so equals none."""
+    """Refuse an expected limit that no limit can equal, because it is invalid or in another form."""
     if not call.expected:
         return
     try:
@@ -220,12 +220,12 @@ def _check_expected(call: RaiseCall) -> None:
 
 
 _MESSAGES: Final = 500
-"""The number of messages after which the workflow continues as new: a query on a new worker replays them all."""
+"""The number of messages after which the workflow continues as new, because a query replays all of them."""
 
 
 @workflow.defn(name="Costs")
 class Costs:
-    """The cost history of one project. The workflow never ends, so the server's retention never removes it."""
+    """The cost history of one project; it never ends, so the server never deletes it."""
 
     @workflow.init
     def __init__(self, history: CostHistory) -> None:
@@ -234,7 +234,7 @@ class Costs:
 
     @workflow.run
     async def run(self, history: CostHistory) -> None:
-        """Record the notes that arrive, and continue as new after `_MESSAGES` messages."""
+        """Record notes as they arrive, and continue as new after `_MESSAGES` messages."""
         del history
         await workflow.wait_condition(
             lambda: self._messages >= _MESSAGES or workflow.info().is_continue_as_new_suggested()
@@ -243,7 +243,7 @@ class Costs:
 
     @workflow.signal(description="What turns of this project's work orders have used.")
     def note(self, notes: CostNotes) -> None:
-        """Record the notes; a repeated note does not count."""
+        """Record the notes; a repeated note counts once."""
         self._book.add(notes.notes)
         self._messages += 1
         history, total = self._book.history, Spending()
@@ -263,7 +263,7 @@ class Costs:
 
 @workflow.defn(name="Quota")
 class Quota:
-    """The pause of one login: until its end, no host starts an agent, or calls a forge, with this login."""
+    """The pause of one login, during which no host starts an agent or calls a forge with the login."""
 
     @workflow.init
     def __init__(self, pause: QuotaPause) -> None:
@@ -271,7 +271,7 @@ class Quota:
 
     @workflow.run
     async def run(self, pause: QuotaPause) -> None:
-        """Wait until the latest reported time of the limit's reset, at most a month after that report."""
+        """Wait until the latest reported reset of the limit, at most a month after that report."""
         del pause
         while (left := min(self._pause.until, self._latest) - workflow.now().timestamp()) > 0:
             known = self._pause
@@ -292,5 +292,5 @@ class Quota:
 
 
 def _latest() -> float:
-    """Return the latest time at which a pause that is reported now may end, in Unix seconds."""
+    """Return the latest allowed end of a pause that is reported now, in Unix seconds."""
     return workflow.now().timestamp() + LONGEST_PAUSE_SECONDS

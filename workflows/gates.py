@@ -1,4 +1,4 @@
-"""The gates at which work waits: for a person's decision on a plan or on findings, or for a budget."""
+"""Waits of work for a person's decision on a plan or on findings, or for a budget."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from workflows.wire.failures import refusal
 
 
 class Waiting(Protocol):
-    """The state of work that waits for a person's decision or for a budget."""
+    """Records what some work waits for: a person's decision or a budget."""
 
     @property
     def task(self) -> Task:
-        """The work order, as people see it."""
+        """The work order that people see."""
 
     def wait_for_decision(self, now: datetime) -> None:
         """Record the wait for a decision on a plan."""
@@ -36,17 +36,17 @@ class Waiting(Protocol):
 
 
 class PersonGate:
-    """A work order's wait for a person's decision."""
+    """Lets a work order wait for a person's decision."""
 
     def __init__(self, state: Waiting, show: Callable[[], None]) -> None:
-        """Begin without a wait; `show` shows the work order to people."""
+        """Create the gate; `show` publishes the work order's state for people."""
         self._state = state
         self._show = show
         self._is_waiting = False
         self._feedback = ""
 
     async def _wait(self, ask: Callable[[], None]) -> str:
-        """Record the question with `ask`, wait for the decision, and return the feedback for the agent."""
+        """Record the wait with `ask`, wait for the decision, and return the person's feedback."""
         if is_to_end():
             raise asyncio.CancelledError
         self._is_waiting, self._feedback = True, ""
@@ -80,16 +80,16 @@ FINDINGS_UPDATES: Final = "Or use the update `approve_findings` or `reject_findi
 
 
 class FindingsGate(PersonGate):
-    """A work order's wait for a person's decision on findings."""
+    """Lets a work order wait for a person's decision on findings."""
 
     def __init__(self, state: Waiting, show: Callable[[], None]) -> None:
-        """Begin without a finding; `show` shows the work order to people."""
+        """Create the gate without findings; `show` publishes the work order's state for people."""
         super().__init__(state, show)
         self.rejects = False
         self.allowed: tuple[str, ...] = ()
 
     async def wait_for_words(self, findings: tuple[KeyFinding, ...]) -> str:
-        """Wait until a person allowed all findings or rejected them; return the feedback for the agent.
+        """Wait until a person has allowed all findings or rejected them; return the feedback for the agent.
 
         Raises:
             asyncio.CancelledError: The work order has to end.
@@ -98,7 +98,7 @@ class FindingsGate(PersonGate):
         return await self._wait(lambda: self._state.wait_for_findings(findings, workflow.now()))
 
     def check(self, decision: FindingsDecision, *, rejects: bool) -> None:
-        """Refuse a decision if no finding waits, if a finding is unknown, or if a rejection has no feedback."""
+        """Refuse a decision without waiting findings, on an unknown finding, or that rejects without feedback."""
         self._check_waits("findings")
         task = self._state.task
         known = {finding.id for finding in task.findings if finding.id}
@@ -132,7 +132,7 @@ class FindingsGate(PersonGate):
 
 
 class PlanGate(PersonGate):
-    """A work order's wait for a person's decision on its plan."""
+    """Lets a work order wait for a person's decision on its plan."""
 
     async def wait_for_feedback(self) -> str:
         """Wait for a decision on the plan, and return the feedback; empty if the plan is approved.
@@ -143,7 +143,7 @@ class PlanGate(PersonGate):
         return await self._wait(lambda: self._state.wait_for_decision(workflow.now()))
 
     def check(self, decision: PlanDecision, *, rejects: bool) -> None:
-        """Refuse a decision if no plan waits, if another plan waits, or if a rejection has no feedback."""
+        """Refuse a decision without a waiting plan, about another plan, or that rejects without feedback."""
         self._check_waits("a plan")
         task = self._state.task
         if decision.plan_sha256 != task.plan_sha256:
@@ -162,24 +162,24 @@ class PlanGate(PersonGate):
 
 
 class BudgetGate:
-    """The wait of a work order or a round for a budget."""
+    """Lets a work order or a round wait for a budget."""
 
     def __init__(self, waiting: Waiting, show: Callable[[], None]) -> None:
-        """Begin closed; `show` shows the waiting work to people."""
+        """Create the gate; `show` publishes the waiting work's state for people."""
         self._waiting = waiting
         self._show = show
         self._is_open = False
 
     def open(self) -> None:
-        """Record that a budget has room again, so that the waiting work reserves again."""
+        """Record that a budget has room again; the waiting work then reserves again."""
         self._is_open = True
 
     def close(self) -> None:
-        """Forget earlier reports that a budget has room, before a new reservation."""
+        """Forget earlier reports of room in a budget; call this before a new reservation."""
         self._is_open = False
 
     async def wait(self, wait: BudgetWait) -> None:
-        """Show the wait to people, and wait until a budget has room again."""
+        """Publish the wait, and wait until a budget has room again."""
         shown = wait.model_copy(update={"remedy": wait.remedy[:500]})
         self._waiting.wait_for_budget(shown, workflow.now())
         self._show()

@@ -1,4 +1,4 @@
-"""The workflows of intakes: one makes work orders of unclaimed issues, the other obeys a command in a comment."""
+"""The workflows of intakes: start work orders for issues, and obey commands in comments."""
 
 from datetime import timedelta
 from typing import Final
@@ -44,22 +44,21 @@ OPTIONS: Final = ActivityOptions(
         maximum_attempts=0,
     ),
 )
-"""The options of an intake's activities. An activity outlasts a forge's outage of a night, while the schedule
-begins no second pass. Missing heartbeats reveal the death of a worker that has not yet recorded its attempt."""
+"""The options of an intake's activities. An activity survives a night without the forge, while the schedule starts
+no second pass. Missing heartbeats reveal the death of a worker that has not yet recorded its attempt."""
 
 
 @workflow.defn(name="Intake")
 class Intake:
-    """One search for issues in a repository or a team, or the work on the one issue that a webhook reports.
+    """One pass over the issues of a repository or a team, or the claim of one issue that a webhook reports.
 
-    A ref on the repository, which git creates once, or a mark on a tracker's issue records the claim of an issue.
-    So each issue gets one work order, even if several passes run at a time, a pass is reset, or a pass runs long
-    after Temporal has deleted the work order.
+    A claim is a git ref in the repository, or a mark on a tracker's issue. Each issue thereby gets one work order,
+    even if passes overlap, a pass is reset, or Temporal has deleted the work order long ago.
     """
 
     @workflow.run
     async def run(self, request: IntakePass) -> IntakeResult:
-        """Find issues, claim each, and start its work order."""
+        """Find issues, claim each one, and start its work order."""
         intake = request.intake
         last = _last_pass() if request.issue is None else IntakeResult()
         found = await FIND_ISSUES.start(
@@ -98,7 +97,7 @@ class Intake:
 
 
 def _last_pass() -> IntakeResult:
-    """Return the last pass's result, with the time of the last read comment and the issues that were not taken."""
+    """Return the previous pass's result, from which this pass continues."""
     if workflow.has_last_completion_result():
         last = workflow.get_last_completion_result(IntakeResult)
         if last is not None and last.comments_until:
@@ -107,7 +106,7 @@ def _last_pass() -> IntakeResult:
 
 
 async def _obey(intake: IntakeInput, comment: CommandComment) -> None:
-    """Start the workflow of a command that no webhook has reported, under the id that a webhook would give it."""
+    """Start the workflow of a command, under the same id that a webhook would give it."""
     event = comment.event.model_copy(update={"repository": intake.repository})
     try:
         await workflow.start_child_workflow(
@@ -144,7 +143,7 @@ async def _take(intake: IntakeInput, number: int, delivered: IssueRequest | None
 
 
 async def start_order(order: WorkOrderInput, order_id: str, now: str) -> bool:
-    """Start the independent work order of a claimed issue; return whether this call started it."""
+    """Start the work order of a claimed issue; return `False` if the work order exists already."""
     row = row_of(first_task(order_id, order, waits_in(order), now))
     issue = f"#{order.issue}" if order.tracker is None else order.tracker.key
     try:
@@ -168,11 +167,11 @@ _TAKEN: Final = "Septet has taken this issue: work order `{}`."
 
 @workflow.defn(name="CommentCommand")
 class CommentCommandWorkflow:
-    """One command of a comment. The comment sets the workflow's id: each command is obeyed and answered once."""
+    """One command in a comment; the workflow's id comes from the comment, so each command is obeyed once."""
 
     @workflow.run
     async def run(self, call: CommentCall) -> bool:
-        """Check the command's author, carry out the command, and answer; return whether the command was obeyed."""
+        """Check the author, carry out the command, and reply; return whether the command was obeyed."""
         standing = await CHECK_COMMENTER.start(call, **OPTIONS, summary=f"may {call.event.author} do this?")
         if not standing.is_obeyed:
             workflow.set_current_details(f"Ignored: {standing.why_not}.")
@@ -189,7 +188,7 @@ class CommentCommandWorkflow:
 
 
 async def _take_issue(call: CommentCall) -> CommandAnswer | None:
-    """Claim the issue, start its work order, and return the answer; `None` if the issue was claimed before."""
+    """Claim the issue, start its work order, and return the reply; `None` if the issue was claimed before."""
     event, now = call.event, timestamp(workflow.now())
     request = ClaimIssue(
         repository=call.intake.repository,

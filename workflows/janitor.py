@@ -1,4 +1,4 @@
-"""A pass of the janitor over one host, which a schedule starts, and which reports what was removed and kept."""
+"""One pass of the janitor over one host, which a schedule starts."""
 
 from datetime import timedelta
 from typing import Final
@@ -13,17 +13,17 @@ with workflow.unsafe.imports_passed_through():
     from workflows.wire.activity_stubs import SWEEP_HOST
 
 _HOST_ANSWERS_WITHIN: Final = timedelta(hours=1)
-"""The longest wait for a host, because a host may be busy with agents; the next pass tries a gone host again."""
+"""The longest wait for a host that is busy or gone; the next pass tries again."""
 _SHOWN: Final = 20
 
 
 @workflow.defn(name="Janitor")
 class Janitor:
-    """One pass of the janitor over one host."""
+    """One pass of the janitor over one host, and its report."""
 
     @workflow.run
     async def run(self, task_queue: str) -> SweepReport:
-        """Sweep the host of this queue, and report the result."""
+        """Run the janitor on the host of a task queue, and return its report."""
         try:
             swept = await SWEEP_HOST.start(
                 SweepCall(server_now=workflow.now()),

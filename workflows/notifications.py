@@ -1,4 +1,4 @@
-"""Notifications to people: a work order waits for a person, has failed, or is completed."""
+"""Notify people that a work order waits for them, has failed, or is completed."""
 
 import asyncio
 from datetime import timedelta
@@ -29,25 +29,23 @@ _OPTIONS: Final = ActivityOptions(
         maximum_attempts=0,
     ),
 )
-"""The options of sending: retries outlast a receiver's outage of a night, and end after a day, when a notification
-is out of date."""
+"""The options of sending: retries last a night without the receiver, and end after a day."""
 
 
 @workflow.defn(name="Notification")
 class NotificationWorkflow:
-    """One notification; the workflow runs until a receiver has accepted it."""
+    """Sends one notification."""
 
     @workflow.run
     async def run(self, notification: Notification) -> None:
-        """Send the notification from the host of the work order, with retries until a receiver has accepted it."""
+        """Send the notification from the work order's host, until the receiver accepts it or a day is over."""
         await SEND_NOTIFICATION.start(notification, task_queue=notification.task_queue, **_OPTIONS)
 
 
 class Notifications:
-    """The notifications of one work order, each by a separate workflow. The work order does not await their end.
+    """Sends one work order's notifications, each in a separate workflow.
 
-    A notification needs a workspace whose host serves notifications, or a host that could not open the workspace.
-    Without such a host, the history has no trace of notifications.
+    Only a host that serves notifications can send them. Without such a host, the history shows no trace of them.
     """
 
     def __init__(self) -> None:
@@ -57,24 +55,24 @@ class Notifications:
         self._starting: set[asyncio.Task[None]] = set()
 
     def learn_queue(self, queue: str) -> None:
-        """Record the queue of a host that could not open the workspace and that notifies people."""
+        """Record the queue of a host that sends notifications, although it could not open the workspace."""
         self._queue = queue
 
     def note(self, task: Task, workspace: Workspace | None) -> None:
-        """Notify people of the work order's state if they were not yet notified of the same state."""
+        """Notify people of the work order's state, once per state."""
         queue = _queue_of(workspace) if workspace is not None else self._queue
         if not queue:
             return
         self._note(task, _kind_of(task), queue)
 
     def note_wait(self, task: Task, workspace: Workspace | None) -> None:
-        """Notify people if a completed work order waits for them again, unless they know of the wait."""
+        """Notify people if a completed work order waits for them again, once per wait."""
         queue = _queue_of(workspace) if workspace is not None else ""
         if queue:
             self._note(task, "waiting" if task.budget is not None or task.findings else None, queue)
 
     async def settle(self) -> None:
-        """Wait until each notification has been started, even if a person cancels meanwhile."""
+        """Wait until all notifications have started, even if a person cancels meanwhile."""
         await wait_despite_cancel(lambda: all(each.done() for each in self._starting))
 
     def _note(self, task: Task, kind: NotificationKind | None, queue: str) -> None:
@@ -85,7 +83,7 @@ class Notifications:
             self._starting.add(asyncio.create_task(_start(_notification(task, kind, queue))))
 
     def _is_news(self, wait: BudgetWait) -> bool:
-        """Return whether to notify people of a wait: once per limit, and not if only reservations fill it."""
+        """Return whether to notify people of a wait: once per limit, and only if real use reached the limit."""
         limit = (wait.scope, wait.step, wait.limit, wait.until or "")
         is_news = wait.is_spent and limit not in self._told_limits
         if is_news:
@@ -94,7 +92,7 @@ class Notifications:
 
 
 def _queue_of(workspace: Workspace) -> str:
-    """Return the queue on which a workspace's host notifies people; empty if the host notifies nobody."""
+    """Return the queue for a workspace's notifications; empty if the host sends none."""
     return (workspace.control_queue or workspace.task_queue) if NOTIFIES in workspace.serves else ""
 
 

@@ -1,4 +1,4 @@
-"""Sessions of a tracker: make a work order of an issue, report how the work ended, and obey people's messages."""
+"""The workflows for a tracker's sessions: start a work order, report its end, and obey people's messages."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -45,14 +45,14 @@ _AT_ONCE: Final = ActivityOptions(
         initial_interval=timedelta(seconds=0.5), backoff_coefficient=2.0, maximum_interval=timedelta(minutes=1)
     ),
 )
-"""The options of a session's greeting: Linear counts an agent as dead that posts nothing for ten seconds."""
+"""The options for a session's greeting; Linear treats an agent as dead that posts nothing for ten seconds."""
 
 
 @workflow.defn(name="TrackerSession")
 class TrackerSession:
-    """One session: greet at once, start at most one work order for the issue, and report the work order's end.
+    """One session: greet at once, start at most one work order for the issue, and report how it ends.
 
-    A mark on the issue records that a work order has taken it, even after Temporal has deleted the work order.
+    A mark on the issue records the claim, even after Temporal has deleted the work order.
     """
 
     def __init__(self) -> None:
@@ -60,12 +60,12 @@ class TrackerSession:
 
     @workflow.signal(name="stop")
     def stop(self, prompt: SessionPrompted) -> None:
-        """Start no work order after this, and cancel a work order that was just started."""
+        """Start no work order from now on, and cancel a work order that was just started."""
         self._stop = prompt
 
     @workflow.run
     async def run(self, event: SessionStarted) -> str:
-        """Greet, claim the issue, start its work order and report its end; return the work order's id."""
+        """Greet, claim the issue, start its work order, report its end, and return its id."""
         issue = event.issue
         await _tell(issue, "greeting", "thought", GREETING, _AT_ONCE)
         if self._who_stopped() is not None:
@@ -90,17 +90,17 @@ class TrackerSession:
         return claim.order_id
 
     def _who_stopped(self) -> SessionPrompted | None:
-        """Return the request to stop, which a signal may set at each wait."""
+        """Return a person's request to stop; a signal can bring it during any wait."""
         return self._stop
 
 
 @workflow.defn(name="TrackerPrompt")
 class TrackerPrompt:
-    """One message of a person in a session. The workflow has the message's id: each message is obeyed once."""
+    """One message of a person in a session; the workflow has the message's id, so each message is obeyed once."""
 
     @workflow.run
     async def run(self, prompt: SessionPrompted) -> str:
-        """Obey the message, report the result to the session, and return the reported text."""
+        """Obey the message, write the reply in the session, and return the reply."""
         if prompt.is_stop:
             with suppress(ApplicationError):  # the session is over
                 handle = workflow.get_external_workflow_handle(
@@ -115,7 +115,7 @@ class TrackerPrompt:
 
 @workflow.defn(name="TrackerReport")
 class TrackerReport:
-    """A report on a work order to a session whose own workflow has ended."""
+    """Sends a report on a work order to a session whose workflow has ended."""
 
     @workflow.run
     async def run(self, message: SessionMessage) -> None:
@@ -124,7 +124,7 @@ class TrackerReport:
 
 
 async def _start(claim: TrackedClaim) -> ChildWorkflowHandle[object, Task] | None:
-    """Start a claimed issue's independent work order, and return a handle; `None` if the work order exists."""
+    """Start the work order of a claimed issue, and return its handle; `None` if it exists already."""
     order = WorkOrderInput(
         repository=claim.repository,
         tracker=claim.issue,
@@ -169,7 +169,7 @@ async def _tell(
 
 
 async def report_failure(task: Task, issue: TrackedIssue | None) -> None:
-    """Report a retry's failure to the tracker by a separate workflow, whose end the work order does not await."""
+    """Report the failure of a retried work order to the tracker, in a separate workflow; do not wait for it."""
     if issue is None or not issue.session or task.status is not Status.FAILED or task.error is None:
         return
     why = f"{task.error.message} {task.error.remedy}".strip()

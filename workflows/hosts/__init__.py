@@ -1,1 +1,1 @@
-"""The hosts of a workspace: the activities on a host, and the consequences of a host's silence."""
+"""Run activities on the host of a workspace, and react if the host is silent."""

@@ -22,11 +22,10 @@ from workflows.wire.failures import explain_failure
 from workflows.wire.policies import WORKSPACE_OPTIONS, probe_options
 
 RAREST: Final = 10
-"""The longest pause between probes of a host that answers, as a multiple of the first pause: few probes keep
-histories short."""
+"""The longest pause between probes of a host that answers, as a multiple of the first pause."""
 LONGEST_PAUSE: Final = timedelta(days=1)
-"""The longest pause between probes of a gone host. Each pause is twice the last, because some hosts never come
-back and a history has a limit. A host that comes back carries out its activities at once, whatever the pause."""
+"""The longest pause between probes of a gone host; each pause is twice the last, so that histories stay short. If
+the host returns, its worker runs waiting activities at once."""
 
 _WAIT: Final = (
     "Start a worker on its state directory: the work order continues by itself as soon as the host answers."
@@ -46,21 +45,21 @@ Running = workflow.ActivityHandle[Any]
 
 @dataclass
 class KnownHosts:
-    """The workspace with its present host, and the reports on hosts that a work order has received."""
+    """A work order's workspace, and what the work order knows about hosts."""
 
     workspace: Workspace | None = None
     dead: str = ""
     is_nudged: bool = False
-    """Whether a person has requested a probe of the host now, even within a long pause."""
+    """Whether a person wants the host probed now, even during a long pause."""
     is_back: bool = False
-    """Whether the host's return was reported and not yet handled: return and silence may be reported together."""
+    """Whether a report of the host's return was not handled yet; a report of silence may follow it at once."""
     silent_since: dict[str, datetime] = field(default_factory=dict)
     unanswered_since: dict[str, datetime] = field(default_factory=dict)
-    """The start of each host's silence, as it was reported to people. No decision depends on this."""
+    """When each host fell silent, for the messages to people; decisions do not use this."""
 
     @property
     def here(self) -> Workspace:
-        """The workspace, with the host that has the workspace now."""
+        """The workspace, on its present host."""
         if self.workspace is None:
             message = "the workspace is not open yet"
             raise RuntimeError(message)
@@ -68,49 +67,49 @@ class KnownHosts:
 
     @property
     def is_dead(self) -> bool:
-        """Whether a person has reported that the host of the workspace is dead."""
+        """Whether a person has reported that the workspace's host is dead."""
         return self.dead == self.here.host
 
     @property
     def is_silent(self) -> bool:
-        """Whether the host of the workspace was reported silent, and not yet heard again."""
+        """Whether the workspace's host was reported silent, and not reported back since."""
         return self.workspace is not None and self.workspace.host in self.silent_since
 
     def take_words(self) -> bool:
-        """Clear the reports of people, and return whether the host was reported dead."""
+        """Clear the reports of people; return whether a person had reported the host dead."""
         is_dead, self.dead, self.is_nudged, self.is_back = self.is_dead, "", False, False
         return is_dead
 
 
 class HostNews(Protocol):
-    """The part of a work order, or of a round on its pull request, that records a host's changes."""
+    """Records changes of the host, for a work order or for a round on its pull request."""
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Record a wait for a gone host and its reason; return whether the wait or the reason is new."""
+        """Record a wait for a gone host with its reason; return whether this changes the record."""
 
     def end_wait_for_host(self, now: datetime) -> bool:
-        """Record the end of a wait for a host; return whether there was a wait."""
+        """Record the end of a wait for a host; return whether such a wait was recorded."""
 
     def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
         """Record that the work continues on another host."""
 
 
 class HostWait(ABC):
-    """Waits for an activity whose host may be gone; one object serves all of a work order's activities in turn."""
+    """Waits for activities on a host that may be gone; one object serves one work order."""
 
     def __init__(self, hosts: KnownHosts, state: HostNews, show: Callable[[], None]) -> None:
-        """Use the work order's known hosts; `show` shows the work order to people."""
+        """Use a work order's known hosts; `show` publishes the work order's state for people."""
         self.hosts = hosts
         self._state = state
         self._show = show
 
     @abstractmethod
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Wait for the activity, and return whether the workspace moved first; then a late result is ignored."""
+        """Wait for the activity; return whether the workspace moved to another host first."""
 
     @abstractmethod
     async def end_of(self, running: Running) -> Any:  # noqa: ANN401 -- what the activity returns
-        """Wait for the end of an activity of cancelled work, and return its result.
+        """Wait for the end of a cancelled activity, and return its result.
 
         Raises:
             AgentLeft: The host is silent.
@@ -118,10 +117,10 @@ class HostWait(ABC):
 
     @abstractmethod
     async def leave(self, running: Running, host: str) -> None:
-        """Cancel an activity whose workspace has moved away from a host."""
+        """Cancel an activity on a host that the workspace has left."""
 
     async def _answers(self) -> bool:
-        """Probe the host, and return whether the host answers; after an answer, end the wait for the host."""
+        """Probe the host, and return whether it answers; an answer ends the recorded wait for the host."""
         here = self.hosts.here
         try:
             await PROBE_HOST.start(
@@ -142,13 +141,13 @@ class HostWait(ABC):
         self._show_if(self._state.end_wait_for_host(workflow.now()))
 
     def _patience(self, call: HostCall) -> timedelta:
-        """Return how long a silent host may still have a living agent."""
+        """Return how long an agent can still live on a host that is silent."""
         limits = call.call.limits if isinstance(call, FinalizeCall) else Timeouts()
         limits = call.limits if isinstance(call, StepCall) else limits
         return timedelta(seconds=self.hosts.here.orphan_limit_seconds + limits.heartbeat_seconds)
 
     async def _move(self, call: HostCall, silent_since: datetime) -> bool:
-        """Open the workspace on another host; if that fails, report the reason and return `False`."""
+        """Open the workspace on another host; if that fails, record the reason and return `False`."""
         left = self.hosts.here
         since = self._times_of_silence(left.host, silent_since)
         silence = f"Host {left.host}, which has the workspace, has not answered since {since}"
@@ -183,10 +182,9 @@ class HostWait(ABC):
         self._block(f"{silence}; {goes_on}.", remedy, is_gone=False)
 
     def _times_of_silence(self, host: str, silent_since: datetime) -> str:
-        """Return when a host's silence began, together with the last reported start if that start is later.
+        """Return when a host fell silent, and when it was last reported silent if that is later.
 
-        The later time makes each repeated report differ, so that each is written into the row: otherwise histories
-        from earlier releases would not replay.
+        The later time makes repeated messages differ: histories of earlier releases expect each of them.
         """
         known = self.hosts.unanswered_since
         known[host] = min(silent_since, known.get(host, silent_since))
@@ -194,7 +192,7 @@ class HostWait(ABC):
         return first if first == last else f"{first} (still silent at {last})"
 
     async def _open_elsewhere(self, call: HostCall) -> Workspace:
-        """Open and return the workspace on another host; any host may open a lane that is not open yet."""
+        """Open the workspace on another host and return it; a lane not yet entered may open on any host."""
         left = self.hosts.here
         if isinstance(call, EnterLane) and left.lane != call.lane.id:
             return left.model_copy(
@@ -216,21 +214,21 @@ class HostWait(ABC):
 
 
 def checkpoint_of(call: HostCall) -> str:
-    """Return the snapshot from which an activity continues; empty for a lane, which is always made anew."""
+    """Return the snapshot from which an activity continues; empty for a call that enters a lane."""
     if isinstance(call, FinalizeCall):
         return call.result.checkpoint or call.call.starts_from
     return call.starts_from if isinstance(call, StepCall) else ""
 
 
 class ProbedHostWait(HostWait):
-    """Waits by probes; a silent host is gone once its agents can no longer live, or if a person reports it dead.
+    """Waits with probes: a silent host is gone when its agents can no longer live or a person reports it dead.
 
-    Work orders wait in this way if no other host reports on their host: the server does not list workers, or the
-    host runs an older release. The probes are rare, and each needs a timer.
+    This serves hosts on which no other host reports, because the server does not list workers or the host runs an
+    older release. Each probe needs a timer, so probes are rare.
     """
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Wait for the activity, and return whether the workspace moved first; then a late result is ignored."""
+        """Wait for the activity; return whether the workspace moved to another host first."""
         first = pause = timedelta(seconds=self.hosts.here.probe_seconds)
         silent_since: datetime | None = None
         while not await self._ends_within(running, pause):
@@ -254,11 +252,11 @@ class ProbedHostWait(HostWait):
         return await running
 
     async def leave(self, running: Running, host: str) -> None:  # noqa: ARG002 -- no watcher reports its silence
-        """Cancel an activity whose workspace has moved, and wait for its end."""
+        """Cancel an activity on a host that the workspace has left, and wait for its end."""
         await cancel_and_wait(running)
 
     async def _ends_within(self, running: Running, pause: timedelta) -> bool:
-        """Wait for the activity, a person's report or the pause's end; return whether the activity ended."""
+        """Wait for the activity's end, a person's report or the pause's end; return whether the activity ended."""
         with suppress(TimeoutError):
             await workflow.wait_condition(
                 lambda: running.done() or self.hosts.is_nudged or self.hosts.is_dead,

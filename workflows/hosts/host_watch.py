@@ -1,7 +1,7 @@
 """Run a work order's activities on the host of its workspace, or on another host if that host is gone.
 
-A busy host is not gone. A host is gone if it was silent for as long as its agents can live without a worker
-(`SEPTET_ORPHAN_LIMIT_SECONDS`, see `gone_host`), or if a person reports the host dead.
+A busy host is not gone. A host is gone if it was silent longer than its agents can live without a worker
+(`SEPTET_ORPHAN_LIMIT_SECONDS`, see `gone_host`), or if a person reports it dead.
 """
 
 import asyncio
@@ -34,10 +34,10 @@ from workflows.wire.search_attributes import HOST
 
 
 class WatchedHostWait(HostWait):
-    """Waits by other hosts' reports of silence; a silent host is gone once its agents can no longer live."""
+    """Waits without probes until other hosts report that the workspace's host is silent."""
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
-        """Wait for the activity, and return whether the workspace moved first; then a late result is ignored."""
+        """Wait for the activity; return whether the workspace moved to another host first."""
         first = timedelta(seconds=self.hosts.here.probe_seconds)
         pause: timedelta | None = None
         pause_when_gone = first
@@ -60,7 +60,7 @@ class WatchedHostWait(HostWait):
         return False
 
     async def end_of(self, running: Running) -> Any:  # noqa: ANN401 -- what the activity returns
-        """Wait for the end of an activity of cancelled work, and return its result.
+        """Wait for the end of a cancelled activity, and return its result.
 
         Raises:
             AgentLeft: The host is silent.
@@ -73,16 +73,13 @@ class WatchedHostWait(HostWait):
         raise AgentLeft
 
     async def leave(self, running: Running, host: str) -> None:
-        """Cancel an activity whose workspace has moved, and wait for its end unless the host is silent."""
+        """Cancel an activity on a host that the workspace has left; wait for its end unless the host is silent."""
         running.cancel()
         forget(running)
         await workflow.wait_condition(lambda: running.done() or host in self.hosts.silent_since)
 
     async def _ends_within(self, running: Running, pause: timedelta | None) -> bool:
-        """Wait for the activity's end, or a report on the host; return whether the activity ended.
-
-        `pause` limits the wait for a silent host.
-        """
+        """Wait for the activity's end, a report on its host, or a silent host's `pause`; return if it ended."""
         was_silent = self.hosts.is_silent and pause is not None
         self.hosts.is_back = self.hosts.is_back and pause is not None
         with suppress(TimeoutError):
@@ -114,10 +111,10 @@ Result = TypeVar("Result")
 
 
 class HostWatch(KnownHosts):
-    """Runs a work order's activities on the host of its workspace, and records what is reported of hosts."""
+    """Runs a work order's activities on the host of its workspace, and records reports about hosts."""
 
     def __init__(self, state: HostNews, show: Callable[[], None]) -> None:
-        """Start without a workspace; `show` shows the work order to people."""
+        """Create the watch without a workspace; `show` publishes the work order's state for people."""
         super().__init__()
         self._show = show
         self._probed = ProbedHostWait(self, state, show)
@@ -129,7 +126,7 @@ class HostWatch(KnownHosts):
         return (HOST.value_set(self.here.host),) if self._is_watched else ()
 
     def holds(self, host: str) -> bool:
-        """Return whether a host has the workspace."""
+        """Return whether the workspace is on a host."""
         return self.workspace is not None and self.workspace.host == host
 
     def give_up(self, host: str) -> None:
@@ -137,25 +134,25 @@ class HostWatch(KnownHosts):
         self.dead = host
 
     def leave_lost_host(self, last_host: str) -> None:
-        """After a reset, give up the present host if the work order had moved from this host to `last_host`."""
+        """After a reset, give up the present host if the work order had already moved on to `last_host`."""
         if self.workspace is not None and last_host and not self.holds(last_host):
             self.give_up(self.workspace.host)
 
     def note_silence(self, silence: HostSilence) -> None:
-        """Record the start of a host's silence: the latest reported time, but now if that is in the future."""
+        """Record when a host fell silent; a time in the future counts as now."""
         since = min(silence.since, workflow.now())
         self.silent_since[silence.host] = max(since, self.silent_since.get(silence.host, since))
 
     def note_return(self, host: str) -> None:
-        """Record that a host was heard again."""
+        """Record that a host answers again."""
         self.silent_since.pop(host, None)
         self.is_back = self.is_back or self.holds(host)
 
     async def carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
-        """Run an activity on the host of the workspace; if that host is gone, run the activity on another one.
+        """Run a step's activity on the workspace's host, or on another host if that host is gone.
 
         Raises:
-            asyncio.CancelledError: The work order has to end. An activity that was running has ended by itself.
+            asyncio.CancelledError: The work order has to end. A running activity has ended by itself.
         """
         warnings: list[str] = []
         result: StepResult = await self.follow(call, start, warnings)
@@ -181,7 +178,7 @@ class HostWatch(KnownHosts):
         return await self.follow(call, start, [])
 
     async def end_of(self, running: workflow.ActivityHandle[Result]) -> Result:
-        """Wait for the end of an activity of cancelled work, and return its result.
+        """Wait for the end of a cancelled activity, and return its result.
 
         Raises:
             AgentLeft: The host is silent.
@@ -192,7 +189,7 @@ class HostWatch(KnownHosts):
     async def follow(
         self, call: AnyCall, start: Callable[[AnyCall], workflow.ActivityHandle[Result]], warnings: list[str]
     ) -> Result:
-        """Run an activity, on other hosts if needed; return the result. A move adds a warning to `warnings`."""
+        """Run an activity and return its result; a move to another host adds a warning to `warnings`."""
         if is_to_end():
             raise asyncio.CancelledError
         while True:
@@ -212,7 +209,7 @@ class HostWatch(KnownHosts):
 
     @property
     def _is_watched(self) -> bool:
-        """Whether other hosts notify the work order when its host falls silent."""
+        """Whether other hosts report to this work order when its host falls silent."""
         return self.workspace is not None and LIVENESS in self.workspace.serves
 
     @property
@@ -222,7 +219,7 @@ class HostWatch(KnownHosts):
     async def _cancel(self, running: workflow.ActivityHandle[Result]) -> Result:
         """Cancel an activity, and return its result.
 
-        If the server does not push cancels, a second activity on the host makes the attempt check for the cancel.
+        If the server does not push cancels, another activity makes the running attempt notice the cancel at once.
         """
         running.cancel()
         if DELIVERS_CANCELS not in self.here.serves:
@@ -241,7 +238,7 @@ class HostWatch(KnownHosts):
 
 
 def place_call(call: AnyCall, workspace: Workspace) -> AnyCall:
-    """Return the call with the current workspace."""
+    """Return the call with the given workspace."""
     if isinstance(call, FinalizeCall):
         return call.model_copy(update={"call": place_call(call.call, workspace)})
     if isinstance(call, EnterLane):

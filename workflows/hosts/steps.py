@@ -1,7 +1,6 @@
-"""Run one try of one step; if the answer is unreadable, request only the answer from the same session.
+"""Run one try of a step: the step's activity, its finalizers, and a reader if the push needs one.
 
-If the step's push waits for a reader, the reader runs, and the step continues with the answer from before. The use
-of a try's activities adds up, even if the try waits for budgets or is cancelled.
+The use of all these activities adds up, even if the try waits for budgets or is cancelled.
 """
 
 import asyncio
@@ -31,13 +30,13 @@ class ActivityIds:
         self._counts: Counter[str] = Counter()
 
     def of(self, activity: str) -> str:
-        """Return the next id of a type."""
+        """Return the next id for an activity of this name."""
         self._counts[activity] += 1
         return f"{activity}-{self._counts[activity]}"
 
 
 def reader_of(call: StepCall, unread: StepResult) -> StepCall:
-    """Return the call of the reader: another agent in a separate session, whose use counts for the step."""
+    """Return the call of the reader: another agent in a new session, whose use counts for the step."""
     return call.model_copy(
         update={
             "reads": unread.unread,
@@ -57,10 +56,10 @@ def reader_of(call: StepCall, unread: StepResult) -> StepCall:
 def going_on(
     last: StepCall | FinalizeCall, activity_id: str, so_far: StepResult, reading: ReaderReport
 ) -> StepCall | FinalizeCall:
-    """Return the call that continues with an answer after the reader's report.
+    """Return the call that continues a step with the answer so far, after the reader's report.
 
     Args:
-        activity_id: The activity whose agent answered the last call.
+        activity_id: The activity whose agent gave the answer.
         so_far: The step's result until now, with the use of all its activities.
     """
     call = step_of(last)
@@ -73,7 +72,7 @@ def going_on(
 
 
 def let_pass(waiting: StepCall | FinalizeCall, call: StepCall) -> StepCall | FinalizeCall | None:
-    """Return the call that continues with an answer that a person allows; `None` if `call` is of another step."""
+    """Return the call that continues with an answer that a person allowed; `None` if it is another step's."""
     step = step_of(waiting)
     if (step.step, step.rework, step.progress) != (call.step, call.rework, call.progress):
         return None
@@ -85,7 +84,7 @@ def let_pass(waiting: StepCall | FinalizeCall, call: StepCall) -> StepCall | Fin
 
 
 def step_of(call: StepCall | FinalizeCall) -> StepCall:
-    """Return a step's call as it is; for a finalizer's call, return the call of its step."""
+    """Return the call of the step; for a finalizer's call, that is the call inside it."""
     return call.call if isinstance(call, FinalizeCall) else call
 
 
@@ -94,13 +93,13 @@ _GOES_ON: Final = (
     "before you do anything twice."
 )
 _READINGS: Final = 3
-"""The most times that an answer is read: the reading is repeated if base or host have changed meanwhile."""
+"""The most times that a reader reads for an answer; the content changes if base or host change."""
 _TRIES: Final = 2
-"""The most turns of a reader for one reading: a second turn follows an unreadable answer."""
+"""The most turns of a reader for one reading; the second turn follows an unreadable report."""
 
 
 class StepTaker:
-    """Runs steps on the host of a workspace, one after the other, and ends a cancelled step."""
+    """Runs steps on the host of a workspace, and ends a cancelled step."""
 
     def __init__(self, hosts: HostWatch, ids: ActivityIds, gate: BudgetGate) -> None:
         self._hosts = hosts
@@ -108,15 +107,15 @@ class StepTaker:
         self._gate = gate
         self._known: StepResult | None = None
         self._activity_id: str | None = ""
-        """The id of the try's running activity, empty without one; `None` if the id is unreadable."""
+        """The id of the running activity: empty if none runs, `None` if the id is unreadable."""
         self.is_under_way = False
         self._answered: tuple[StepCall | FinalizeCall, str] | None = None
-        """The step's last call, and the activity whose agent answers this call."""
+        """The step's last call, and the id of the activity whose agent gave the answer."""
         self._held: tuple[StepCall | FinalizeCall, frozenset[str]] | None = None
         """The call that continues once a person allows the reader's findings, and the ids of these findings."""
 
     async def take(self, call: StepCall, priority: Priority) -> StepResult:
-        """Run one step, its finalizers and its reader, or continue an answer whose findings a person allowed."""
+        """Run one step with its finalizers and its reader, or continue with an answer that a person allowed."""
         self._known, self._activity_id, self.is_under_way = None, "", True
         held, self._held = self._held, None
         is_let_pass = held is not None and held[1] <= set(call.allowed_findings)
@@ -129,7 +128,7 @@ class StepTaker:
         return result
 
     async def _ask(self, call: StepCall | FinalizeCall, priority: Priority) -> StepResult:
-        """Carry out a call; if the answer is unreadable, run the finalizer, at most twice."""
+        """Run a call's activity; if the answer is unreadable, run the finalizer, at most twice."""
         start, finalize = partial(self._start, priority), partial(self._start_finalizer, priority)
         if isinstance(call, FinalizeCall):
             result = await self._carry_out(call, finalize)
@@ -153,7 +152,7 @@ class StepTaker:
         activity_id: str,
         priority: Priority,
     ) -> StepResult:
-        """Run a reader on the outgoing work, continue the step with the reader's report, and return the result."""
+        """Run the reader on the outgoing content, then continue the step, and return the step's result."""
         reading = unread
         for _ in range(_TRIES):
             reading = await self._ask(reader_of(call, unread), priority)
@@ -177,9 +176,9 @@ class StepTaker:
         return result
 
     async def end(self, call: StepCall) -> StepResult:
-        """End the agent of a cancelled step that could not end the agent itself, and save the agent's work.
+        """End a cancelled step's agent and save its work, if the step could not do so itself.
 
-        If the host serves this activity on its control queue, the activity does not wait for an agent's slot.
+        On the host's control queue, this activity waits for no agent's slot.
 
         Raises:
             AgentLeft: The host is silent.
@@ -193,9 +192,9 @@ class StepTaker:
         return await self._hosts.end_of(running)
 
     async def _carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
-        """Carry out a call on the host of the workspace; if a budget is used up, wait for room and continue.
+        """Run a call's activity on the workspace's host; at a spent budget, wait for room and continue.
 
-        The result includes the use of the step's earlier activities; a finalizer's result already does.
+        The result includes the use of the step's earlier activities, which a finalizer's result already contains.
         """
         while True:
             self._gate.close()
@@ -259,7 +258,7 @@ def _role_of(call: StepCall) -> str:
 
 
 def _after_wait(call: AnyStepCall, result: StepResult) -> AnyStepCall:
-    """Return the call that continues after the wait for a budget, in the same session and with the same work."""
+    """Return the call that continues after a wait for a budget, in the same session and worktree."""
     if isinstance(call, FinalizeCall):
         unread = result.model_copy(update={"verdict": Verdict.UNPARSED, "budget_wait": None})
         return call.model_copy(update={"result": unread})

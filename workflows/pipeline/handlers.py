@@ -21,14 +21,14 @@ class PipelineHandlers:
     """The handlers of one pipeline; a refused update leaves no trace."""
 
     def __init__(self) -> None:
-        """Start empty: `run` reads the input, because only `run` can refuse wrong input."""
+        """Begin empty: `run` reads the input, because `__init__` cannot refuse wrong input."""
         self._state = PipelineState()
         self._notes: Notes
         self._waiting_orders: set[str] = set()
         self._absent_orders: set[str] = set()
-        """The work orders that a person moved away on the board, or that have ended."""
+        """The work orders that people moved to another stage on the board, or that have ended."""
         self._holders: dict[str, tuple[str, str]] = {}
-        """For each lane, the work order that has the lane, and the id of the work order's visit."""
+        """For each lane, its present work order, and the id of that work order's visit."""
         self._order_tasks: dict[str, asyncio.Task[None]] = {}
         self._has_news = True
 
@@ -41,7 +41,7 @@ class PipelineHandlers:
     @workflow.update(description="Start nothing new until it is resumed; work in progress continues.")
     @reads_input("pause", PipelineCall)
     def pause(self, call: PipelineCall = _ANYBODY) -> PipelineView:
-        """Start nothing new. All updates here return the pipeline with only the named issue, if any."""
+        """Start nothing new. Like all updates here, return the pipeline with only the named issue, if any."""
         self._state.take_word("paused", call)
         self._state.is_paused = self._has_news = True
         return self._state.view_of()
@@ -131,9 +131,9 @@ class PipelineHandlers:
     @workflow.update(description="A host is dead: lanes there open on another. Some work may be paid for twice.")
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
-        """Give up a host: the next work order in each of its lanes learns of the loss.
+        """Give up a host: lanes on it open on another host for their next work orders.
 
-        A work order that is in a lane is notified separately.
+        A work order that is in a lane now is notified separately.
         """
         self._state.lost_hosts.add(host)
 
@@ -146,14 +146,14 @@ class PipelineHandlers:
 
     @workflow.signal(description="A work order waits for the planner.")
     def waits(self, request: SeatRequest) -> None:
-        """Record a work order that waits for a lane."""
+        """Record that a work order waits for a lane."""
         self._waiting_orders.add(request.id)
         self._absent_orders.discard(request.id)
         self._has_news = True
 
     @workflow.signal(description="A work order no longer waits, or has ended.")
     def leaves(self, order_id: str) -> None:
-        """Free a work order's lane; a work order that a person moved to a waiting stage may plan later."""
+        """Free a work order's lane; a work order that a person moved back to wait may plan later."""
         self._waiting_orders.discard(order_id)
         self._absent_orders.add(order_id)
         for lane in [lane for lane, (holder, _) in self._holders.items() if holder == order_id]:
@@ -165,7 +165,7 @@ class PipelineHandlers:
 
     @workflow.signal(description="A work order has left a lane, with what it knows about its plan.")
     def left(self, report: LaneLeft) -> None:
-        """Free the lane, and record the plan that the work order left."""
+        """Free the lane, and record the plan that the work order reports."""
         if self._holders.get(report.lane.id) == (report.order_id, report.visit):
             del self._holders[report.lane.id]
             self._state.leave_lane(report)

@@ -27,7 +27,7 @@ def make_lanes(pipeline_id: str, opened_by: str, run: PipelineRun) -> Iterator[L
 
 
 def is_open(lane: Lane) -> bool:
-    """Return whether a lane is open on a host; a lane that is not open follows the planner to any host."""
+    """Return whether a lane is open on a host."""
     return lane.task_queue != "" and (lane.workspace is None or lane.workspace.lane == lane.id)
 
 

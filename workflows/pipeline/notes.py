@@ -1,4 +1,4 @@
-"""The files that a pipeline writes: results of planning and execution while it runs, a report at its end."""
+"""Write a pipeline's files: the results of planning and execution while it runs, and a report at its end."""
 
 import asyncio
 from datetime import timedelta
@@ -17,36 +17,34 @@ from workflows.wire.activity_stubs import CLOSE_LANES, NOTE_RESULTS, WRITE_REPOR
 from workflows.wire.policies import ActivityOptions
 
 _NOTED_WITHIN: Final = timedelta(seconds=30)
-"""The time-out of writing a note, which takes milliseconds; if a worker died while writing, another attempt
-follows after this time."""
+"""The time-out for one write; after a worker's death, another attempt follows."""
 
 
 class Notes:
-    """The notes of one pipeline, written one after the other in the order of events.
+    """Writes the notes of one pipeline, which are files on the planner's host, in the order of events.
 
-    The notes are on the planner's host. If that host is gone, the notes begin anew on another host, with all known
-    issues.
+    If that host is gone, the notes begin again on another host, with all known issues.
     """
 
     def __init__(self, state: PipelineState) -> None:
-        """Begin with nothing to write, and with the notes of the earlier runs."""
+        """Create the writer; earlier runs of the pipeline may have written notes already."""
         self._state = state
         self._unwritten: list[str] = []
         self._writing: asyncio.Task[None] | None = None
         before = state.request.carried.noted if state.request.carried else None
         self._host_queue = before.queue if before else state.planner.task_queue
-        """The queue of the host that has the notes; empty if any host may have them."""
+        """The task queue of the host that has the notes; empty if no host has any yet."""
         self._host_issues: dict[str, IssueState] = {}
-        """Each issue's last state that the host with the notes has written, by the issue's id."""
+        """For each issue's id, the state that the notes show."""
         if before:
             self._host_issues = {
                 name: state.issues[name] for name in _closed_issues(state) if name not in before.lacks
             }
         self._gone_queues: set[str] = set()
-        """The queues that no worker has served for too long."""
+        """The task queues that no worker has served for too long."""
 
     def note(self, issue_id: str) -> None:
-        """Write the current state of an issue."""
+        """Add an issue's present state to the notes, in the background."""
         if issue_id not in self._unwritten:
             self._unwritten.append(issue_id)
         if self._writing is None or self._writing.done():
@@ -57,14 +55,14 @@ class Notes:
         await workflow.wait_condition(lambda: self._writing is None or self._writing.done())
 
     def noted_issues(self) -> NotedIssues:
-        """Return the state of the notes for the next run."""
+        """Return what the next run has to know about the notes."""
         outdated = set(self._find_outdated())
         return NotedIssues(
             queue=self._host_queue, lacks=tuple(name for name in _closed_issues(self._state) if name in outdated)
         )
 
     async def close(self) -> None:
-        """Close the agents' lanes, and write the report, even if one of the two fails."""
+        """Close the agents' lanes and write the report; a failure of one does not prevent the other."""
         await self.wait_until_written()
         queues: dict[str, list[str]] = {}
         for lane in self._state.lanes.values():
@@ -93,7 +91,7 @@ class Notes:
 
     @property
     def _queue(self) -> str:
-        """The queue of the planner's host, or if that is gone, of another lane's host; empty for any host."""
+        """The queue of the planner's host, or if that host is gone, of another lane's host; empty for any host."""
         lanes = (self._state.planner, *self._state.executors)
         return next((lane.task_queue for lane in lanes if lane.task_queue not in self._gone_queues), "")
 
@@ -118,7 +116,7 @@ class Notes:
                 self._unwritten = [*names, *(name for name in self._unwritten if name not in names)]
 
     async def _write_note(self, some: PipelineView, queue: str) -> bool:
-        """Write the state of issues; return whether the host has written the state."""
+        """Write the states of issues; return whether the host has written them."""
         names = ", ".join(issue.issue_id for issue in some.issues)
         noting = NOTE_RESULTS.start(
             some, task_queue=queue or None, **_options(), summary=f"results of {names}"[:200]
@@ -129,7 +127,7 @@ class Notes:
         return await self._wait_for_end(noting, queue, "results_not_noted")
 
     async def _wait_for_end(self, doing: workflow.ActivityHandle[None], queue: str, otherwise: str) -> bool:
-        """Wait for an activity's end, and return whether it succeeded; a host without a worker counts as gone."""
+        """Wait for an activity's end, and return whether it succeeded; record a host without a worker as gone."""
         try:
             await doing
         except ActivityError as error:
@@ -146,7 +144,7 @@ def _closed_issues(state: PipelineState) -> list[str]:
 
 
 def _options(within: timedelta = _NOTED_WITHIN) -> ActivityOptions:
-    """Return the options of an activity on a host, which do not wait for a gone host."""
+    """Return the options of an activity that must not wait for a gone host."""
     return ActivityOptions(
         start_to_close_timeout=within,
         schedule_to_close_timeout=timedelta(minutes=15),

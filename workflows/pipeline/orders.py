@@ -1,4 +1,4 @@
-"""Run a pipeline's work orders: start one for each issue, await its end, and cancel it if the issue is skipped."""
+"""Run a pipeline's work orders: start one for each issue, wait for its end, and cancel it for a skipped issue."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,12 +33,10 @@ from workflows.wire.search_attributes import start_attributes
 
 _OTHER_ID: Final = "Put the issue into a pipeline with another id: its work order is named `<pipeline>-<issue>`."
 _ENOUGH_EVENTS: Final = 3_000
-"""The events (and below, the bytes) of a history after which a run starts no work order: the open work orders must
-still fit into the history."""
+"""After this many events a run starts no more work orders, because the open ones need the rest of the history."""
 _ENOUGH_BYTES: Final = 3_000_000
 _MOST_EVENTS: Final = 20_000
-"""The limit of events for a run that continues while an issue does not end; Temporal ends a workflow at 51,200
-events."""
+"""The limit of events for a run that waits for an issue without end; Temporal ends a workflow at 51,200 events."""
 _MOST_BYTES: Final = 20_000_000
 
 
@@ -47,27 +45,27 @@ class WindowLimits:
     """The limits of one workflow run: open work orders, started issues, and the wait for slow issues."""
 
     open_orders: int = 40
-    """The most work orders that wait for a lane or have a lane; planned or held-back work orders do not count."""
+    """The most work orders that wait for a lane or have one; work orders that wait for people do not count."""
     issues_of_a_run: int = 80
-    """The most issues that one run starts: with some fifty events each, they stay below a tenth of a history's
-    limit."""
+    """The most issues that one run starts; with some fifty events each, they fill less than a tenth of a history.
+    """
     patience: timedelta = timedelta(minutes=10)
-    """The longest time that lanes may be idle because the next run waits for an issue that does not end."""
+    """How long lanes may be idle because the next run must wait for a slow issue."""
 
 
 class Window:
-    """The limits on how many work orders one workflow run of a pipeline may start."""
+    """Decides how many work orders one workflow run of a pipeline may start."""
 
     def __init__(self, limits: WindowLimits, on_news: Callable[[], None]) -> None:
-        """Begin at the first issue, and call `on_news` when the run has waited too long for its last issues."""
+        """Create the window of a new run; call `on_news` when the patience with slow issues ends."""
         self._limits = limits
         self._on_news = on_news
         self._patience: asyncio.Task[None] | None = None
         self._goes_on = False
-        """Whether this run continues while some issues do not end."""
+        """Whether this run starts more issues than its limit, because open issues may never end."""
 
     def room(self, open_orders: int, started_count: int) -> int:
-        """Return the number of work orders that may start now.
+        """Return how many work orders may start now.
 
         Args:
             open_orders: The number of work orders that wait for a lane or have a lane.
@@ -79,16 +77,16 @@ class Window:
         return max(room, 0) if _is_shorter(_ENOUGH_EVENTS, _ENOUGH_BYTES) else 0
 
     def go_on(self) -> None:
-        """Let this run start more work orders than its limit: the open issues may never end."""
+        """Let this run start more issues than its limit, because open issues may never end."""
         self._goes_on = True
 
     def begin_patience(self) -> None:
-        """Let this run start more work orders after `limits.patience`, if lanes are idle until then."""
+        """Call `go_on` after `limits.patience` if lanes stay idle until then."""
         if self._patience is None and not self._goes_on:
             self._patience = asyncio.create_task(self._lose_patience())
 
     def end_patience(self) -> None:
-        """Record that lanes have work, so that the wait for slow issues ends."""
+        """Stop the patience, because lanes have work again."""
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
@@ -105,7 +103,7 @@ def _is_shorter(events: int, size: int) -> bool:
 
 
 class PipelineBase(PipelineHandlers):
-    """Chooses, starts and ends the work orders of one pipeline."""
+    """Chooses the issues of a pipeline to work on, and starts and ends their work orders."""
 
     window_limits: ClassVar[WindowLimits] = WindowLimits()
 
@@ -136,12 +134,12 @@ class PipelineBase(PipelineHandlers):
         return [issue for issue in following[:room] if issue.issue_id not in state.to_skip]
 
     def _is_held_back(self, issue: IssueState) -> bool:
-        """Return whether an issue waits for a person to move it, or to move an issue that it depends on."""
+        """Return whether an issue waits for a person to move it on the board, or to move a dependency of it."""
         away = issue.status is IssueStatus.WAITING and issue.order_id in self._absent_orders
         return away or (issue.status is IssueStatus.PLANNED and issue.issue_id not in self._state.to_skip)
 
     def _start_orders(self) -> bool:
-        """Start as many work orders as the limits allow now, and return whether any started."""
+        """Start the work orders that the limits allow; return whether any was started."""
         issues = self._next_issues()
         for issue in issues:
             task = self._order_tasks[issue.issue_id] = asyncio.create_task(self._carry_out_issue(issue))
@@ -149,7 +147,7 @@ class PipelineBase(PipelineHandlers):
         return bool(issues)
 
     async def _carry_out_issue(self, issue: IssueState) -> None:
-        """Run the work order of an issue, and record its end."""
+        """Run the work order of an issue, and record how it ended."""
         text = self._texts.get(issue.issue_id) or PipelineIssue(id=issue.issue_id)
         order = _make_order(self._state.id, self._state.request, text)
         row = row_of(first_task(issue.order_id, order, Stage.TRIAGED, timestamp(workflow.now())))
@@ -172,7 +170,7 @@ class PipelineBase(PipelineHandlers):
         self._end_issue(issue.issue_id, status, task, error)
 
     def _check_result(self, issue_id: str, work: asyncio.Task[None]) -> None:
-        """End an issue whose task recorded no result: the task was cancelled before its start, or failed."""
+        """End an issue whose asyncio task recorded no result, because the task was cancelled or failed."""
         if self._state.issues[issue_id].status not in CLOSED:
             fault = None if work.cancelled() else work.exception()
             status = IssueStatus.CANCELLED if fault is None else IssueStatus.FAILED
@@ -188,7 +186,7 @@ class PipelineBase(PipelineHandlers):
         self.leaves(state.issues[issue_id].order_id)
 
     def _skip_issues(self) -> None:
-        """Skip the issues that cannot be carried out, and the issues that a person wants to skip."""
+        """Skip the issues that people want to skip or that cannot be worked on."""
         state = self._state
         while lost := find_doomed(state.issues, state.to_skip):
             for issue, before in lost:
@@ -232,7 +230,7 @@ def _make_order(pipeline_id: str, request: PipelineRun, issue: PipelineIssue) ->
 
 
 def _explain_ending(fault: BaseException, order_id: str) -> tuple[IssueStatus, Task | None, TaskError | None]:
-    """Return the status, the task and the error of a work order that was not completed."""
+    """Return the status, the task and the error of an issue whose work order did not complete."""
     cause = fault.cause if isinstance(fault, ChildWorkflowError) else fault
     if is_cancelled_exception(fault) or (cause is not None and is_cancelled_exception(cause)):
         return IssueStatus.CANCELLED, None, TaskError(type="Cancelled", message="The work order was cancelled.")

@@ -29,7 +29,7 @@ class PipelineState:
     """The issues of one pipeline, in their order, and its lanes."""
 
     def __init__(self) -> None:
-        """Begin empty; `id` is set once the input was read."""
+        """Begin empty; `id` is empty until the input was read."""
         self.id = ""
         self.request: PipelineRun
         self.created_at = ""
@@ -39,19 +39,19 @@ class PipelineState:
         self.visits = 0
         self.is_paused = False
         self.reason = ""
-        """A person's last action on the whole pipeline, and the person's reason for the action."""
+        """A person's last action on the whole pipeline, with the person's reason."""
         self.is_stopping = False
         self.closed_at: str | None = None
         self.status: PipelineStatus | None = None
         self.error: TaskError | None = None
         self.to_skip: dict[str, str] = {}
         self.lost_hosts: set[str] = set()
-        """The hosts that a person reported dead: the lanes of these hosts are opened on other hosts."""
+        """The hosts that people reported dead: their lanes open on other hosts."""
         self._rows: dict[str, Task] = {}
-        """The row that each work order had when it left a lane, by the work order's id."""
+        """For each work order's id, its row when it last left a lane."""
 
     def begin(self, pipeline_id: str, run: PipelineRun, first_run_id: str, now: datetime) -> None:
-        """Record the request, and restore the previous run's state if the request carries a state."""
+        """Record the pipeline's input, and restore the previous run's state from it."""
         self.id, self.request = pipeline_id, run
         if before := run.carried:
             self.created_at, self.first_run_id = before.created_at, before.first_run_id
@@ -76,11 +76,11 @@ class PipelineState:
 
     @property
     def open_issues(self) -> list[IssueState]:
-        """The issues without a result."""
+        """All issues without a result."""
         return [issue for issue in self.issues.values() if issue.status not in CLOSED]
 
     def add_issues(self, issues: Iterable[PipelineIssue]) -> None:
-        """Record the issues in the order of their work."""
+        """Record the issues in the order in which they will be worked on."""
         listed = tuple(issues)
         self.issues = {
             each.id: IssueState(
@@ -95,16 +95,16 @@ class PipelineState:
         }
 
     def issue_of(self, order_id: str) -> IssueState | None:
-        """Return the issue of a work order."""
+        """Return the issue of a work order; `None` for an unknown work order."""
         return self.issues.get(order_id.removeprefix(f"{self.id}-"))
 
     def change_issue(self, issue: IssueState, **values: object) -> IssueState:
-        """Change the state of an issue, and return the changed state."""
+        """Change fields of an issue's state, and return the new state."""
         self.issues[issue.issue_id] = issue = issue.model_copy(update=values)
         return issue
 
     def prepare_visit(self, lane: Lane, issue: IssueState) -> Lane:
-        """Return a lane for a work order's visit; the lane has no session if each issue gets a new session.
+        """Return a lane as a work order's visit finds it: without a session if each issue gets a new one.
 
         An executor starts from the work of an issue that this issue depends on.
         """
@@ -118,15 +118,15 @@ class PipelineState:
         return lane.model_copy(update=values)
 
     def has_lane_on(self, host: str) -> bool:
-        """Return whether a lane is open on a host, or is being opened on that host."""
+        """Return whether a lane is open, or is being opened, on a host."""
         return any(host_of(lane) == host for lane in self.lanes.values())
 
     def is_lost(self, lane: Lane) -> bool:
-        """Return whether a lane is on a host that a person reported dead."""
+        """Return whether a lane is on a host that people reported dead."""
         return host_of(lane) in self.lost_hosts
 
     def is_too_long(self, lane: Lane) -> bool:
-        """Return whether a lane's session is so long that a summary and a new session must replace it."""
+        """Return whether a lane's session is so long that a summary must replace it."""
         return lane.session_id is not None and lane.context_tokens > self.request.context_tokens
 
     def leave_lane(self, report: LaneLeft) -> None:
@@ -147,7 +147,7 @@ class PipelineState:
             self.change_issue(issue, **_values_from(report, issue))
 
     def change_files(self, report: FilesChanged) -> None:
-        """Record the files that a work order changed, and which running issues change the same files."""
+        """Record the files that a work order changed; note running issues that change the same files."""
         issue = self.issue_of(report.order_id)
         if issue is None:
             return
@@ -161,7 +161,7 @@ class PipelineState:
     def end_issue(
         self, issue: IssueState, status: IssueStatus, now: datetime, task: Task | None, error: TaskError | None
     ) -> None:
-        """Record the end of a work order."""
+        """Record how an issue's work order ended."""
         task = task or self._rows.pop(issue.order_id, None)
         executed = issue.status is IssueStatus.EXECUTING
         values: dict[str, object] = {"status": status, "error": error}
@@ -190,7 +190,7 @@ class PipelineState:
         return self.view_of(self.issues)
 
     def view_of(self, issues: Iterable[str] = ()) -> PipelineView:
-        """Return the pipeline with only the named issues: with all issues, results would fill the history."""
+        """Return the pipeline with only the named issues: all of them would fill the history of updates."""
         return PipelineView(
             id=self.id,
             repository=self.request.repository,
@@ -207,14 +207,14 @@ class PipelineState:
         )
 
     def issue_view(self, issue_id: str) -> IssueState:
-        """Return an issue as people see it: a skipped issue shows as skipped while its work order still ends."""
+        """Return an issue as people see it: a skipped issue shows as skipped even while its work order ends."""
         issue, why = self.issues[issue_id], self.to_skip.get(issue_id)
         if why is None or issue.status not in {IssueStatus.WAITING, IssueStatus.PLANNED}:
             return issue
         return issue.model_copy(update={"status": IssueStatus.SKIPPED, "error": skip_error(why)})
 
     def continued_state(self, noted_issues: NotedIssues) -> ContinuedState:
-        """Return the state for the next run."""
+        """Return the state that the next workflow run gets."""
         return ContinuedState(
             created_at=self.created_at,
             first_run_id=self.first_run_id,
@@ -234,7 +234,7 @@ class PipelineState:
         )
 
     def take_word(self, verb: str, call: PipelineCall) -> None:
-        """Record a person's action on the whole pipeline, and the person's reason for the action."""
+        """Record what a person did with the whole pipeline, and why."""
         words = f"{call.who or 'a person'} {verb} it{f': {call.why}' if call.why else ''}"
         self.reason = cut_line(words, _REASON_BYTES)
 
@@ -254,7 +254,7 @@ _EXECUTING: Final = frozenset(
 
 
 def skip_error(why: str) -> TaskError:
-    """Return the error of a skipped issue."""
+    """Return the error that a skipped issue shows."""
     return TaskError(type="Skipped", message=f"{why}.")
 
 

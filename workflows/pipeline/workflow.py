@@ -1,4 +1,4 @@
-"""The pipeline: one agent plans many issues, and one or more agents carry out the plans."""
+"""The pipeline: one agent plans many issues, and one or more agents carry out these plans."""
 
 import asyncio
 from collections import Counter
@@ -36,12 +36,12 @@ _BEGIN_ANEW: Final = "When the cause is gone, start another pipeline, with anoth
 
 @workflow.defn(name="Pipeline")
 class Pipeline(PipelineBase):
-    """Carries out issues in order, each by a work order: one agent plans, and others carry out earlier plans."""
+    """Works on many issues, each in a work order: one agent plans, while others carry out finished plans."""
 
     @workflow.run
     @takes_raw_input
     async def run(self, order: RawValue | None = None, *rest: object) -> PipelineView:
-        """Read the issues, plan and carry out each, close the lanes, write the report, and return the pipeline."""
+        """Read the issues, plan and carry out each one, close the lanes, write the report; return the pipeline."""
         self._accept(order, rest)
         state = self._state
         try:
@@ -71,7 +71,7 @@ class Pipeline(PipelineBase):
         self._notes = Notes(self._state)
 
     async def _read_issues(self) -> None:
-        """Read the forge's issues, and put all issues in order; refuse dependencies in a circle."""
+        """Read the issues from the forge, and put them in order; refuse dependencies that form a circle."""
         state, request = self._state, self._state.request
         if state.issues:
             return
@@ -96,7 +96,7 @@ class Pipeline(PipelineBase):
         state.add_issues(issues)
 
     async def _carry_out(self) -> None:
-        """Start work orders for the next issues, and give the work orders lanes, until each issue has a result."""
+        """Start work orders and give them lanes, until each issue has a result."""
         state = self._state
         self._skip_issues()
         self._start_orders()
@@ -111,7 +111,7 @@ class Pipeline(PipelineBase):
             await workflow.wait_condition(lambda: self._has_news or not self._is_under_way)
 
     async def _has_news_as_notes_are_written(self) -> bool:
-        """Wait until all notes are written; return whether a message came meanwhile, such as a stop or a skip."""
+        """Wait until all notes are written; return whether a message arrived meanwhile."""
         self._has_news = False
         await self._notes.wait_until_written()
         return self._has_news
@@ -166,7 +166,7 @@ class Pipeline(PipelineBase):
         )
 
     async def _close(self, status: PipelineStatus, error: TaskError | None = None) -> None:
-        """Cancel the running work orders, close the agents' lanes, and write the report."""
+        """End the pipeline: cancel running work orders, close the agents' lanes, and write the report."""
         state = self._state
         for work in self._order_tasks.values():
             work.cancel()
@@ -182,7 +182,7 @@ class Pipeline(PipelineBase):
 
 
 def format_table(state: PipelineState) -> str:
-    """Return how many issues have each status, and the open issues, or else the last ones, as Markdown."""
+    """Return a table in Markdown: how many issues have each status, and the open or else the last issues."""
     view, issues = state.view_of(), list(state.issues.values())
     counts = Counter(each.status for each in issues)
     summary = ", ".join(f"{counts[name]} {name.value}" for name in IssueStatus if counts[name])

@@ -1,1 +1,1 @@
-"""The watch over a pull request, and the rounds that answer its reviews and checks."""
+"""Watch a completed work order's pull request, and let an agent answer its reviews and checks in rounds."""

@@ -1,4 +1,4 @@
-"""Run the rounds on one pull request: collect events, and answer them in one round after the other."""
+"""Run the rounds on one pull request: collect events, and let an agent answer them."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -24,14 +24,14 @@ from workflows.wire.policies import WORKSPACE_OPTIONS, priority_of
 
 _TITLES_SHOWN: Final = 5
 _TRIES: Final = 2
-"""The most tries of a round; a person's decision on findings allows as many again."""
+"""The most tries of a round; after a person's decision on findings, as many again."""
 
 
 class Follower:
-    """Follows one pull request with an agent's rounds; before `begin`, no event is answered."""
+    """Runs an agent's rounds on one pull request; nothing happens before `begin`."""
 
     def __init__(self, show: Callable[[], None]) -> None:
-        """Begin inactive; `show` shows the task to people."""
+        """Create the inactive follower; `show` publishes the task's state for people."""
         self._follow: Follow | None = None
         self._show = show
         self._waits = RoundWaits()
@@ -41,7 +41,7 @@ class Follower:
         self._steps = StepTaker(self.hosts, self._ids, self.budget_gate)
         self._waiting: dict[str, ReworkEvent] = {}
         self._taken: set[str] = set()
-        """The ids of the events that earlier rounds answered: no event is answered twice."""
+        """The ids of the events that earlier rounds have answered."""
         self._worked = timedelta(0)
         self.findings_gate = FindingsGate(self._waits, show)
         self._news_at = workflow.now()
@@ -52,7 +52,7 @@ class Follower:
         self.rescues: tuple[Rescue, ...] = ()
 
     def begin(self, follow: Follow, task: Task) -> None:
-        """Follow from now on, and forget earlier rounds, because the work order has completed again since."""
+        """Follow the pull request from now on, and forget earlier rounds: the work order has completed again."""
         self._follow, self._news_at = follow, workflow.now()
         self._base_usage, self.usage = task.usage, Usage()
         self.hosts.workspace = follow.call.workspace
@@ -66,12 +66,12 @@ class Follower:
 
     @property
     def is_due(self) -> bool:
-        """Whether an event waits for an answer."""
+        """Whether an event waits for a round."""
         return self.is_active and bool(self._waiting)
 
     @property
     def quiet_left(self) -> timedelta | None:
-        """The time until following ends if no event comes; `None` while no pull request is followed."""
+        """The time until following ends if no event comes; `None` if no pull request is followed."""
         if self._follow is None or not self.is_active:
             return None
         until = self._news_at + timedelta(seconds=self._follow.terms.quiet_seconds)
@@ -79,11 +79,11 @@ class Follower:
 
     @property
     def text(self) -> str:
-        """The state of the rounds, as a text for people; empty while the pull request was never followed."""
+        """The state of the rounds, as a sentence for people; empty if no pull request was ever followed."""
         return self.state.text if self.state is not None else ""
 
     def tell(self, task: Task) -> Task:
-        """Return the task with the results of the rounds, and with the reason of a delay, if any."""
+        """Return the task with the results of the rounds, and with the reason of a wait, if any."""
         if self.state is not None and self._follow is not None:
             update: dict[str, object] = {
                 "rework": self.state,
@@ -96,7 +96,7 @@ class Follower:
         return task
 
     def note(self, events: Iterable[ReworkEvent]) -> None:
-        """Record the events of a poll; ignore the events of earlier rounds."""
+        """Record new events of the pull request; ignore those that earlier rounds have answered."""
         if not self.is_active:
             return
         new = {event.id: event for event in events if event.id not in self._taken}
@@ -105,7 +105,7 @@ class Follower:
         self._waiting |= new
 
     def end(self, why: str) -> None:
-        """Stop following the pull request, and record the reason `why`."""
+        """Stop following the pull request, for the reason `why`."""
         if self.state is not None and self.is_active:
             self._waiting = {}
             self._waits.end()
@@ -113,7 +113,7 @@ class Follower:
             self.state = state.model_copy(update={"state": "ended", "why": why})
 
     def take_round(self) -> bool:
-        """Start the next round with all waiting events; at a limit, stop following and return `False`."""
+        """Begin a round with all waiting events; at a limit, stop following and return `False`."""
         if self.state is None or self._follow is None:
             return False
         terms = self._follow.terms
@@ -140,7 +140,7 @@ class Follower:
         return True
 
     async def carry_out(self, task: Task) -> None:
-        """Run the round; if the round fails, stop following, and record the reason.
+        """Run the round; if it fails, stop following.
 
         Raises:
             AgentEnded: The round was cancelled, and has ended its agent.
@@ -158,7 +158,7 @@ class Follower:
         self._call = None
 
     async def end_agent(self) -> None:
-        """End the agent of a cancelled round; this does not wait for a silent host."""
+        """End a cancelled round's agent; do not wait for a silent host."""
         call, self._call = self._call, None
         if call is None or self.hosts.is_silent:
             return
@@ -218,7 +218,7 @@ class Follower:
         return await self.hosts.follow(call, start, [])
 
     def _leave(self, preparation: PreparedRework) -> None:
-        """End a round that has no work; if its events were already answered, the round does not count."""
+        """End a round that has nothing to do; if its events were already answered, the round does not count."""
         if preparation.state == "gone":
             self._end_round("gone")
             self.end("its branch is gone")

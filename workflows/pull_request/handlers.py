@@ -1,4 +1,4 @@
-"""The state of the watch over a pull request, and the messages of people and hosts to the watch."""
+"""The state of the watch over a pull request, and the watch's signals, updates and queries."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ from workflows.wire.inputs import reads_input
 from workflows.wire.search_attributes import Row
 
 _DELIVERIES: Final = 50
-"""The number of a forge's last deliveries that are remembered, so that a repeated delivery is ignored."""
+"""How many delivery ids of a forge are remembered, so that a repeated delivery is ignored."""
 _CLOSED: Final = "The pull request was closed without a merge."
 _END: Final = "`septet move {id} done` ends it. For the rest, start another work order."
 _END_OR_REOPEN: Final = (
@@ -36,10 +36,10 @@ _GO_ON: Final = "`septet move {id} executing` continues the work, `septet move {
 
 
 class PullRequestHandlers:
-    """The state of the watch over one pull request, its signals, updates and queries."""
+    """The state of the watch over one pull request, with its signals, updates and queries."""
 
     def __init__(self, watch: PullRequestWatch) -> None:
-        """Record the watch; signals and updates may come before `run`."""
+        """Set the watch before `run`, because signals and updates may come first."""
         self._watch = watch
         self._has_begun = False
         self._task = watch.task
@@ -47,28 +47,28 @@ class PullRequestHandlers:
         self._looks_again = False
         self._deliveries: tuple[str, ...] = ()
         self._is_looked_after = False
-        """Whether a host polls the pull request and reports changes."""
+        """Whether a host polls the pull request and reports changes of it to this workflow."""
         self._row = Row()
         self._notifications = Notifications()
         self._follower = Follower(self._show)
         self._is_followed = False
-        """Whether the workflow's memo records that an agent follows the pull request."""
+        """Whether the memo already shows that an agent follows the pull request."""
 
     @workflow.query(description="The work order object, without its steps.")
     def work_order(self) -> Task:
-        """Return the task of the pull request, as the board shows it."""
+        """Return the completed work order's task, as the board shows it."""
         return self._task
 
     @workflow.query(description="The stages it has been through since its work order completed.")
     def history(self) -> tuple[Move, ...]:
-        """Return the task's moves between stages, oldest first."""
+        """Return the task's moves between stages since its work order completed, oldest first."""
         return self._history
 
     @workflow.signal(description="Check the pull request now.")
     def nudge(self, nudge: PullRequestNudge | None = None) -> None:
-        """End the pause before the next poll; a closed pull request may have been opened again.
+        """Poll now; a closed pull request may have been reopened.
 
-        After a person's nudge, but not after a forge's, a round that waits for a budget reserves again.
+        After a person's nudge, a round that waits for a budget also reserves again.
         """
         self._begin()
         if nudge is not None and nudge.delivery:
@@ -101,7 +101,7 @@ class PullRequestHandlers:
     @move.validator
     @reads_input("move", MoveCall)
     def _may_move(self, call: MoveCall) -> None:
-        """Refuse a move that is not allowed in this stage; only a reset of the work order continues the work."""
+        """Refuse a move that this stage does not allow; the work itself continues only by a reset."""
         try:
             check_move(self._task, call.to)
         except RefusedTransitionError as error:
@@ -114,7 +114,7 @@ class PullRequestHandlers:
     @workflow.update(description="Allow findings that may be pushed, named by their ids.")
     @reads_input("approve_findings", FindingsDecision)
     def approve_findings(self, decision: FindingsDecision) -> Task:
-        """Allow the findings, let the round continue, and return the task after that."""
+        """Allow the findings and let the round continue; return the task."""
         return self._decide_findings(decision, rejects=False)
 
     @approve_findings.validator
@@ -125,7 +125,7 @@ class PullRequestHandlers:
     @workflow.update(description="Have the agent remove what was found, with your feedback.")
     @reads_input("reject_findings", FindingsDecision)
     def reject_findings(self, decision: FindingsDecision) -> Task:
-        """Let the agent remove the findings in another try, and return the task after that."""
+        """Let the agent remove the findings in another try; return the task."""
         return self._decide_findings(decision, rejects=True)
 
     @reject_findings.validator
@@ -142,12 +142,12 @@ class PullRequestHandlers:
 
     @workflow.signal(description="The work order completed again: watch this result from now on.")
     def renew(self, watch: PullRequestWatch) -> None:
-        """Record the new watch of a work order that has completed again."""
+        """Watch the new result of a work order that has completed again."""
         self._begin()
         self._take_in_watch(watch)
 
     def _begin(self) -> None:
-        """Record the watch with which the workflow was started, once."""
+        """Begin the watch that the workflow's input names; do nothing in later calls."""
         if not self._has_begun:
             self._has_begun = True
             self._take_in_watch(self._watch)
@@ -164,7 +164,7 @@ class PullRequestHandlers:
 
     @workflow.signal(description="A host has seen what became of the pull request, or cannot see it.")
     def looked(self, news: PullRequestNews) -> None:
-        """Record a host's report; a report on a pull request that is no longer watched is ignored."""
+        """Record a host's report, unless it is about an earlier pull request."""
         self._begin()
         if self._task.stage not in {Stage.REVIEW, Stage.EXECUTING} or news.url != self._task.pr_url:
             return
@@ -177,7 +177,7 @@ class PullRequestHandlers:
 
     @workflow.signal(description="Another host watches from now on: the previous one is gone.")
     def watch_from(self, watcher: WatchingHost) -> None:
-        """Record the watching host, for people and for the other hosts."""
+        """Record which host watches the pull request."""
         self._begin()
         queue = watcher.control_queue if self._watch.task_queue else ""
         self._watch = self._watch.model_copy(update={"watcher": watcher, "task_queue": queue})
@@ -185,7 +185,7 @@ class PullRequestHandlers:
 
     @workflow.signal(description="The account of a budget says that there is room again.")
     def budget_open(self, scope: str) -> None:
-        """Reserve room again if a round waits for a budget."""
+        """Let a round that waits for a budget reserve again."""
         del scope
         self._follower.budget_gate.open()
 
@@ -204,13 +204,13 @@ class PullRequestHandlers:
     )
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
-        """Give up a dead host at once, without waiting until its agent has surely ended."""
+        """Give up a dead host at once, even if its agent may still run."""
         self._follower.hosts.give_up(host)
 
     @host_gone.validator
     @reads_input("host_gone", str)
     def _works_on(self, host: str) -> None:
-        """Refuse the report on a host on which no round is running."""
+        """Refuse the report unless a round runs on that host."""
         if self._task.stage is not Stage.EXECUTING or not self._follower.hosts.holds(host):
             raise refusal(f"no agent works on this pull request on host {host}")
 

@@ -1,4 +1,4 @@
-"""The watch over a work order's pull request until it is merged, closed, or a person decides."""
+"""Watch a work order's pull request until it is merged or closed, or until a person decides."""
 
 import asyncio
 from contextlib import suppress
@@ -31,15 +31,14 @@ with workflow.unsafe.imports_passed_through():
 
 _LOOK: Final = timedelta(minutes=2)
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
-"""The retries of a poll, if the pull request is open or the forge did not answer: retries do not grow the history.
-The activity sets the pause."""
+"""The retries of a poll that found an open pull request or no forge. Retries keep the history short."""
 _AGAIN_AND_AGAIN: Final = ActivityOptions(start_to_close_timeout=_LOOK, retry_policy=_RETRIES)
 _ONCE: Final = ActivityOptions(schedule_to_close_timeout=_LOOK, retry_policy=RetryPolicy(maximum_attempts=1))
 
 
 @workflow.defn(name="PullRequest")
 class PullRequestWorkflow(PullRequestHandlers):
-    """The watch over one pull request. From its start, this workflow shows the task on the board."""
+    """Watches one pull request, and shows its task on the board in place of the completed work order."""
 
     @workflow.init
     def __init__(self, watch: PullRequestWatch) -> None:
@@ -49,7 +48,7 @@ class PullRequestWorkflow(PullRequestHandlers):
     async def run(self, watch: PullRequestWatch) -> Task:
         """Watch until the pull request is merged, or a person moves the task to done.
 
-        For a closed or blocked pull request, this workflow stays open, and is cancelled if the work continues.
+        For a closed or blocked pull request, this stays open; continued work cancels it.
         """
         del watch  # it is known since the beginning, and may have been renewed
         self._begin()
@@ -69,7 +68,7 @@ class PullRequestWorkflow(PullRequestHandlers):
         return self._task
 
     async def _take_round(self) -> None:
-        """Run a round of the agent; a person's move, a merge or a cancel ends the round with a rescue."""
+        """Run a round of the agent; a person's move, a merge or a cancel ends it with a rescue."""
         if not self._follower.take_round():
             self._show()
             return
@@ -89,7 +88,7 @@ class PullRequestWorkflow(PullRequestHandlers):
         self._move(Stage.REVIEW, self._follower.text)
 
     async def _end_round(self, work: asyncio.Task[None]) -> None:
-        """Wait for a cancelled round's end; if the round could not end its agent, end the agent."""
+        """Wait until a cancelled round ends; end its agent if the round could not."""
         work.cancel()
         await wait_despite_cancel(work.done)
         try:
@@ -101,7 +100,7 @@ class PullRequestWorkflow(PullRequestHandlers):
             await wait_despite_cancel(ending.done)
 
     async def _wait_for_news(self) -> None:
-        """Wait for a host's report or a person's move; poll once after a nudge."""
+        """Wait for a host's report or a person's move; after a nudge, poll once."""
         try:
             await workflow.wait_condition(
                 lambda: self._looks_again or self._follower.is_due or self._task.stage is not Stage.REVIEW,
@@ -127,7 +126,7 @@ class PullRequestWorkflow(PullRequestHandlers):
                     self._end(end)
 
     async def _look(self) -> None:
-        """Poll until the pull request ends, or until a nudge or a change makes a new poll necessary."""
+        """Poll until the pull request ends, or a nudge or a change requires a new poll."""
         self._looks_again = False
         looking = self._start_look()
         await workflow.wait_condition(
@@ -154,7 +153,7 @@ class PullRequestWorkflow(PullRequestHandlers):
 
 
 async def watch_pull_request(task: Task, workspace: Workspace, follow: Follow | None) -> None:
-    """Start the watch over the pull request of a completing work order, or renew an existing watch."""
+    """Start the watch over a completed work order's pull request, or renew the existing watch."""
     row = row_of(task.model_copy(update={"status": Status.COMPLETED, "stage": Stage.REVIEW, "error": None}))
     queue = (workspace.control_queue or workspace.task_queue) if workspace.forge == "local" else ""
     watcher = WatchingHost(host=workspace.host, control_queue=workspace.control_queue)

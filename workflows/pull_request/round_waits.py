@@ -1,4 +1,4 @@
-"""The waits of a round on a pull request: for a budget, for a person's decision on findings, for a host."""
+"""What a round on a pull request waits for: a budget, a person's decision on findings, or a host."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,20 +11,20 @@ from septet.system.timestamps import timestamp
 
 @dataclass
 class RoundWaits:
-    """Records what the running round waits for, as the round's gates and its host watch report."""
+    """Records what the running round waits for, and shows it in the task."""
 
     task: Task = field(default_factory=lambda: Task(id=""))
-    """The task as people last saw it."""
+    """The task before the fields of the wait are added."""
     waited: timedelta = timedelta(0)
     error: TaskError | None = None
-    """The error that names the gone host for which the round waits; `None` without such a wait."""
+    """The error that names a gone host; `None` if the round does not wait for a host."""
     _shown_error: TaskError | None = None
     _budget: BudgetWait | None = None
     _findings: tuple[KeyFinding, ...] = ()
     _since: datetime | None = None
 
     def task_fields(self, order_id: str) -> dict[str, object]:
-        """Return the fields of the task that show the wait; while a host is gone, they also have the error."""
+        """Return the fields of the task that show the wait; while a host is gone, they include the error."""
         fields: dict[str, object] = {"budget": self._budget, "findings": self._findings}
         if (self._budget is not None or self._findings) and self._since is not None:
             fields["updated_at"] = timestamp(self._since)
@@ -54,13 +54,13 @@ class RoundWaits:
         self.end()
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Record the wait for a gone host and its reason; return whether the wait or the reason is new."""
+        """Record the wait for a gone host with its reason; return whether this changes the record."""
         del now
         is_news, self.error = self.error != error, error
         return is_news
 
     def end_wait_for_host(self, now: datetime) -> bool:
-        """Record the end of a wait for a host; return whether there was a wait."""
+        """Record the end of a wait for a host; return whether such a wait was recorded."""
         del now
         was_waiting, self.error = self.error is not None, None
         return was_waiting

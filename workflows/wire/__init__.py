@@ -1,1 +1,1 @@
-"""Shared parts of all workflows: stubs of activities, time-outs, inputs, search attributes, failures."""
+"""What all workflows share: stubs of activities, time-outs, inputs, search attributes, failures."""

@@ -1,4 +1,4 @@
-"""Stubs of the activities for workflows: name, input and result, without the activities' code."""
+"""Typed descriptions of the activities by which workflows start them; the activities' code is not imported."""
 
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, Unpack
@@ -41,12 +41,12 @@ from workflows.wire.policies import ActivityOptions
 Input = TypeVar("Input")
 Result = TypeVar("Result")
 NOTHING: Final = type(None)
-"""The type of the input or result of an activity that has none."""
+"""The type of an activity's missing input or result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityStub(Generic[Input, Result]):
-    """One activity. A test compares each stub with the activity that workers serve under the stub's name."""
+    """The name, the input and the result of one activity."""
 
     name: str
     input_type: type[Input]
@@ -62,7 +62,7 @@ class ActivityStub(Generic[Input, Result]):
         priority: Priority = Priority.default,
         **options: Unpack[ActivityOptions],
     ) -> workflow.ActivityHandle[Result]:
-        """Schedule the activity, and return its handle.
+        """Start the activity, and return its handle.
 
         Raises:
             ActivityError: Awaiting the handle raises this if the activity failed, timed out or was cancelled.
@@ -91,7 +91,7 @@ OPEN_WORKSPACE: Final = ActivityStub("open_workspace", OpenWorkspace, Workspace)
 MOVE_WORKSPACE: Final = ActivityStub("move_workspace", MoveWorkspace, Workspace)
 DELIVER_CANCEL: Final = ActivityStub("deliver_cancel", CancelledWork, NOTHING)
 CHECK_AGENT: Final = ActivityStub("check_agent", AgentQuestion, AgentAnswer)
-"""The check by which clients find out, before a work order starts, whether a host can use an agent."""
+"""Clients start this activity to find out, before a work order starts, whether a host can use an agent."""
 PROBE_HOST: Final = ActivityStub("probe_host", NOTHING, str)
 SWEEP_HOST: Final = ActivityStub("sweep_host", SweepCall, SweepReport)
 

@@ -1,4 +1,4 @@
-"""Waits in which no cancel gets lost, and waits that continue after a cancel."""
+"""Waits that lose no cancel, and waits that continue after a cancel."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,16 +10,16 @@ from temporalio.exceptions import ActivityError, FailureError
 
 
 def is_to_end() -> bool:
-    """Return whether the work was cancelled, even if the work's last activity has completed."""
+    """Return whether this workflow or task was cancelled, even if its last activity has completed."""
     work = asyncio.current_task()
     return work is not None and work.cancelling() > 0
 
 
 async def cancel_and_wait(running: workflow.ActivityHandle[Any]) -> None:
-    """Cancel an activity whose result no longer counts, and wait until it has ended.
+    """Cancel an activity whose result no longer matters, and wait until it has ended.
 
     Raises:
-        asyncio.CancelledError: All of the work was cancelled: the wait for the activity would swallow this.
+        asyncio.CancelledError: The caller was cancelled too, which the wait alone would hide.
     """
     running.cancel()
     with suppress(ActivityError):
@@ -29,14 +29,14 @@ async def cancel_and_wait(running: workflow.ActivityHandle[Any]) -> None:
 
 
 def forget(running: workflow.ActivityHandle[Any]) -> None:
-    """Let an activity end without a wait for it: its result and its failure no longer count."""
+    """Let an activity end by itself; its result and its failure are ignored."""
     running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
 
 async def send_signal(workflow_id: str, signal: str, content: object) -> bool:
     """Signal another workflow, and return whether that workflow exists.
 
-    A wait for the signal itself would swallow a cancel; a wait for a task that sends the signal does not.
+    A cancel during this wait is raised, because the signal is sent in a separate task.
     """
     sending = asyncio.create_task(workflow.get_external_workflow_handle(workflow_id).signal(signal, content))
     await workflow.wait_condition(sending.done)

@@ -1,4 +1,4 @@
-"""The error that a person reads, made from a failure, and the refusals of updates."""
+"""Turn failures into errors for people, and refuse updates."""
 
 import asyncio
 from typing import Final
@@ -13,7 +13,7 @@ from septet.contracts.steps import FailureFacts, StepResult
 from septet.contracts.task import TaskError
 
 _IN_WORDS: Final = {"open_workspace": "The workspace was not opened", "read_issues": "The issues were not read"}
-"""The beginnings of messages about failures of activities that are not steps."""
+"""How messages about failures begin, for activities that are not steps."""
 GO_ON: Final = "Your work is saved. Inspect it, then continue with `septet retry`."
 _MEND: Final = (
     "Your work is saved. Have an agent mend it with `septet retry ID --from implement_plan --feedback '…'`; "
@@ -30,22 +30,22 @@ class StepFailed(Exception):  # noqa: N818 -- it says what happened to the step
         super().__init__(f"{step.value}: {'; '.join(reasons)}")
 
     def as_task_error(self) -> TaskError:
-        """Return the failure as the work order's error."""
+        """Return the failure as the error that the work order shows."""
         reasons = "; ".join(reason.rstrip(".") for reason in self.reasons) or "no reason was given"
         remedy = _MEND if self.step is Step.CREATE_COMMIT else GO_ON
         return TaskError(type="StepFailed", message=f"{self.step.value} failed: {reasons}.", remedy=remedy)
 
 
 class AgentEnded(asyncio.CancelledError):
-    """A cancelled step has ended its agent itself; the step's result names the work that was kept."""
+    """A cancelled step has ended its agent itself; the step's result names the saved work."""
 
 
 class AgentLeft(asyncio.CancelledError):
-    """Nobody waits for cancelled work whose host is silent: the host's next worker ends the agent."""
+    """The host of cancelled work is silent, so nobody waits: the host's next worker ends the agent."""
 
 
 def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]:
-    """Return the error of a failed activity, and the step's result if the failure carries one."""
+    """Return the error of a failed activity for people, and the step's result if the failure has one."""
     if not isinstance(error, ActivityError):
         return TaskError(type=type(error).__name__, message=str(error), remedy=GO_ON), None
     where, cause = _IN_WORDS.get(error.activity_type, error.activity_type), error.cause
@@ -68,13 +68,13 @@ def explain_failure(error: BaseException) -> tuple[TaskError, StepResult | None]
 
 
 def failure_facts(error: BaseException) -> FailureFacts:
-    """Return the facts that a failure carries; empty facts if no activity has failed."""
+    """Return the facts in a failure's details; empty facts if no activity has failed."""
     cause = error.cause if isinstance(error, ActivityError) else None
     return _facts_of(cause) if isinstance(cause, ApplicationError) else FailureFacts()
 
 
 def _facts_of(cause: ApplicationError) -> FailureFacts:
-    """Return the facts of an activity's error; empty facts if the error is not Septet's."""
+    """Return the facts in an activity's error; empty facts if the error is not Septet's."""
     try:
         return FailureFacts.model_validate(cause.details[0], strict=False) if cause.details else FailureFacts()
     except ValidationError:
@@ -85,7 +85,7 @@ REFUSED: Final = "RefusedTransition"
 
 
 def refusal(message: str, remedy: str = "") -> ApplicationError:
-    """Return the refusal of an update: if a validator raises it, the history has no trace of the update."""
+    """Return the error with which a validator refuses an update; the history then shows no trace of it."""
     return ApplicationError(f"{message} {remedy}".strip(), message, remedy, type=REFUSED, non_retryable=True)
 
 
@@ -95,5 +95,5 @@ def invalid_update(message: str) -> ApplicationError:
 
 
 def unsealed_update(message: str) -> ApplicationError:
-    """Return the refusal of an update that is not sealed."""
+    """Return the error for an update whose payload is not sealed."""
     return ApplicationError(message, message, "", type=UNSEALED_INPUT, non_retryable=True)

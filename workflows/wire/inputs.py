@@ -1,4 +1,4 @@
-"""Read the input of workflows and updates; refuse wrong input with a message of Septet that names the field."""
+"""Read the input of workflows and updates; refuse wrong input with a message that names the field."""
 
 import inspect
 import re
@@ -20,9 +20,9 @@ Input = TypeVar("Input", bound=BaseModel)
 
 
 def takes_raw_input(run: Run) -> Run:
-    """Return `run` so that the SDK passes the input undecoded, and `run` itself can refuse the input.
+    """Let `run` get its input undecoded, so that `run` itself can refuse the input.
 
-    Input that the SDK cannot decode would fail the workflow task for ever. The SDK passes raw payloads if the
+    Otherwise, undecodable input would fail the workflow task again and again. The SDK passes raw payloads if the
     signature has exactly one parameter of type `RawValue`; further inputs still reach `run`.
     """
     first = [*inspect.signature(run).parameters.values()][:2]
@@ -39,7 +39,7 @@ def parse_input(
     *,
     by_workflow: bool = False,
 ) -> Input:
-    """Return the input of a workflow.
+    """Decode and check the input of a workflow.
 
     Args:
         inputs: The inputs, the first one undecoded.
@@ -67,7 +67,7 @@ def parse_input(
 
 
 def invalid_input(message: str) -> ApplicationError:
-    """Return the failure of a workflow whose input is not valid; `message` names the field, never the value."""
+    """Return the error for a workflow's invalid input; `message` names the field, never the value."""
     return ApplicationError(f"{NOT_VALID}{message}.", type="InvalidInput", non_retryable=True)
 
 
@@ -75,10 +75,10 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 
 def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Callable[[Handler], Handler]:
-    """Return a decorator that passes an update's input to the handler or validator as a value of a type.
+    """Return a decorator that decodes an update's input for its handler or validator.
 
-    The SDK passes the input undecoded, like a workflow's input (record 28): otherwise the SDK would refuse
-    undecodable input in the words of its libraries.
+    The SDK passes the input undecoded (decision record 28). Otherwise the SDK would refuse undecodable input with
+    messages of its libraries.
 
     Args:
         kind: The type of the input; a missing input is read as an empty object.
@@ -109,7 +109,7 @@ def reads_input(name: str, kind: type[Any], *, by_worker: bool = False) -> Calla
 
 
 def _with_raw_signature(wrapper: Callable[..., Any], handler: Handler) -> Handler:
-    """Give the handler one parameter of type `RawValue`, so that the SDK decodes nothing."""
+    """Give the wrapper one parameter of type `RawValue`, so that the SDK passes the input undecoded."""
     parameters = [
         inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
         inspect.Parameter("call", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=RawValue),

@@ -1,4 +1,4 @@
-"""Time-outs and retries, with their reasons."""
+"""The time-outs and retries of activities."""
 
 from datetime import timedelta
 from typing import Final, TypedDict
@@ -12,9 +12,8 @@ from septet.contracts.task import Task
 from septet.system.text import cut_bytes
 
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=Timeouts().heartbeat_seconds)
-"""The time without a heartbeat after which the server gives up an attempt. Each heartbeat costs, so heartbeats are
-as rare as this limit allows. A limit shorter than an outage of the server would discard results that a living
-worker still has."""
+"""The time without a heartbeat after which the server gives up an attempt. Each heartbeat costs money, so the time
+is long. A time shorter than an outage of the server would lose results of living workers."""
 
 _STEP_RETRIES: Final = RetryPolicy(
     initial_interval=timedelta(seconds=0.2),
@@ -22,8 +21,8 @@ _STEP_RETRIES: Final = RetryPolicy(
     maximum_interval=timedelta(seconds=1),
     maximum_attempts=0,
 )
-"""The retries of a step, without a limit: a worker's death costs no try, because the agents are counted on disk,
-and an error that only time can end names its own delay."""
+"""The retries of a step, without a limit. A worker's death costs no try: agents are counted on disk. An error that
+only time can end names its own delay."""
 
 _SHORT_RETRIES: Final = RetryPolicy(
     initial_interval=timedelta(seconds=0.5),
@@ -31,11 +30,10 @@ _SHORT_RETRIES: Final = RetryPolicy(
     maximum_interval=timedelta(seconds=30),
     maximum_attempts=0,
 )
-"""The retries of other activities, without a limit: a worker's death costs no try here either, and the activity
-itself decides after how many tries an error is final."""
+"""The retries of all other activities, without a limit; the activity itself decides when an error is final."""
 
 _AGENT_STARTS: Final = 3
-"""The most agent runs of one activity: a start, a resumed session, and a new start."""
+"""How often one activity may start an agent: a start, a resumed session, and a new start."""
 _AROUND_AN_AGENT: Final = timedelta(minutes=15)
 """The time before and after an agent, for evidence, the repository's checks, a snapshot, and a push."""
 _LEAST_WAIT_FOR_AN_END: Final = timedelta(hours=1)
@@ -45,7 +43,7 @@ _SUMMARY_IN_ALL: Final = timedelta(minutes=30)
 
 
 class ActivityOptions(TypedDict, total=False):
-    """The time-outs, the retries and the cancellation with which a workflow starts an activity."""
+    """The time-outs, retries and kind of cancellation of an activity."""
 
     schedule_to_start_timeout: timedelta
     start_to_close_timeout: timedelta
@@ -58,17 +56,17 @@ class ActivityOptions(TypedDict, total=False):
 _DEFAULT_SCORE: Final = 3
 _SCORES_TO_A_KEY: Final = 3
 _FAIRNESS_BYTES: Final = 64
-"""The server's limit of a fairness key, in bytes."""
+"""The server's limit for a fairness key, in bytes."""
 _STAGES: Final = (range(1, 2), range(2, 5), range(5, 6), range(6, 8))
 """The numbers of the steps that classify, plan, implement and deliver."""
 
 
 def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
-    """Return the priority for a host's slots: best score first, then begun work orders, fairly by project.
+    """Return a step's priority for a host's slots: best score first, and fairly between projects.
 
-    The scores from 9 to -3 become the keys 1 to 5; the default score 3 becomes the server's default key 3. In one
-    key the server takes turns between fairness keys by their weights. Each stage of a project has its own fairness
-    key, with the number of its steps as weight, so that a project gets one whole work order a turn and no more.
+    The scores from 9 to -3 become the server's priority keys 1 to 5, and the default score 3 becomes key 3. Within
+    a key, the server takes turns between fairness keys. Each project has a fairness key per stage of its work
+    orders, weighted by the stage's number of steps, so that each project completes equally many work orders.
     """
     key = 3 - round((task.score - _DEFAULT_SCORE) / _SCORES_TO_A_KEY)
     stage = next(stage for stage in _STAGES if step.number in stage)
@@ -80,10 +78,10 @@ def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
 def step_options(limits: Timeouts) -> ActivityOptions:
     """Return the options of an activity that runs an agent.
 
-    A cancelled work order waits for the activity, which ends the agent, takes a rescue and reports the rescue.
+    A cancelled work order waits for the activity, which ends the agent and takes a rescue.
 
-    All tries together have no limit: a usage limit may delay the activity until the next month, and nothing is
-    lost meanwhile. The server would also keep the timer of that limit after the step is done.
+    There is no limit for all tries together, because a usage limit may delay the activity for weeks. The server
+    would also keep a timer for such a limit after the step.
     """
     return ActivityOptions(
         start_to_close_timeout=_AGENT_STARTS * timedelta(seconds=limits.wall_seconds) + _AROUND_AN_AGENT,
@@ -94,14 +92,14 @@ def step_options(limits: Timeouts) -> ActivityOptions:
 
 
 def summary_options(limits: Timeouts) -> ActivityOptions:
-    """Return the options of the request for a summary, with a limit: the next step must not wait hours."""
+    """Return the options of the activity that requests a summary; their limit is short, because a step waits."""
     return ActivityOptions(**step_options(limits) | {"schedule_to_close_timeout": _SUMMARY_IN_ALL})
 
 
 def deliver_options() -> ActivityOptions:
-    """Return the options of a cancel's delivery: each try may reach another worker of the host.
+    """Return the options for the delivery of a cancel, in which each try may reach another worker of the host.
 
-    If no worker runs the attempt, its own polls and heartbeats find the cancel.
+    If the delivery fails, the attempt itself learns of the cancel by a poll or a heartbeat.
     """
     return ActivityOptions(
         schedule_to_close_timeout=_DELIVERED_WITHIN,
@@ -123,7 +121,7 @@ def probe_options(probe_seconds: float) -> ActivityOptions:
 def end_options(limits: Timeouts, orphan_limit_seconds: float) -> ActivityOptions:
     """Return the options of the activity that ends a cancelled step's agent.
 
-    The wait for a host without a worker lasts longer than an agent can live there: `orphan_limit_seconds`.
+    The activity waits for a host without a worker longer than an agent can live there (`orphan_limit_seconds`).
     """
     return ActivityOptions(
         schedule_to_close_timeout=max(_LEAST_WAIT_FOR_AN_END, timedelta(seconds=2 * orphan_limit_seconds)),
@@ -139,12 +137,12 @@ OPENING_OPTIONS: Final = ActivityOptions(
     retry_policy=_SHORT_RETRIES,
     cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 )
-"""The options of opening a workspace, which clones a repository, maybe a large one, and runs the repository's
-set-up. The wait for a host has no limit: a fleet may be drained for a night. The entry of a lane waits without
-limit too: no other host may have a copy of the lane's work."""
+"""The options of opening a workspace, which clones a repository and runs its set-up. There is no limit on the wait
+for a host, because all hosts may be drained for a night. For a lane there is none either: no other host may have
+its work."""
 
 WORKSPACE_OPTIONS: Final = ActivityOptions(**OPENING_OPTIONS | {"schedule_to_close_timeout": timedelta(hours=4)})
-"""The options of work with a workspace: the wait for another host has a limit."""
+"""The options of other activities on a workspace, in which the wait for a host has a limit."""
 
 LIST_OPTIONS: Final = ActivityOptions(start_to_close_timeout=timedelta(minutes=2), retry_policy=_SHORT_RETRIES)
-"""The options of a request for the server's own list, which may be some seconds late."""
+"""The options of a request for the server's lists, which can lag by seconds."""

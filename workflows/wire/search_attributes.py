@@ -1,4 +1,4 @@
-"""The row of a work order: search attributes for `temporal workflow list --query`, and its memo."""
+"""The row of a work order in the server's lists: its search attributes and its memo."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,10 +21,10 @@ PRIORITY: Final = SearchAttributeKey.for_int("SeptetPriority")
 AGENT: Final = SearchAttributeKey.for_keyword("SeptetAgent")
 PULL_REQUEST: Final = SearchAttributeKey.for_keyword("SeptetPullRequest")
 HOST: Final = SearchAttributeKey.for_keyword("SeptetHost")
-"""The host of a work order's workspace, by which other hosts find the work orders of a silent host."""
+"""The host of a work order's workspace; other hosts find the work orders of a silent host by it."""
 
 TAKEN_UP_AGAIN: Final = SearchAttributeKey.for_bool("SeptetTakenUpAgain")
-"""Set on every run that a reset began, because the earlier runs stay in the server's index."""
+"""True for each run that a reset began; the earlier runs remain in the server's index."""
 
 
 KEYWORDS: Final = (STATUS, STAGE, PROJECT, REPOSITORY, ISSUE, AGENT, PULL_REQUEST)
@@ -32,7 +32,7 @@ ROW: Final = (*KEYWORDS, PRIORITY)
 ALL: Final = (*ROW, HOST, TAKEN_UP_AGAIN)
 
 _MOST_BYTES: Final = 2000
-"""The limit of a value, in bytes; the server's limit is 2 KiB, including the server's own overhead."""
+"""The limit of a value in bytes, just below the server's 2 KiB, which include an overhead."""
 
 
 def attribute_updates(task: Task) -> list[SearchAttributeUpdate[Any]]:
@@ -56,12 +56,12 @@ def start_attributes(task: Task) -> TypedSearchAttributes:
 
 
 def _cut(value: str) -> str:
-    """Cut a value to the server's limit: a longer value fails the start or the workflow task."""
+    """Cut a value to the server's limit, because a longer value would fail the start or the workflow task."""
     return cut_bytes(value, _MOST_BYTES)
 
 
 class Row:
-    """The search attributes and the memo of a task."""
+    """Writes the search attributes and the memo of a work order."""
 
     def __init__(self) -> None:
         self._memo: Task | None = None
@@ -70,10 +70,10 @@ class Row:
         self._attributes: list[SearchAttributeUpdate[Any]] = []
 
     def write(self, task: Task, more: Sequence[SearchAttributeUpdate[Any]] = ()) -> None:
-        """Write the search attributes of the task and those in `more`, once a stage, because each write costs.
+        """Write the task's search attributes and those in `more`, once per stage, because each write costs money.
 
-        The memo is written only if it shows more than the search attributes, and at the end. If only the branch or
-        the address is new, it is written with the next change.
+        The memo is written at the end, and whenever it shows more than the search attributes. A new branch or
+        address alone is written with the next change.
         """
         attributes = [*attribute_updates(task), *more]
         present = workflow.info().typed_search_attributes
@@ -94,5 +94,5 @@ class Row:
             self._memo = row
 
     def erase(self) -> None:
-        """Remove the search attributes, because another workflow now shows the task."""
+        """Remove the search attributes; another workflow now shows the task."""
         workflow.upsert_search_attributes([key.value_unset() for key in ROW])

@@ -1,4 +1,4 @@
-"""The decisions of people on a work order, while the work order is open or when a reset restarts it."""
+"""The decisions of people on a work order, also those that restart it with a reset."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,30 +20,30 @@ from workflows.work_order.state import WorkOrderState
 
 
 class Decisions:
-    """The decisions that people make on one work order: moves, retries and resets."""
+    """Carries out people's decisions on one work order: moves, retries and resets."""
 
     def __init__(self, state: WorkOrderState, hosts: HostWatch, show: Callable[[], None]) -> None:
-        """Begin without a decision; `show` shows the work order to people."""
+        """Begin without a decision; `show` publishes the work order's state for people."""
         self._state = state
         self._hosts = hosts
         self._show = show
         self._work: asyncio.Task[Any] | None = None
         self._end_call: MoveCall | None = None
-        """The decision that ends the work, after the agent's work was saved."""
+        """The move that ends the work; it takes effect once the agent's work is saved."""
         self._previous_run: PreviousRun | None = None
         self._seed = workflow.random_seed()
-        """The seed of this run; only a reset changes it."""
+        """The random seed of this run; a change of the seed shows a reset."""
         self._feedback = ""
         self.is_in_pipeline = False
         self.was_reset = False
-        """Whether a reset began this run."""
+        """Whether this run was begun by a reset."""
 
     def watch(self) -> None:
-        """Record the asyncio task that runs now as the work that a person may end."""
+        """Remember the current asyncio task as the work that a move can end."""
         self._work = asyncio.current_task()
 
     def check(self, call: MoveCall) -> None:
-        """Refuse a move that is not allowed from the present stage; the refusal lists the allowed moves."""
+        """Refuse a move that the present stage does not allow; the refusal lists the allowed moves."""
         self._check_begun()
         if self._state.task.is_closed or self._end_call is not None:
             raise refusal(f"{self._state.task.id} is about to close.", "Try again when it is closed.")
@@ -58,7 +58,7 @@ class Decisions:
             raise refusal(error.message, error.remedy) from None
 
     async def make(self, call: MoveCall) -> Task:
-        """Make a checked move; return the work order after the move, closed if the move ends it."""
+        """Make a checked move, and return the work order; if the move ends the work, the work order is closed."""
         match call.to:
             case Target.CANCELLED:
                 self._end_call = call
@@ -78,7 +78,7 @@ class Decisions:
         return self._state.task
 
     def check_retry(self, call: RetryCall) -> None:
-        """Refuse to retry a work order that continues by itself."""
+        """Refuse a retry if the work order continues by itself."""
         self._check_begun()
         task = self._state.task
         if self._state.task.is_closed or not (self._is_held_up or self._state.waits_for_host):
@@ -90,7 +90,7 @@ class Decisions:
             raise refusal(f"{task.id} is not closed and cannot go back to a step.", "Cancel it first.")
 
     def retry(self, call: RetryCall) -> Task:
-        """Move a work order that is blocked on the board to `triaged`, or probe a gone host again."""
+        """Move a blocked work order to `triaged`, or probe a gone host again; return the work order."""
         self._feedback = call.feedback
         if self._is_held_up:
             self._state.place(Stage.TRIAGED, call.who, call.why or "retried", workflow.now())
@@ -100,17 +100,17 @@ class Decisions:
         return self._state.task
 
     def resume(self, previous: PreviousRun) -> None:
-        """Record the reason and the feedback of a reset."""
+        """Record the reason and the feedback with which a person reset the work order."""
         self._previous_run = previous
 
     async def give_up(self, previous: PreviousRun) -> None:
-        """End a work order that a reset restarted only to cancel it."""
+        """Record that a person reset the work order only to cancel it."""
         self._previous_run = previous
         self._end_call = MoveCall(to=Target.CANCELLED, who=previous.who, why=previous.why)
         await _cancel(self._end_call)
 
     async def apply_reset(self) -> bool:
-        """Record the reason of a reset; if the reset serves to cancel the work order, wait for the cancel.
+        """Record the reason of a reset; after a reset that serves to cancel, wait for the cancel.
 
         Returns: Whether a reset restarted the work order at this point of its workflow.
         """
@@ -127,10 +127,10 @@ class Decisions:
         return is_taken_up
 
     async def _wait_for_reset_reason(self) -> bool:
-        """After a reset, wait for the signal with the reason, but not for ever: Temporal's own tools send none.
+        """After a reset, wait for the signal with its reason, for a limited time: Temporal's own tools send none.
 
-        If a reset goes back to before the run's first task, the seed does not change: only the signal reveals the
-        reset.
+        The seed does not change if the reset goes back to before the first workflow task. Only the signal then
+        shows the reset.
 
         Returns: Whether a reset happened.
         """
@@ -147,22 +147,22 @@ class Decisions:
 
     @property
     def knows_of_reset(self) -> bool:
-        """Whether the reason of a reset has arrived and is not yet applied."""
+        """Whether the reason of a reset has arrived and was not applied yet."""
         return self._previous_run is not None
 
     def take_feedback(self) -> tuple[str, ...]:
-        """Return the feedback for the next step, and forget it."""
+        """Return people's feedback for the next step, and forget it."""
         feedback, self._feedback = self._feedback, ""
         return (f"A person says: {feedback}",) if feedback else ()
 
     def end_reason(self) -> tuple[str, str]:
-        """Return the person who cancelled the work order, if known, and the reason."""
+        """Return the person who cancelled the work order, empty if unknown, and the reason."""
         if self._end_call is not None:
             return self._end_call.who, self._end_call.why or Status.CANCELLED.value
         return "", workflow.cancellation_reason() or Status.CANCELLED.value
 
     def block_error(self) -> TaskError | None:
-        """Return the reason of a person's move to the stage `blocked`, as an error; `None` for a cancel."""
+        """Return the reason of a person's move to the stage `blocked` as an error; `None` after a cancel."""
         if self._end_call is None or self._end_call.to is not Target.BLOCKED:
             return None
         who = self._end_call.who or "a person"

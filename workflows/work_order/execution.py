@@ -1,4 +1,4 @@
-"""The work of a work order: its workspace, or the lanes of its pipeline, and one step after the other."""
+"""Carry out a work order: open its workspace or enter its pipeline's lanes, and run one step after the other."""
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -18,10 +18,10 @@ from workflows.work_order.lane_visit import LaneVisit, RoleSessions
 
 
 class WorkOrderBase(WorkOrderHandlers):
-    """The workspace, the lanes and the steps of one work order."""
+    """Runs the steps of one work order, in its own workspace or in the lanes of its pipeline."""
 
     def __init__(self) -> None:
-        """Begin empty: `run` reads the input, because only `run` can refuse wrong input."""
+        """Begin empty: `run` reads the input, because `__init__` cannot refuse wrong input."""
         super().__init__()
         self._order: WorkOrderInput
         self._checkpoint = ""
@@ -35,7 +35,7 @@ class WorkOrderBase(WorkOrderHandlers):
         self._role_sessions = RoleSessions()
 
     async def _open_workspace(self) -> None:
-        """Open the work order's own workspace; in a pipeline, enter the planner's lane."""
+        """Open the work order's own workspace, or enter the planner's lane of its pipeline."""
         if self._order.pipeline is not None:
             await self._visit.wait_for_lane(Role.PLANNER)
             await self._enter_lane()
@@ -55,7 +55,7 @@ class WorkOrderBase(WorkOrderHandlers):
             raise StepFailed(Step.FIND_PLAN_FILE, ("there is no plan file, even after a second plan",))
 
     async def _hand_over_plan(self) -> None:
-        """In a pipeline, pass the plan to an executor; if a person requests another plan, plan again first."""
+        """In a pipeline, wait for an executor's lane and enter it; plan first if a person wants another plan."""
         await self._apply_reset()
         if self._order.pipeline is None:
             return
@@ -68,7 +68,7 @@ class WorkOrderBase(WorkOrderHandlers):
         await self._enter_lane((self._checkpoint, self._state.progress.plan_path or ""))
 
     async def _name_branch(self) -> None:
-        """Name the branch, or use the one branch of the pipeline."""
+        """Run the step that names the branch, or use the pipeline's one branch."""
         await self._apply_reset()
         if branch := self._visit.branch:
             self._state.keep_to_branch(branch, workflow.now())
@@ -77,10 +77,10 @@ class WorkOrderBase(WorkOrderHandlers):
             await self._take(Step.GENERATE_BRANCH)
 
     async def _take(self, step: Step, feedback: tuple[str, ...] = ()) -> StepResult:
-        """Run a step with feedback, and return the result; a rejected answer gets a second try with the reasons.
+        """Run a step with feedback until its answer is accepted, and return the result.
 
-        If a key or a protected path is the reason, this waits for a person's decision. If an earlier step's work
-        must change first, this repeats that step in its agent's session.
+        If a key or a protected path prevents this, this waits for a person's decision. If an earlier step's work
+        must change first, this repeats the earlier step in its session.
         """
         await self._apply_reset()
         gate = self._findings_gate
@@ -102,7 +102,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return result
 
     async def _go_back(self, step: Step, result: StepResult) -> StepResult:
-        """Repeat an earlier step, the commit and then `step`; return the new result of `step`."""
+        """Repeat an earlier step, the commit and then `step`; return the last step's new result."""
         self._went_back = True
         self._checkpoint = result.checkpoint or self._checkpoint
         if result.goes_back_to is not None:
@@ -111,7 +111,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return await self._try_twice(step, ())
 
     async def _try_twice(self, step: Step, feedback: tuple[str, ...], first_attempt: int = 1) -> StepResult:
-        """Return the result of a step's first try, or of the second try, which gets the reasons of the rejection.
+        """Return the result of a step's first try, or else of its second try, which gets the reasons.
 
         A failure that only a person can resolve has no second try.
         """
@@ -136,10 +136,10 @@ class WorkOrderBase(WorkOrderHandlers):
         return result
 
     async def _apply_reset(self) -> None:
-        """Prepare to continue after a reset; a reset work order leaves its pipeline.
+        """Prepare to continue after a reset.
 
-        The work order continues in its own workspace, from its checkpoint, because another work order may have the
-        lane.
+        A work order of a pipeline leaves its lane, because another work order may have the lane. It continues in
+        its own workspace, from its last checkpoint.
         """
         if await self._decisions.apply_reset():
             self._role_sessions.forget()
@@ -175,7 +175,7 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _open_own_workspace(
         self, opening: OpenWorkspace, queue: str | None = None, lane: Workspace | None = None
     ) -> None:
-        """Open a workspace; if the work began in a lane, keep the commit from which the work began in the lane."""
+        """Open the work order's own workspace; after work in a lane, remember on which commit that work began."""
         workspace = await OPEN_WORKSPACE.start(
             opening,
             task_queue=queue,
@@ -220,7 +220,7 @@ class WorkOrderBase(WorkOrderHandlers):
         await self._visit.leave(self._order, task=self._state.task, outline=self._outline, plan=plan)
 
     def _branch_and_snapshot(self) -> tuple[str, str]:
-        """Return the branch and the last snapshot of a completed work order; otherwise return empty texts."""
+        """Return the branch and the last snapshot of a completed work order; else two empty texts."""
         task = self._state.task
         return (task.branch_name or "", self._checkpoint) if task.status is Status.COMPLETED else ("", "")
 

@@ -25,16 +25,16 @@ from workflows.work_order.state import WorkOrderState
 
 _FAILURE_LIMIT: Final = 2000
 _SPACE: Final = "\u00a0"
-"""A space at which the web UI does not break the line of a cell."""
+"""A no-break space, at which the web UI does not break the line of a cell."""
 _GAP: Final = 2 * _SPACE
-"""The end of a cell, because the web UI sets no space between two columns."""
+"""What ends each cell, because the web UI sets no space between columns."""
 _PLAN_WAITS: Final = """\
 **Waiting for your decision** on the plan `{path}` (SHA-256 `{sha256}`): `septet approve {id}`, or
 `septet reject {id} --feedback …`, or the update `approve_plan` or `reject_plan`."""
 
 
 def format_details(task: Task, running_step: Step | None) -> str:
-    """Return a work order as Markdown, for the web UI."""
+    """Return a work order as Markdown, for Temporal's web UI."""
     lines = [
         f"**{task.id}** · {table_cell(task.project)} · {table_cell(task.title)} · **{task.status.value}**",
         "",
@@ -113,7 +113,7 @@ class WorkOrderHandlers:
 
     @workflow.query(description="The work order object, as every face shows it.")
     def work_order(self) -> Task:
-        """Return the work order object."""
+        """Return the work order as people see it."""
         return self._state.task
 
     @workflow.query(description="The steps so far.")
@@ -202,7 +202,7 @@ class WorkOrderHandlers:
     @workflow.update(description="A host is dead: continue on another one now. Some work may be paid for twice.")
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
-        """Give up a dead host at once, without waiting until its agents have surely ended."""
+        """Give up a dead host at once, even if its agents may still run."""
         self._hosts.give_up(host)
 
     @host_gone.validator
@@ -214,57 +214,57 @@ class WorkOrderHandlers:
 
     @workflow.signal(description="The board says that it is its turn.")
     async def begin(self) -> None:
-        """Take the permission to run, or give it back if the work order no longer waits."""
+        """Take the seat, or give it back if the work order no longer waits for it."""
         await self._seat.give()
 
     @workflow.signal(description="The account of a budget says that there is room again.")
     def budget_open(self, scope: str) -> None:
-        """Reserve room again if the work waits for a budget."""
+        """Let work that waits for a budget reserve again."""
         del scope
         self._budget_gate.open()
 
     @workflow.signal(description="The pipeline has given it a lane.")
     async def take_lane(self, grant: LaneGrant) -> None:
-        """Take the lane, or give the lane back if the work order no longer waits for a lane."""
+        """Take the lane, or give it back if the work order no longer waits for a lane."""
         if grant.role is Role.EXECUTOR or await self._seat.give():
             self._visit.take_grant(grant)
 
     @workflow.signal(description="The pipeline asks for another plan.")
     def plan_again(self, call: IssueCall) -> None:
-        """Plan once more as soon as the planner is free."""
+        """Plan once more as soon as the planner's lane is free."""
         self._visit.plan_again(call)
 
     @workflow.signal(description="Check now what it waits for, instead of at the next interval.")
     def nudge(self) -> None:
-        """Probe the host of the workspace, check the earlier work orders, and reserve budgets again, all now."""
+        """Probe the workspace's host, check the earlier work orders, and reserve budgets again, all now."""
         self._hosts.is_nudged = True
         self._seat.look_again()
         self._budget_gate.open()
 
     @workflow.signal(description="Other hosts report that no worker of a host has answered for a while.")
     def host_silent(self, silence: HostSilence) -> None:
-        """Record a host's silence; if the host has the workspace, probe the host, and later leave the host."""
+        """Record that a host is silent; if it has the workspace, probe it."""
         self._hosts.note_silence(silence)
 
     @workflow.signal(description="A worker of a silent host answers again.")
     def host_back(self, host: str) -> None:
-        """Record a host's return; if the work order waits for the host, continue on the host."""
+        """Record that a host answers again; work that waits for it continues."""
         self._hosts.note_return(host)
 
     @workflow.signal(description="A reset has restarted it; sent right after the reset.")
     def resumed(self, previous: PreviousRun) -> None:
-        """Record the reset's author and reason, and the feedback for the agent."""
+        """Record who reset the work order and why, with the feedback for the agent."""
         self._decisions.resume(previous)
 
     @workflow.signal(
         description="A reset has restarted it so that it can be cancelled; sent right after the reset."
     )
     async def give_up(self, previous: PreviousRun) -> None:
-        """Record the reset's author and reason, and end the work order."""
+        """Record who reset the work order and why, and end it."""
         await self._decisions.give_up(previous)
 
     def _show(self) -> None:
-        """Show the work order to people: in the web UI, in its row on the board, and by notifications."""
+        """Publish the work order's state: in the web UI, in its row, and by notifications."""
         workflow.set_current_details(format_details(self._state.task, self._state.running_step))
         self._row.write(self._state.task, self._hosts.attributes)
         self._notifications.note(self._state.task, self._hosts.workspace)

@@ -1,4 +1,4 @@
-"""A work order's visits to the lanes of its pipeline: first the planner's, then an executor's."""
+"""A work order's visits to the lanes of its pipeline: first the planner's lane, then an executor's."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -38,30 +38,30 @@ from workflows.wire.policies import OPENING_OPTIONS, summary_options
 
 @dataclass
 class LaneSession:
-    """The agent's session in a lane; a new session follows if a session is lost or too long."""
+    """The agent's session in a lane; a lost or too long session is replaced by a new one."""
 
     id: str | None = None
     """The session's id; `None` to start a new session."""
     tokens: int = 0
     context: SessionContext = "shared"
     summarised: bool = False
-    """Whether the lane's host has a summary of earlier sessions, with which each new session starts."""
+    """Whether the lane's host has a summary of earlier sessions, with which new sessions begin."""
 
     @classmethod
     def of(cls, lane: Lane) -> Self:
-        """Return the session of a lane that the pipeline has given to a work order."""
+        """Return the session of a lane that the pipeline gave to a work order."""
         session = cls(lane.session_id, lane.context_tokens, "shared", lane.summarised)
         if session.id is None:
             session._forget_context()
         return session
 
     def begin_anew(self, *, is_kept: bool) -> None:
-        """Begin a new session, with a summary if `is_kept` or if an earlier summary exists."""
+        """Begin a new session; it begins with a summary if `is_kept`, or if an earlier summary exists."""
         self.id, self.tokens, self.summarised = None, 0, is_kept or self.summarised
         self._forget_context()
 
     def follow(self, result: StepResult) -> None:
-        """Continue with the session of the agent's last answer."""
+        """Continue the session of the agent's last answer from now on."""
         if result.session_id is None:
             return
         if self.id not in {None, result.session_id}:
@@ -75,7 +75,7 @@ class LaneSession:
 
 
 class LaneVisit:
-    """The lane that a work order has, and the session of the work order's agent in that lane."""
+    """The lane that a work order visits, and its agent's session in the lane."""
 
     def __init__(self, hosts: HostWatch) -> None:
         self._hosts = hosts
@@ -85,21 +85,21 @@ class LaneVisit:
         self._replan_reason = ""
 
     def take_grant(self, grant: LaneGrant) -> None:
-        """Record that the pipeline has given a lane."""
+        """Record the lane that the pipeline has given."""
         self._next_grant = grant
 
     def plan_again(self, call: IssueCall) -> None:
-        """Record a person's request for another plan."""
+        """Record that a person wants another plan."""
         self._replan_reason = call.why or "another plan is wanted"
 
     async def wait_for_lane(self, role: Role) -> None:
-        """Wait until the pipeline gives a lane for a role."""
+        """Wait until the pipeline gives the work order a lane with this role."""
         await workflow.wait_condition(lambda: self._next_grant is not None and self._next_grant.role is role)
 
     async def wait_for_executor(self) -> str:
         """Wait for an executor's lane, and return an empty text.
 
-        If a person requests another plan first, wait for the planner's lane, and return the reason.
+        If a person wants another plan first, wait for the planner's lane, and return the person's reason.
         """
         await workflow.wait_condition(lambda: self._replan_reason != "" or self._has_lane(Role.EXECUTOR))
         if self._has_lane(Role.EXECUTOR):
@@ -111,7 +111,7 @@ class LaneVisit:
     async def enter(
         self, opening: OpenWorkspace, ids: ActivityIds, plan: tuple[str, str] | None = None
     ) -> Workspace:
-        """Enter the given lane, with the plan's snapshot and path if a plan exists; return the workspace."""
+        """Enter the lane, with the plan's snapshot and path if there is a plan; return the workspace."""
         grant, self._next_grant = self._next_grant, None
         if grant is None:
             message = "no lane was given"
@@ -128,16 +128,16 @@ class LaneVisit:
 
     @property
     def session_id(self) -> str | None:
-        """The id of the session that the next step continues; `None` to start a new session."""
+        """The session that the next step continues; `None` for a new session."""
         return self._session.id
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the lane's session is so long that the agent has to summarise it first."""
+        """Whether the lane's session is so long that the agent must first summarise it."""
         return self._grant is not None and self._grant.summarise and self._session.id is not None
 
     async def begin_anew(self, call: SummariseCall, activity_id: str | None) -> SessionSummary:
-        """Request a summary of the session, and start a new session, even without a summary."""
+        """Request a summary of the session, and return it; begin a new session even without a summary."""
         try:
             summary = await SUMMARISE_SESSION.start(
                 call,
@@ -154,13 +154,13 @@ class LaneVisit:
         return summary
 
     def follow_session(self, result: StepResult) -> None:
-        """Continue with the session of the agent's last answer."""
+        """Continue the session of the agent's last answer from now on."""
         if self._grant is not None:
             self._session.follow(result)
 
     @property
     def branch(self) -> str:
-        """The pipeline's one branch; empty if the work order has its own branch."""
+        """The one branch of the pipeline; empty if each work order has its own branch."""
         return self._grant.lane.branch if self._grant is not None else ""
 
     async def leave(
@@ -172,7 +172,7 @@ class LaneVisit:
         outline: Outline | None = None,
         plan: PlanningOutcome | None = None,
     ) -> None:
-        """Report to the pipeline that the lane is free, and the work order's state with its plan.
+        """Report to the pipeline that the lane is free, with the work order's state and its plan.
 
         Args:
             done_at: The branch and the last snapshot of a completed work order.
@@ -207,7 +207,7 @@ class LaneVisit:
         await self._signal_pipeline(order, "left", report)
 
     async def report_changes(self, order: WorkOrderInput, result: StepResult, plan_path: str | None) -> None:
-        """Report the changed files to the pipeline, without the plan's file."""
+        """Report to the pipeline which files a step changed, except the plan's file."""
         files = tuple(change for change in result.files_changed if change.path != plan_path)
         report = FilesChanged(
             order_id=workflow.info().workflow_id,
@@ -220,7 +220,7 @@ class LaneVisit:
         return self._next_grant is not None and self._next_grant.role is role
 
     async def _signal_pipeline(self, order: WorkOrderInput, signal: str, report: LaneLeft | FilesChanged) -> None:
-        """Signal the pipeline; ignore a pipeline that is over."""
+        """Signal the pipeline, unless it has ended."""
         if not await send_signal(order.pipeline or "", signal, report):
             workflow.logger.info("the pipeline is over")
 
@@ -236,7 +236,7 @@ def _start_entering(ids: ActivityIds, call: EnterLane) -> workflow.ActivityHandl
 
 
 class RoleSessions:
-    """The session for each role's next step outside of pipelines; a pipeline's lanes have their own sessions."""
+    """The sessions of the planning and the executing agent, outside of pipelines."""
 
     def __init__(self) -> None:
         self._sessions: dict[Role, str] = {}
@@ -246,12 +246,12 @@ class RoleSessions:
         return self._sessions.get(_role_of(step))
 
     def follow(self, call: StepCall, result: StepResult) -> None:
-        """Record the session of the agent's last answer if steps share sessions."""
+        """Remember the session of the agent's last answer, if steps share sessions."""
         if call.shares_session and not call.pipeline and result.session_id is not None:
             self._sessions[_role_of(call.step)] = result.session_id
 
     def forget(self) -> None:
-        """Forget all sessions: after a reset, an old session knows of work that the worktree does not have."""
+        """Forget all sessions, because after a reset they would know of work that the worktree does not have."""
         self._sessions.clear()
 
 

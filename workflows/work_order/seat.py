@@ -1,4 +1,4 @@
-"""The permission to run (a seat), for which a work order waits in stage `triaged`, and which it gives back."""
+"""The seat for which a work order waits in stage `triaged`, and which it gives back at its end."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,14 +16,14 @@ from workflows.wire.activity_stubs import LOOK_AT_OTHERS
 from workflows.wire.cancellation import cancel_and_wait, send_signal
 
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
-"""The retries of a poll of the work orders that must end first: retries do not grow the history, and the failure's
-message explains the wait."""
+"""The retries of a check whether the earlier work orders have ended; retries keep the history short, and the
+failure's message explains the wait."""
 _BOARD_IS_BACK: Final = timedelta(seconds=10)
 _BOARD_IS_AWAY: Final = timedelta(minutes=10)
 
 
 class Seat:
-    """A work order's permission to run, given by the board or by its pipeline."""
+    """Requests a seat from the board or the pipeline, and gives it back."""
 
     def __init__(self) -> None:
         self._board = ""
@@ -34,7 +34,7 @@ class Seat:
     async def take(self, order: WorkOrderInput, task: Task, is_wanted: Callable[[], bool]) -> bool:
         """Wait for a seat as long as `is_wanted` returns true; return whether the work order may begin.
 
-        The queue's board gives the seat, or the pipeline if the work order belongs to one.
+        The seat comes from the work order's pipeline, or else from the queue's board.
         """
         self._board, since = order.pipeline or "", workflow.now()
         if await self._wait_for_others(order, task, is_wanted) and await self._request(task, is_wanted):
@@ -47,7 +47,7 @@ class Seat:
         return False
 
     async def give(self) -> bool:
-        """Record that a seat was given, or give back an unrequested seat; return whether the seat is taken."""
+        """Record that a seat was given, or give an unrequested seat back; return whether the seat is taken."""
         if self._is_requested:
             self._is_given = True
         else:
@@ -55,17 +55,17 @@ class Seat:
         return self._is_given
 
     def look_again(self) -> None:
-        """Check the earlier work orders now."""
+        """Check at once whether the earlier work orders have ended."""
         self._looks_again = True
 
     async def give_back(self) -> None:
-        """Give back a requested or taken seat, because the work order begins without it or closes."""
+        """Give back a seat, or withdraw the request for one."""
         if self._is_requested:
             self._is_requested = self._is_given = False
             await self._tell_board("leaves", workflow.info().workflow_id)
 
     async def _wait_for_others(self, order: WorkOrderInput, task: Task, is_wanted: Callable[[], bool]) -> bool:
-        """Wait until the earlier work orders are over; return `False` if the seat is no longer wanted."""
+        """Wait until the earlier work orders have ended; return `False` if the seat is no longer wanted."""
         look = OthersLook(id=task.id, after=order.after, until=order.after_until)
         while order.after and is_wanted():
             self._looks_again = False
@@ -83,7 +83,7 @@ class Seat:
         return is_wanted()
 
     async def _request(self, task: Task, is_wanted: Callable[[], bool]) -> bool:
-        """Request a seat until a board receives the request; return whether the seat is still wanted."""
+        """Request a seat until a board receives the request; return `False` if the seat is no longer wanted."""
         self._is_requested, self._is_given, pause = True, False, _BOARD_IS_BACK
         since = workflow.info().workflow_start_time.timestamp()
         request = SeatRequest(
@@ -100,5 +100,5 @@ class Seat:
         return is_wanted()
 
     async def _tell_board(self, signal: str, content: SeatRequest | str) -> bool:
-        """Signal the board of this queue, or the pipeline; return whether the receiver exists."""
+        """Signal the queue's board, or the pipeline; return whether the receiver exists."""
         return await send_signal(self._board or board_id(workflow.info().task_queue), signal, content)

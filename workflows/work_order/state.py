@@ -16,7 +16,7 @@ from septet.system.timestamps import timestamp
 
 
 class WorkOrderState:
-    """The work order object, which grows step by step; `progress` is the input of the next step."""
+    """The work order as people see it, and `progress`, which is the input of the next step."""
 
     def __init__(self) -> None:
         """Begin empty; `task.id` is set once the input was read."""
@@ -27,36 +27,36 @@ class WorkOrderState:
         self._warnings: tuple[str, ...] = ()
 
     def begin(self, order_id: str, order: WorkOrderInput, now: datetime, waits_in: Stage | None = None) -> None:
-        """Record the input; `waits_in` is the stage of the board in which the work order begins to wait."""
+        """Record the input; with `waits_in`, the work order waits in that stage of the board."""
         self.task = first_task(order_id, order, waits_in, timestamp(now))
         self._add_move("", now, "created" if waits_in else "started")
 
     @property
     def waits_for_its_turn(self) -> bool:
-        """Whether the work order begins as soon as it has permission to run."""
+        """Whether the work order begins as soon as it has a seat."""
         return self.task.status is Status.PENDING and self.task.stage is Stage.TRIAGED
 
     def place(self, stage: Stage, who: str, why: str, now: datetime) -> None:
-        """Move to the stage that a person chose; in the stage `executing` the work order begins."""
+        """Move to the stage that a person chose; in stage `executing`, the work order begins."""
         status = Status.RUNNING if stage is Stage.EXECUTING else Status.PENDING
         self._move(now, why, who, status=status, stage=stage)
 
     def planning_outcome(self, now: datetime) -> PlanningOutcome:
-        """Return the path of the plan, and the duration of the steps that made the plan."""
+        """Return the plan's path, and how long the planning steps took."""
         seconds = sum(row.duration_seconds for row in self.task.steps)
         return PlanningOutcome(
             plan_path=self.task.plan_path or "", planned_at=timestamp(now), seconds=round(seconds, 3)
         )
 
     def keep_to_branch(self, branch: str, now: datetime) -> None:
-        """Continue on the branch of the previous work order."""
+        """Record that the work continues on a branch that exists already."""
         self.progress = _update_progress(self.progress, branch_name=branch)
         self._change(now, branch_name=branch)
 
     def resume(self, previous: PreviousRun, now: datetime) -> None:
-        """Restart after a reset, with the history and the usage of the previous run.
+        """Continue after a reset, with the history and the usage of the previous run.
 
-        A work order that waited on the board moves to `triaged`, like a blocked work order after a retry.
+        A work order that waited on the board moves to `triaged`.
         """
         usage = max(self.task.usage, previous.usage, key=lambda used: used.tokens)
         waits = self.task.status is Status.PENDING
@@ -84,11 +84,11 @@ class WorkOrderState:
         self._move(now, why, who, status=Status.RUNNING, findings=(), budget=None)
 
     def start(self, now: datetime) -> None:
-        """Begin the work, and leave the stage in which the work order waited."""
+        """Record that the work begins, and leave the stage in which the work order waited."""
         self.place(Stage.EXECUTING, "", "started", now)
 
     def take_in_workspace(self, workspace: Workspace, now: datetime) -> None:
-        """Record what the host has found out about repository and issue."""
+        """Record the workspace, and what its host found out about repository and issue."""
         self._change(
             now,
             project=self.task.project or workspace.project,
@@ -99,11 +99,11 @@ class WorkOrderState:
         )
 
     def learn_title(self, title: str) -> None:
-        """Record the title of an issue whose workspace was not opened."""
+        """Record the issue's title, although the workspace could not be opened."""
         self.task = self.task.model_copy(update={"title": self.task.title or title})
 
     def take_in_summary(self, result: SessionSummary, now: datetime) -> None:
-        """Record the use of a request for a summary; the next step's row warns if the summary is missing."""
+        """Add the use of a request for a summary; if there is no summary, the next step's row warns."""
         self._change(now, usage=self.task.usage.plus(result.usage))
         self._warnings = (result.warning,) if result.warning else ()
 
@@ -113,7 +113,7 @@ class WorkOrderState:
         self._change(now)
 
     def end_step(self, result: StepResult, attempt: int, now: datetime) -> None:
-        """Record a step's result; the row of a second try replaces the row of the first try."""
+        """Record a step's result; a second try replaces the row of the first try."""
         self.running_step = None
         result = result.model_copy(update={"warnings": (*self._warnings, *result.warnings)})
         self._warnings = ()
@@ -136,7 +136,7 @@ class WorkOrderState:
         return self.task.status is Status.WAITING and self.task.stage is Stage.BLOCKED
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Record the wait for a gone host and its reason; return whether the wait or the reason is new."""
+        """Record the wait for a gone host with its reason; return whether this changes the record."""
         error = error.of(self.task.id)
         if self.task.error == error:
             return False
@@ -147,7 +147,7 @@ class WorkOrderState:
         return True
 
     def end_wait_for_host(self, now: datetime) -> bool:
-        """Record the end of a wait for a host; return whether there was a wait."""
+        """Record the end of a wait for a host; return whether such a wait was recorded."""
         if not self.waits_for_host:
             return False
         self._move(now, "the host answers again", status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
@@ -160,7 +160,7 @@ class WorkOrderState:
         return True
 
     def end_work(self, result: StepResult, attempt: int, now: datetime) -> None:
-        """Record the saved work of a cancelled work order, even if no step was running."""
+        """Record the rescue of a cancelled work order, even if no step was running."""
         if self.running_step is not None:
             self.end_step(result, attempt, now)
         self._change(now, rescues=self._rescues_with(result))
@@ -175,7 +175,7 @@ class WorkOrderState:
         who: str = "",
         why: str = "",
     ) -> None:
-        """Close the work order in a stage, with a status, and with the error that ended it, if any."""
+        """Close the work order with a stage and a status, and with the error that ended it, if any."""
         self.running_step = None
         why = error.message if error else why or status.value
         error = error and error.of(self.task.id)

@@ -27,7 +27,7 @@ with workflow.unsafe.imports_passed_through():
 
 @workflow.defn(name="WorkOrder")
 class WorkOrder(WorkOrderBase):
-    """Seven steps with a coding agent; each step's result is checked before the next step begins."""
+    """Turns one issue into a pull request in seven steps; each result is checked before the next step."""
 
     @workflow.run
     @takes_raw_input
@@ -66,7 +66,7 @@ class WorkOrder(WorkOrderBase):
         self._show()
 
     async def _wait_for_turn(self) -> None:
-        """Wait in the stage that people choose; in the stage `triaged`, begin when the board gives permission.
+        """Wait until the work may begin: by a person's move, or in stage `triaged` with a seat.
 
         A reset to this wait moves the work order to `triaged`.
         """
@@ -90,11 +90,11 @@ class WorkOrder(WorkOrderBase):
                 self._show()
 
     async def _is_to_implement(self) -> bool:
-        """Return whether to implement the plan: always without `plan_only`, otherwise after a reset to here."""
+        """Return whether to implement the plan: with `plan_only`, only after a reset that a person made here."""
         return not self._order.plan_only or await self._decisions.apply_reset()
 
     async def _wait_for_approval(self) -> None:
-        """Wait for a person's approval of the plan if the input requires it; plan a rejected plan again."""
+        """If the input requires it, wait for a person's approval of the plan; after a rejection, plan again."""
         if not self._order.approve_plan:
             return
         while feedback := await self._plan_gate.wait_for_feedback():
@@ -102,11 +102,11 @@ class WorkOrder(WorkOrderBase):
             await self._find_plan()
 
     async def _watch_pull_request(self) -> None:
-        """Start a workflow that watches the pull request after the end of this workflow."""
+        """Start the workflow that watches the pull request after this workflow has ended."""
         await watch_pull_request(self._state.task, self._hosts.here, self._follow())
 
     def _follow(self) -> Follow | None:
-        """Return the input for the agent that follows the pull request; `None` if none is wanted or possible."""
+        """Return the input for the agent that follows the pull request; `None` if no agent follows it."""
         workspace, task = self._hosts.here, self._state.task
         terms = workspace.follow
         is_wanted = self._order.follow_pr or (terms is not None and terms.by_default)
@@ -118,10 +118,10 @@ class WorkOrder(WorkOrderBase):
         return Follow(call=call, terms=terms, url=task.pr_url or "")
 
     async def _report_outcome(self, steps: Coroutine[Any, Any, None]) -> None:
-        """Close the work order with the outcome of its steps, but first answer a move that still waits.
+        """Run the steps, and close the work order by how they ended; first answer a move that still waits.
 
-        The steps are a coroutine, not a generator: when a worker's cache drops the workflow, the garbage collector
-        could close a generator before its caller.
+        The steps are a coroutine: the garbage collector could close a generator too early when a worker's cache
+        drops the workflow.
         """
         self._decisions.watch()
         try:
@@ -153,7 +153,7 @@ class WorkOrder(WorkOrderBase):
                 await self._leave()
 
     async def _leave(self) -> None:
-        """Give back the lane and the permission to run; wait for notifications, reports and updates to end."""
+        """Give back lane and seat, and wait until notifications, reports and updates have ended."""
         with suppress(asyncio.CancelledError):  # the work order is already closed
             await self._visit.leave(self._order, self._branch_and_snapshot(), task=self._state.task)
             await self._seat.give_back()
@@ -170,7 +170,7 @@ class WorkOrder(WorkOrderBase):
         raise asyncio.CancelledError from cause
 
     async def _end_agent(self, cause: BaseException) -> TaskError | None:
-        """End the agent unless its step has ended the agent; return the error, or `None` without an error.
+        """End the agent unless its step has ended it; return an error if that fails, else `None`.
 
         This does not wait for a gone or silent host: that host's next worker ends the agent.
         """
