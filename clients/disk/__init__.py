@@ -1,1 +1,1 @@
-"""Work orders in this host's state directory: runs, logs, commits, rescues and workspaces."""
+"""Read what this host's state directory has on work orders: runs, logs, commits, rescues and workspaces."""

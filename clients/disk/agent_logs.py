@@ -23,7 +23,7 @@ _TEXT_SHOWN: Final = 2000
 
 @dataclass(slots=True)
 class AgentLogs:
-    """The reader of the output of a work order's agent runs, the oldest run first."""
+    """Reads the output of a work order's agent runs on this host, the oldest run first."""
 
     state: StateDir
     order_id: str
@@ -56,10 +56,10 @@ class AgentLogs:
             yield from map(mask_bytes, view.new_lines())
 
     def must_exist(self) -> None:
-        """Refuse a work order without runs on this host; call this after a method that reads the runs.
+        """Raise an error if the last read found no runs of the work order.
 
         Raises:
-            NotFoundError: This host has no runs of that work order.
+            NotFoundError: This host has no runs of the work order.
         """
         if not self._views:
             remedy = (
@@ -69,7 +69,7 @@ class AgentLogs:
             raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
 
     def _look(self) -> list["_View"]:
-        """Return a view of each run that is on this host now, because runs begin and old runs are removed."""
+        """Return a view of each run that is on this host now; runs begin, and old runs are removed."""
         runs = started_runs(self.state, self.order_id)
         self._views = {run.name: self._views.get(run.name) or _View(run) for run in runs}
         return list(self._views.values())
@@ -77,7 +77,7 @@ class AgentLogs:
 
 @dataclass(slots=True)
 class _View:
-    """The files of one run, and the position up to which the run's output was read."""
+    """Reads the output of one run from the position up to which it was read before."""
 
     run: Run
     _position: int = 0
@@ -103,7 +103,7 @@ class _View:
             return
 
     def new_lines(self) -> Iterator[bytes]:
-        """Yield the whole lines of the run's output since the last call, and after the run's end the rest too."""
+        """Yield the run's whole lines since the last call; after the run's end, yield an unfinished line too."""
         is_over = self.run.exit() is not None
         for chunk in self.new_bytes():
             lines, newline, self._rest = (self._rest + chunk).rpartition(b"\n")
@@ -113,7 +113,7 @@ class _View:
             yield rest
 
     def new_entries(self) -> Iterator[LogEntry]:
-        """Yield the new log entries since the last call; after the run's end, yield the remaining entries once."""
+        """Yield the run's log entries since the last call; after the run's end, yield the last entries once."""
         transcript = self._transcript
         if self._over or transcript is None:
             return
@@ -131,7 +131,7 @@ class _View:
             yield from (self._log_entry(entry, end.ended_at or last) for entry in self._trouble(end))
 
     def entries(self) -> list[LogEntry]:
-        """Return all log entries so far, for a caller that uses no other method."""
+        """Return all log entries of the run so far."""
         self._entries.extend(self.new_entries())
         return self._entries
 
@@ -149,7 +149,7 @@ class _View:
         )
 
     def _trouble(self, end: ExitRecord) -> Iterator[TranscriptEntry]:
-        """Yield the cause of an abnormal end, and the last lines of the process's stderr."""
+        """Yield an entry with the cause of an abnormal end and the last lines of the process's stderr."""
         if end.cause == "exited" and end.exit_code == 0:
             return
         code = f", exit code {end.exit_code}" if end.exit_code is not None else ""

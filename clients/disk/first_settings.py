@@ -1,6 +1,6 @@
-"""The first settings of a repository, derived from its files: set-up, checks, and the addresses for set-up.
+"""Derive a repository's first settings from its files: set-up, checks, and the network addresses for set-up.
 
-No registry's address is written here: the addresses come from lock files and from the output of tools.
+No address of a package registry is written here: the addresses come from lock files and from tools' output.
 """
 
 import json
@@ -44,7 +44,7 @@ class FirstSettings:
     hosts: tuple[str, ...] = ()
     """The addresses that set-up connects to, as `name:port`."""
     notes: tuple[str, ...] = ()
-    """Sentences on facts that a person must find out, because this module cannot."""
+    """Sentences about facts that a person must find out, because this module cannot."""
 
     def text(self) -> str:
         """Return the text of `.septet/septet.toml`."""
@@ -60,7 +60,7 @@ class FirstSettings:
 
 @dataclass(slots=True)
 class _Draft:
-    """The first settings while a repository's files are read: what was found so far."""
+    """The settings that were found so far in a repository's files."""
 
     folder: Path
     env: Mapping[str, str]
@@ -86,7 +86,7 @@ class _Draft:
             return ""
 
     def take_hosts(self, texts: Sequence[str], unknown: str) -> None:
-        """Record `name:port` of all web addresses in the texts; if there is none, record `unknown` as a note."""
+        """Record the network addresses in the texts, as `name:port`; without any, record the note `unknown`."""
         hosts = hosts_in(texts)
         self.hosts.update(hosts)
         if not hosts:
@@ -190,7 +190,7 @@ def _discover(folder: Path, tests: str) -> tuple[str, ...]:
 
 
 def _tests(draft: _Draft) -> None:
-    """Add the tests as a check if the repository has no other check."""
+    """Add a check that runs the tests, unless the repository has another check."""
     tests = _folder_of_tests(draft.folder) if not draft.checks else None
     if tests is None:
         return
@@ -202,7 +202,7 @@ def _tests(draft: _Draft) -> None:
 
 
 def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
-    """Return the install command of a virtual environment, for requirements or for the project with its tests."""
+    """Return the command that installs the requirements files, or else the project with its tests' packages."""
     install = (_VENV, "-m", "pip", "install")
     if requirements:
         return (*install, *(part for name in requirements for part in ("-r", name)))
@@ -218,7 +218,7 @@ def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ask_pip(draft: _Draft, addresses: Sequence[str]) -> None:
-    """Record `addresses` and those in pip's settings; without any, record that of pip's default index."""
+    """Record the network addresses in `addresses` and in pip's settings, or else that of pip's default index."""
     pip = ("python3", "-m", "pip")
     texts = [*addresses, draft.ask(*pip, "config", "list")]
     if not hosts_in(texts):

@@ -1,4 +1,4 @@
-"""Cache the log entries that were read, so that the next request reads only new entries."""
+"""Cache log entries that were read, so that the next request reads only new entries from the disk."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 _MOST_LOGS: Final = 8
 _MOST_ENTRIES: Final = 20_000
-"""The most entries of a log that the cache holds; these take at most 40 MB."""
+"""The most entries of a log that the cache keeps; these take at most 40 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogCache:
-    """The logs of the work orders that programs requested last."""
+    """A cache of the agents' logs of the work orders that were requested last."""
 
     _logs: "OrderedDict[str, AgentLogs]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def entries(self, unread: "AgentLogs") -> "tuple[AgentLogs, list[LogEntry]]":
-        """Return the reader of a work order's logs, from the cache or else `unread`, and all entries so far.
+        """Return the cached reader of a work order's logs, or else `unread`, and all log entries so far.
 
         Raises:
             InvalidInputError: No work order can have that id.

@@ -51,7 +51,7 @@ def snapshot_named(state: StateDir, git_env: Mapping[str, str], name: str) -> tu
 
 
 def kept_snapshot(state: StateDir, snapshot: Snapshot) -> KeptSnapshot:
-    """Return a snapshot as replies show it; for a lane's snapshot, with the work order that used the lane."""
+    """Return a snapshot as replies show it, with the work order to which the snapshot belongs."""
     begins = snapshot.kind == "checkpoint" and snapshot.step is None
     age = datetime.now(UTC) - datetime.fromisoformat(snapshot.taken_at)
     return KeptSnapshot(
@@ -81,7 +81,7 @@ class Rescues:
         return RescuesReply(rescues=rows)
 
     async def restore(self, name: str) -> RestoredReply:
-        """Restore a snapshot of this host to a new folder of the state directory; Septet never removes the folder.
+        """Restore a snapshot of this host to a new folder of the state directory.
 
         Raises:
             RefusedTransitionError: The snapshot was restored before.

@@ -19,7 +19,7 @@ from septet.system.preview import scrub
 MOST_REFUSED: Final = 100
 """The most refused network addresses that a run's view names; the run's log has all of them."""
 _REMEMBERED: Final = 50_000
-"""The most runs in the cache: a lane has seven runs for each issue of a pipeline, and is read twice a second."""
+"""The most runs in the cache. A lane has seven runs for each issue of a pipeline, and is read twice a second."""
 
 
 class _Key(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class _Key(msgspec.Struct, frozen=True):
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    """The part of a run's record that names the run's work order, number and start."""
+    """The work order, number and start of a run, from the run's record."""
 
     key: _Key
     serial: int
@@ -53,7 +53,7 @@ def started_runs(state: StateDir, order_id: str) -> list[Run]:
 
 
 def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
-    """Return a work order's runs, oldest first: the runs in its own workspace, and its runs in lanes.
+    """Return a work order's runs, oldest first: those in its workspace, and its own runs in lanes.
 
     Raises:
         InvalidInputError: No work order can have that id.
@@ -71,7 +71,7 @@ def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
 
 
 def lanes_of(state: StateDir, order_id: str) -> list[str]:
-    """Return this host's lanes in which a work order may have run: those named after the work order's pipeline."""
+    """Return this host's lanes in which a work order may have run: the lanes of its pipeline, by their names."""
     places = [at for at, sign in enumerate(order_id) if sign == "-" and at > 0]
     roles = ("planner", *(f"executor-{number}" for number in range(1, 17)))
     names = (f"{order_id[:at]}-{role}" for at in places for role in roles)
@@ -81,7 +81,7 @@ def lanes_of(state: StateDir, order_id: str) -> list[str]:
 def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
     """Return the name of a work order's workspace on this host: the work order's id, or its last lane.
 
-    With `now`, a lane counts only if no later work order has used the lane.
+    With `now`, a lane counts only if no later work order has used it.
     """
     if (state.workspaces / order_id).exists():
         return order_id
@@ -94,10 +94,9 @@ def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
 
 
 def owner_of(state: StateDir, place_id: str, moment: str, *, begins: bool = False) -> str:
-    """Return the work order that had a workspace at a moment, or the workspace's own name if unknown.
+    """Return the id of the work order that used a workspace at a moment, or the workspace's name if unknown.
 
-    The workspace is a work order's or a lane; the moment is ISO 8601 in UTC. With `begins`, a work order starts in
-    the workspace at the moment, so that its first run comes later.
+    `moment` is ISO 8601 in UTC. With `begins`, a work order starts at the moment, so its first run comes later.
     """
     if pipeline_of(place_id) is None:
         return place_id
@@ -136,12 +135,12 @@ def _marks(state: StateDir, place_id: str) -> Iterator[tuple[Path, _Mark]]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _mark(folder: Path) -> _Mark:
-    """Return the facts that name a run's work order, from the run's record; these facts never change."""
+    """Return the work order, number and start of a run from its record; these never change."""
     return msgspec.json.decode((folder / "run.json").read_bytes(), type=_Mark)
 
 
 def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | None = None) -> NetworkReply:
-    """Return the network requests of set-up, then of each run, oldest first; empty on a host without the runs.
+    """Return the network requests of a work order's set-up and then of each run; empty if this host has none.
 
     Raises:
         InvalidInputError: No work order can have that id.
@@ -154,17 +153,17 @@ def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | 
 
 
 def refused_in_setup(state: StateDir, order_id: str) -> tuple[str, ...]:
-    """Return the network addresses that the sandbox refused to the workspace's set-up, each once."""
+    """Return the network addresses that the sandbox refused during a workspace's set-up, each once."""
     return tuple(scrub(name) for name in refused_in(_setup_lines(state, order_id))[:MOST_REFUSED])
 
 
 def refused_to(in_setup: Iterable[str], runs: Iterable[AgentRun]) -> tuple[str, ...]:
-    """Return the network addresses that the sandbox refused to set-up and to runs, each once."""
+    """Return the network addresses that the sandbox refused to set-up and to agents, each once."""
     return tuple(dict.fromkeys((*in_setup, *(name for run in runs for name in run.refused_hosts))))
 
 
 def _setup_lines(state: StateDir, order_id: str) -> Iterator[NetworkLine]:
-    """Yield the network requests of the set-up of a work order's workspace and lanes."""
+    """Yield the network requests during set-up of a work order's workspace and of its pipeline's lanes."""
     for place_id in (order_id, *lanes_of(state, order_id)):
         yield from lines_of_commands(state.runs / place_id / SETUP_FOLDER)
 

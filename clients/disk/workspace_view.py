@@ -23,12 +23,12 @@ from septet.system.preview import scrub
 
 _DIFF_SECONDS: Final = 2.0
 _DIFF_SHARE: Final = 5
-"""The least pause between comparisons with the base, in multiples of a comparison's duration."""
+"""The least pause between two comparisons with the base, as a multiple of the last comparison's duration."""
 
 
 @dataclass(slots=True)
 class WorkspaceView:
-    """The reader of one work order's plan, changes and agents' logs on this host."""
+    """Reads one work order's plan, changes and agents' logs on this host."""
 
     state: StateDir
     git_env: Mapping[str, str]
@@ -55,7 +55,7 @@ class WorkspaceView:
         return self._doing
 
     def tokens_of(self, step: str) -> int:
-        """Return the tokens so far of the last agent run if the run belongs to `step`; else 0."""
+        """Return how many tokens the last agent run has used, if the run belongs to `step`; else 0."""
         run = next(reversed(started_runs(self.state, self.order_id)), None)
         if run is None or run.record is None or run.record.step != step:
             return 0
@@ -68,7 +68,7 @@ class WorkspaceView:
         return self._reading.dialect.progress.tokens
 
     def plan(self, path: str | None, limit_bytes: int = 64 * 1024) -> PlanView | None:
-        """Return at most `limit_bytes` of the plan; `None` without a plan on this host."""
+        """Return at most `limit_bytes` of the plan; `None` if this host does not have the plan."""
         where = self.state.workspaces / place_of(self.state, self.order_id)
         content = read_inside(where, path, limit_bytes + 1) if path else None
         if not path or content is None:
@@ -77,9 +77,9 @@ class WorkspaceView:
         return PlanView(path=path, text=scrub(text), whole=len(content) <= limit_bytes)
 
     def diff(self, *, now: bool = False) -> DiffView | None:
-        """Return the difference from the base commit, cached for a moment unless `now` is true.
+        """Return the changes since the base commit, read at most every few seconds unless `now` is true.
 
-        If the read fails, for example while an agent moves files, the last difference is returned.
+        If the read fails, for example while an agent moves files, the last result is returned again.
         """
         began = time.monotonic()
         if now or began >= self._diff_due:
@@ -90,7 +90,7 @@ class WorkspaceView:
         return self._diff
 
     def difference(self, limit_bytes: int) -> DiffView:
-        """Return the current difference from the base commit.
+        """Return the current changes since the base commit, with at most `limit_bytes` of the patch.
 
         Raises:
             SeptetError: This host does not have the workspace, or git failed.
@@ -121,7 +121,7 @@ def base_of(state: StateDir, order_id: str) -> str | None:
 
 
 def fails_on_base(state: StateDir, order_id: str) -> tuple[str, ...]:
-    """Return a line for each check that already fails on the base commit, as far as this host recorded them."""
+    """Return a line for each check that already fails on the base commit; empty if this host has no results."""
     with suppress(SeptetError, OSError):
         record = find_record(state, place_of(state, order_id))
         result = result_of(state, record.place(state, {})) if record is not None else None
@@ -131,15 +131,15 @@ def fails_on_base(state: StateDir, order_id: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CommitCount:
-    """The number of commits and of changed files between the base and a work order's commit."""
+    """The number of commits and of changed files between a base and a work order's commit."""
 
     commits: int
     files: int
-    """The number of files that differ between the base and the work order's commit."""
+    """The number of files that differ between the base and the commit."""
 
 
 def count_commits(state: StateDir, git_env: Mapping[str, str], order_id: str, sha: str) -> CommitCount | None:
-    """Return the number of commits and files up to `sha`; `None` if this host does not have the workspace."""
+    """Count the commits and changed files from the base to `sha`; `None` if this host lacks the workspace."""
     try:
         place = find_place(state, place_of(state, order_id, now=True), git_env)
         git = view_git(place)

@@ -1,1 +1,1 @@
-"""Read and query workflows on the Temporal server: lists, histories, queries and updates."""
+"""Read workflows on the Temporal server from lists, histories and queries, and send updates to workflows."""

@@ -1,4 +1,4 @@
-"""Read the server's index page by page, without the closed runs that a reset replaced."""
+"""Read the Temporal server's lists of workflows page by page, without closed runs that a reset replaced."""
 
 import asyncio
 import base64
@@ -24,12 +24,12 @@ _OPEN: Final = datetime.max.replace(tzinfo=UTC)
 async def page_of(
     client: Client, query: str, *, after: str, limit: int
 ) -> tuple[list[WorkflowExecution], str | None]:
-    """Return a page of a query's rows, and a word that names the next page; `None` if this is the last page.
+    """Return a page of the workflows that a query finds, and the `after` of the next page.
 
-    `after` is the word that the call for the previous page returned; empty for the first page.
+    `after` is empty for the first page; the returned `after` is `None` for the last page.
 
     Raises:
-        NotFoundError: `after` is not the word of a page.
+        NotFoundError: This function did not return `after` for an earlier page.
         ServerNotReachedError: The server refused.
     """
     rows: list[WorkflowExecution] = []
@@ -48,7 +48,7 @@ async def page_of(
 
 
 def quote_name(name: str) -> str:
-    """Return a name in the quotes of a query.
+    """Return a name in double quotes, as a part of a query for the server.
 
     Raises:
         InvalidInputError: The name has a double quote or a backslash, which a query cannot contain.
@@ -60,17 +60,17 @@ def quote_name(name: str) -> str:
 
 
 def page_word(token: bytes) -> str | None:
-    """Return the word for the server's page token; `None` if the token is empty."""
+    """Return the server's page token as text for a client; `None` if the token is empty."""
     return base64.urlsafe_b64encode(_mark(token) + token).decode("ascii") if token else None
 
 
 def page_token(word: str) -> bytes | None:
-    """Return the server's page token from the word of `page_word`; `None` for an empty word, the first page.
+    """Return the server's page token from a text that `page_word` returned; `None` for an empty text.
 
-    Other words are refused here, because the server would report an internal failure.
+    Other texts are refused here, because the server would report an internal failure.
 
     Raises:
-        NotFoundError: The word is not from `page_word`.
+        NotFoundError: `page_word` did not return the text.
     """
     if not word:
         return None
@@ -88,7 +88,7 @@ def page_token(word: str) -> bytes | None:
 async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecution]:
     """Return the last run of each work order that was reset, by the work order's id.
 
-    `query` is empty, or another condition that begins with `AND`.
+    `query` is a further condition that begins with `AND`, or empty.
 
     Raises:
         RPCError: The server refused.
@@ -98,7 +98,7 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
 
 
 async def count_before(client: Client, last: Mapping[str, WorkflowExecution], query: str) -> int:
-    """Return how many earlier runs of workflows a query finds; `last` has the last run of each workflow.
+    """Count the runs that a query finds of the workflows in `last`, except the last runs in `last` themselves.
 
     Raises:
         RPCError: The server refused.
@@ -114,7 +114,7 @@ async def count_before(client: Client, last: Mapping[str, WorkflowExecution], qu
 
 
 async def runs_of(client: Client, names: Iterable[str]) -> list[WorkflowExecution]:
-    """Return the runs of the named workflows; a name that is no valid id is ignored.
+    """Return all runs of the workflows with these ids; invalid ids are ignored.
 
     Raises:
         RPCError: The server refused.

@@ -27,7 +27,7 @@ _CHECK: Final = "`septet doctor` checks the server."
 _AWAY: Final = frozenset({
     RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.UNKNOWN,
 })  # fmt: skip
-"""The codes of a server that is down or not reachable; `UNKNOWN` if a connection broke during an answer."""
+"""The error codes of a server that is down or not reachable; `UNKNOWN` if a connection broke during an answer."""
 START_WORKER: Final = "Start one with `septet up` or `septet worker`"
 """The beginning of the remedy for a call that no worker answered."""
 _START: Final = f"Start it with `septet up`; {_CHECK}"
@@ -43,7 +43,7 @@ _DECIDE_AGAIN: Final = f"{START_WORKER}, and decide again."
 
 
 def server_refusal(error: RPCError) -> ServerNotReachedError:
-    """Return the error for a refusal of the server that is not about one workflow."""
+    """Return Septet's error for a server's error that is not about one particular workflow."""
     if is_away(error):
         return ServerNotReachedError(f"The Temporal server does not answer: {error.message}.", remedy=_START)
     refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.NOT_FOUND}
@@ -53,7 +53,7 @@ def server_refusal(error: RPCError) -> ServerNotReachedError:
 
 @contextmanager
 def server_refusals() -> Iterator[None]:
-    """During the block, turn refusals of the server that are not about one workflow into Septet's errors."""
+    """Turn the server's errors during the block into Septet's errors, as `server_refusal` does."""
     try:
         yield
     except RPCError as error:
@@ -61,21 +61,21 @@ def server_refusals() -> Iterator[None]:
 
 
 def is_away(error: BaseException) -> bool:
-    """Return whether an error or its cause means that the server does not answer; a refusal does not count."""
+    """Return whether an error, or its cause, means that the server does not answer at all."""
     cause = error if isinstance(error, RPCError) else error.__cause__
     return isinstance(cause, RPCError) and cause.status in _AWAY
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kind of workflow, with the commands that show one workflow and list all workflows of this kind."""
+    """A kind of workflow, as errors name it: its noun, and the commands that show one or list all."""
 
     noun: str
     show: str
     list: str
 
     def refusal(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Return the error for the server's refusal to read a workflow of this kind."""
+        """Return Septet's error for a server's error after a read of a workflow."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"There is no {self.noun} {workflow_id}."
             return NotFoundError(message, remedy=f"See them all with `{self.list}`.")
@@ -83,14 +83,14 @@ class Subject:
 
     @contextmanager
     def refusals(self, workflow_id: str) -> Iterator[None]:
-        """During the block, turn the server's refusals to read a workflow of this kind into Septet's errors."""
+        """Turn the server's errors during the block into Septet's errors, as `refusal` does."""
         try:
             yield
         except RPCError as error:
             raise self.refusal(error, workflow_id) from error
 
     def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Return the error for the server's refusal to change a workflow, for example because it has ended."""
+        """Return Septet's error for a server's error after a change; the workflow may have ended."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"{workflow_id} has ended, so there is nothing to decide."
             return RefusedTransitionError(message, remedy=f"See how it ended: {self.show} {workflow_id}")
@@ -105,15 +105,15 @@ PIPELINE = Subject("pipeline", "septet pipeline show", "septet pipeline list")
 
 @dataclass(frozen=True, slots=True)
 class WorkflowCalls:
-    """The client that sends queries and updates to one workflow."""
+    """Sends queries and updates to one workflow."""
 
     handle: WorkflowHandle[Any, Any]
     subject: Subject
 
     async def query(self, name: str, kind: type[Answer], within_seconds: float = 5.0) -> Answer:
-        """Return the workflow's answer to a query.
+        """Send a query to the workflow, and return the answer.
 
-        Without `within_seconds`, the server would wait half a minute.
+        `within_seconds` limits the wait; the server itself would wait half a minute.
 
         Raises:
             NotFoundError: The workflow does not exist.
@@ -137,7 +137,7 @@ class WorkflowCalls:
     async def update(
         self, name: str, decision: Wire, kind: type[Result], *, update_id: str | None = None
     ) -> Result | None:
-        """Send an update and return its result; `None` if the accepted update has no result within 20 s.
+        """Send an update and return its result; `None` if an accepted update has no result within 20 s.
 
         A run of the workflow accepts each `update_id` once.
 
@@ -165,7 +165,7 @@ class WorkflowCalls:
 
     @contextmanager
     def _refusals(self) -> Iterator[None]:
-        """During the block, turn refusals of the workflow or the server into Septet's errors."""
+        """Turn errors of the workflow and of the server during the block into Septet's errors."""
         try:
             yield
         except WorkflowUpdateFailedError as error:
@@ -175,12 +175,12 @@ class WorkflowCalls:
 
 
 def unanswered(task: Task) -> ServerNotReachedError:
-    """Return the error for a decision on a work order that needs a worker's answer, if no worker answers."""
+    """Return the error for a decision on a work order, if the decision needs a worker and no worker answers."""
     return ServerNotReachedError(f"No worker has answered for {task.id}.", remedy=task.stuck or _DECIDE_AGAIN)
 
 
 async def has_taken(handle: WorkflowHandle[Any, Any], update_id: str) -> bool:
-    """Return whether the last run of a workflow has carried out an update; for a pending update, return false.
+    """Return whether the last run of a workflow has completed an update; false for a pending or unknown update.
 
     Raises:
         RPCError: The server refused.

@@ -1,6 +1,6 @@
-"""Follow a workflow's history by a long poll, which the server answers once the history has grown.
+"""Wait for new events in a workflow's history by a long poll of the server.
 
-Reading a history is free, but each query is a billable Action, so callers query a worker only after new events.
+A read of a history is free, but each query is a billable Action, so callers query a worker only after new events.
 """
 
 import asyncio
@@ -44,12 +44,12 @@ _ENDS: Final = (
 
 @dataclass(slots=True)
 class News:
-    """New events in the history of one workflow, over all its runs."""
+    """Reports new events in the history of one workflow, across all of its runs."""
 
     handle: WorkflowHandle[Any, Any]
     running_step: str = ""
     has_results: bool = False
-    """Whether a step of the run has ended; if so, a query's answer must contain steps."""
+    """Whether a step has ended in the workflow; if so, a query's answer must contain steps."""
     _grown: asyncio.Event = field(default_factory=asyncio.Event)
     _steps: dict[int, str] = field(default_factory=dict)
     """The running steps, by the number of the event that scheduled the step."""
@@ -65,7 +65,7 @@ class News:
         return is_news
 
     def come_again(self) -> None:
-        """Make `come_within` return true after a pause, because a query got no answer; each pause is longer."""
+        """Make `come_within` return true after a pause, to repeat an unanswered query; each pause is longer."""
         asyncio.get_running_loop().call_later(self._pause, self._grown.set)
         self._pause = min(2 * self._pause, _LONGEST_SECONDS)
 
@@ -104,7 +104,7 @@ class News:
 
 @asynccontextmanager
 async def follow_workflow(handle: WorkflowHandle[Any, Any]) -> AsyncIterator[News]:
-    """Follow a workflow's history during the block, and yield the object that reports new events."""
+    """Follow a workflow's history during the block, and yield a `News`, which reports new events."""
     news = News(handle)
     task = asyncio.create_task(news.follow())
     try:

@@ -1,4 +1,4 @@
-"""Build the views of pipelines from their inputs and from the ends that the server recorded, without a worker."""
+"""Describe pipelines without a worker: from their inputs, and from the server's records of their ends."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ OVER: Final = frozenset(
 
 
 def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> PipelineView:
-    """Return a pipeline's view from its input alone."""
+    """Return a pipeline's view, made only from the pipeline's input."""
     previous = order.carried if isinstance(order, PipelineRun) else None
     lanes = {lane.id: lane for lane in previous.lanes} if previous else {}
     planner = lanes.pop(f"{pipeline_id}-planner", None)
@@ -46,14 +46,14 @@ def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> Pi
 
 
 def view_of_row(row: WorkflowExecution) -> PipelineView:
-    """Return a pipeline's view from the server's index alone."""
+    """Return a pipeline's view, made only from the server's list: id, start and no issues."""
     return PipelineView(
         id=row.id, repository="", status=PipelineStatus.RUNNING, created_at=timestamp(row.start_time)
     )
 
 
 def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError | None = None) -> PipelineView:
-    """Return a pipeline with its end as the server recorded it: a terminated pipeline records no end itself."""
+    """Return a pipeline's view with the end that the server recorded; a terminated pipeline records none."""
     word = CLOSED_AS.get(row.status)
     if word is None or view.status in OVER:
         return view
@@ -63,7 +63,7 @@ def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError |
 
 
 def row_of_view(view: PipelineView) -> PipelineRow:
-    """Return a pipeline's row in a list, with its error, or else the error of its first failed issue."""
+    """Return a pipeline's row in a list, with the pipeline's error or else its first failed issue's error."""
     failed = next((issue for issue in view.issues if issue.status is IssueStatus.FAILED and issue.error), None)
     reason = f"{failed.title or failed.issue_id}: {failed.error.message}" if failed and failed.error else ""
     reason = view.error.message if view.error is not None else reason

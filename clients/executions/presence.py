@@ -26,9 +26,8 @@ _LATE: Final = 1.5
 async def why_nobody_works(client: Client, task_queue: str, state: StateDir) -> str:
     """Return a notice, with its remedy, if no worker runs for a queue; else an empty text.
 
-    A free lock shows at once that this state directory's worker ended. The last heartbeat of another worker shows
-    that the worker shut down normally; two missing heartbeats show any other end. If the server does not report
-    workers, the result is an empty text.
+    A worker of this state directory holds a lock while it runs; other workers send heartbeats to the server. If
+    the server does not report workers, the result is an empty text.
     """
     runs_here = await asyncio.to_thread(lock_is_held, state.worker_lock, LOCK_EX)
     own = f"septet@{state.host_id()}" if state.root.is_dir() and not runs_here else ""
@@ -63,7 +62,7 @@ async def why_nobody_works_on(client: Client, row: WorkflowExecutionDescription,
 
 
 async def why_nothing_opens(client: Client, task_queue: str) -> str:
-    """Return a notice if every host of a queue is drained; otherwise, or if the server refuses, an empty text."""
+    """Return a notice if all hosts of a queue refuse new work (`SEPTET_DRAIN`); else an empty text."""
     try:
         if await opens_workspaces(Deployment(client, task_queue)):
             return ""
@@ -73,7 +72,7 @@ async def why_nothing_opens(client: Client, task_queue: str) -> str:
 
 
 async def _without_build(deployment: Deployment) -> str:
-    """Return a notice if workers run, but no worker of a build that receives work orders; else an empty text."""
+    """Return a notice if workers run, but none of a build that receives work orders; else an empty text."""
     routing, builds = await asyncio.gather(deployment.routing(), builds_with_workers(deployment))
     if not builds or routing.current in builds or (routing.ramping and routing.ramping in builds):
         return ""
@@ -83,7 +82,7 @@ async def _without_build(deployment: Deployment) -> str:
 
 
 def _serves_another(task_queue: str, state: StateDir) -> str:
-    """Return a notice if this state directory's worker serves another queue; empty if not, or if unknown."""
+    """Return a notice if this state directory's worker serves another queue; else an empty text."""
     try:
         served = json.loads(state.health_file.read_text(encoding="utf-8")).get("task_queue", task_queue)
     except (OSError, ValueError):
@@ -95,7 +94,7 @@ def _serves_another(task_queue: str, state: StateDir) -> str:
 
 
 def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
-    """Return a notice that no worker runs, or when the last worker was heard; empty if that was just now."""
+    """Return a notice that no worker runs, or when the last one was heard; empty if it was heard recently."""
     last = max(workers, key=lambda each: each.heard_at, default=None)
     if last is None or last.is_stopping:
         return "No worker runs, so no further step begins."
@@ -106,7 +105,7 @@ def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
 
 
 async def _polls_since(client: Client, task_queue: str, since: datetime, but: str = "") -> bool:
-    """Return whether a worker other than `but` has polled since a moment of the server's clock."""
+    """Return whether a worker other than `but` has polled the queue since `since`, by the server's clock."""
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=task_queue),

@@ -1,4 +1,4 @@
-"""The keys that sealed (encrypted) open workflows and schedules, and the workflows whose input is not sealed."""
+"""Find the keys that sealed open workflows and schedules, and the workflows whose input is not sealed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -27,7 +27,7 @@ _SCHEDULED: Final = frozenset({"Janitor", "Intake"})
 
 @dataclass(frozen=True, slots=True)
 class SealUse:
-    """The keys that sealed (encrypted) the data of an open workflow, or of a schedule of Septet."""
+    """The keys that sealed the data of one open workflow, or of one of Septet's schedules."""
 
     id: str
     kind: str
@@ -35,7 +35,7 @@ class SealUse:
     keys: frozenset[str]
     """The ids of the keys that sealed the workflow's input and its row in the index."""
     missing_keys: frozenset[str] = frozenset()
-    """Those ids in `keys` for which this process has no key."""
+    """The ids in `keys` for which this process has no key."""
     began_unsealed: bool = False
     """Whether the input of the workflow, or of the workflow that the schedule starts, is not sealed."""
 
@@ -60,7 +60,7 @@ async def seals_in_use(client: Client) -> list[SealUse]:
 
 
 async def began_unsealed(client: Client, workflow_id: str, run_id: str) -> bool:
-    """Return whether a run was started with unsealed input; false for a run that the server has forgotten.
+    """Return whether a run was started with unsealed input; false for a run that the server has deleted.
 
     Raises:
         RPCError: The server refused.
@@ -118,5 +118,5 @@ async def _use_of(
 
 
 def seals(client: Client) -> bool:
-    """Return whether a client seals payloads. The reason of a cancel or reset is no payload, and never sealed."""
+    """Return whether a client seals payloads; the reason of a cancel or reset is never sealed."""
     return client.data_converter.payload_codec is not None

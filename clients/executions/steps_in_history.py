@@ -1,4 +1,4 @@
-"""Read the steps of an open work order from the history of its workflow, for use if no worker answers."""
+"""Read an open work order's steps from the history of its workflow, for use if no worker answers."""
 
 from contextlib import suppress
 from typing import Final
@@ -16,7 +16,7 @@ from workflows.work_order.state import WorkOrderState
 
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
 _TELL: Final = _STEPS | {"summarise_session", "resumed"}
-"""The names of what reports tokens: agents' activities, and the signal after a reset, which has earlier usage."""
+"""The activities that run agents, and the signal after a reset: the history shows their use of tokens."""
 
 
 async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task:

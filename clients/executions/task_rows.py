@@ -1,4 +1,4 @@
-"""Read work orders from the rows of the server's index, without a worker."""
+"""Read work orders from the server's lists of workflows, without a worker."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -26,7 +26,7 @@ _STAGES: Final[Mapping[Status, Stage]] = {
 
 
 async def task_of_row(row: WorkflowExecution) -> Task:
-    """Return the work order from its own row, or from the row of the workflow that watches its pull request."""
+    """Return the work order that a listed workflow describes: the work order itself or its watch."""
     task, title = None, ""
     try:
         task = Task.model_validate_json(await memo_json(row, MEMO) or b"null")
@@ -58,7 +58,7 @@ async def task_of_row(row: WorkflowExecution) -> Task:
 
 
 def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = None) -> Task:
-    """Return a work order with its end as the server recorded it: a terminated workflow records no end itself."""
+    """Return a work order with the end that the server recorded; a terminated workflow records no end itself."""
     status = _status_at_close(row)
     if status is None:
         return task
@@ -70,9 +70,9 @@ def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = 
 
 
 def _with_columns(task: Task, row: WorkflowExecution) -> Task:
-    """Return a memo's task, updated from the search attributes, which are written more often.
+    """Return a task from a memo, updated from the search attributes, which are written more often.
 
-    An older work order's memo may have findings after the decision, so only a waiting work order shows findings.
+    In an older memo, findings remain after the decision, so only a waiting work order shows findings.
     """
     columns = row.typed_search_attributes
     if (stage := columns.get(by.STAGE)) is None:

@@ -33,7 +33,7 @@ View = TypeVar("View", "Task", "PipelineView")
 Answer = TypeVar("Answer")
 Input = TypeVar("Input", bound=Wire)
 _SHOWN_BY: Final = {"Pipeline": "Use `septet pipeline show {0}`.", "WorkOrder": "Use `septet show {0}`."}
-"""The remedy if an id is of another type of workflow than expected, by the type of the workflow that exists."""
+"""The remedy if a workflow has another type than expected, by the workflow's type."""
 CLOSED_AS: Final[Mapping[WorkflowExecutionStatus | None, str]] = {
     WorkflowExecutionStatus.COMPLETED: "completed",
     WorkflowExecutionStatus.FAILED: "failed",
@@ -46,7 +46,7 @@ CLOSED_AS: Final[Mapping[WorkflowExecutionStatus | None, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Executions(Generic[View]):
-    """The workflows of one type on one Temporal namespace; each workflow is read as one object, such as a `Task`.
+    """Starts, reads and cancels the workflows of one type; each workflow is read as one object, such as a `Task`.
 
     Types and queries are strings here, because an import of the workflows' modules takes a second.
     """
@@ -68,7 +68,7 @@ class Executions(Generic[View]):
         return await self.get_of_row(await self.describe(workflow_id))
 
     async def wait(self, workflow_id: str) -> View:
-        """Wait until a workflow is closed and return its state; a workflow past retention counts as closed."""
+        """Wait until a workflow is closed or deleted, and return its state."""
         try:
             await self.handle(workflow_id).result()
         except WorkflowFailureError:
@@ -99,12 +99,12 @@ class Executions(Generic[View]):
             raise self.subject.refusal_of_open(error, workflow_id) from error
 
     def refusal_of_cancel(self, view: View) -> RefusedTransitionError:
-        """Return the error for the cancel of a closed workflow."""
+        """Return the error for an attempt to cancel a closed workflow."""
         message = f"{view.id} is {view.status.value} and cannot be cancelled."
         return RefusedTransitionError(message, remedy=self.remedy_for_closed(view))
 
     async def wait_briefly(self, workflow_id: str) -> View:
-        """Wait at most 20 s for the end of a workflow, and return its state after the wait."""
+        """Wait at most 20 s until a workflow is closed, and return its state, whether closed or not."""
         try:
             async with asyncio.timeout(20.0):
                 return await self.wait(workflow_id)
@@ -154,7 +154,7 @@ class Executions(Generic[View]):
             return await stuck_cause(self.client, row)
 
     async def get_of_row(self, row: WorkflowExecution) -> View:
-        """Return the state of a workflow whose row was read from the server.
+        """Return the state of a workflow, given the server's description of it.
 
         Raises:
             ServerNotReachedError: The server refused.
@@ -181,11 +181,11 @@ class Executions(Generic[View]):
 
     @abstractmethod
     def at_close(self, view: View, row: WorkflowExecution, error: TaskError | None) -> View:
-        """Return `view` with its end as the server recorded it: a terminated workflow records no end itself."""
+        """Return `view` with the end that the server recorded; a terminated workflow records no end itself."""
 
     @abstractmethod
     def remedy_for_closed(self, view: View) -> str:
-        """Return the remedy for the cancel of a closed workflow."""
+        """Return the remedy for an attempt to cancel a closed workflow."""
 
     async def start_workflow(
         self,
@@ -220,7 +220,7 @@ class Executions(Generic[View]):
             raise self.subject.refusal(error, workflow_id) from error
 
     async def input_of(self, kind: type[Input], workflow_id: str, run_id: str | None = None) -> Input | None:
-        """Return the input of a workflow's run, by default the latest; `None` if the input is of another kind.
+        """Return the input of a workflow's run, by default the latest run; `None` if the input is no `kind`.
 
         Raises:
             NotFoundError: The run does not exist.

@@ -24,11 +24,11 @@ _QUEUED: Final = "queued since {since:%H:%M:%S} UTC: all slots are busy, or no w
 _ASKS_A_HOST: Final = "probe_host"
 """The name of the activity that polls a host; replies never name this activity as the cause of a wait."""
 _NAMES_ITSELF: Final = "look_at_others"
-"""The name of the activity whose failures already name the work orders that are waited for."""
+"""The name of the activity that waits for other work orders; its failures already name these work orders."""
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
 _PLAN: Final = "your approval: septet approve {id}, or septet reject {id} --feedback 'WHAT TO CHANGE'"
 _NO_FAILURE: Final = "PullRequestOpen"
-"""The failure type of an activity that finds a watched pull request still open; this failure is no problem."""
+"""The failure type of an activity that finds a pull request still open; the failure is not a problem."""
 
 
 def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
@@ -39,17 +39,16 @@ def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
 
 
 class _Trouble(Wire):
-    """The part of a `PullRequestNews` that a client shows; the whole report takes long to import."""
+    """The part of a `PullRequestNews` that clients show; an import of the whole class takes long."""
 
     why: str
     """The reason why the host cannot read the pull request."""
 
 
 async def waiting_for(description: WorkflowExecutionDescription, *, tells_next_try: bool = False) -> str | None:
-    """Return what a work order waits for: a decision, or an activity and why it failed last; `None` if nothing.
+    """Return what a work order waits for: a decision, or an activity with its last failure; `None` if nothing.
 
-    With `tells_next_try`, the text has the number of attempts and the time of the next attempt, and therefore
-    changes with each attempt.
+    With `tells_next_try`, the text includes the number of attempts and the time of the next attempt.
     """
     columns = description.typed_search_attributes
     if (columns.get(STATUS), columns.get(STAGE)) == (Status.WAITING, Stage.EXECUTING):
@@ -82,7 +81,7 @@ async def _reason(pending: PendingActivityInfo, description: WorkflowExecutionDe
 
 
 def _next_try(pending: PendingActivityInfo) -> str:
-    """Return a text on the next attempt of a failed activity."""
+    """Return a text with a failed activity's attempts and next attempt; empty if no attempt follows."""
     if pending.paused or not (pending.HasField("last_failure") and pending.HasField("next_attempt_schedule_time")):
         return ""
     when = pending.next_attempt_schedule_time.ToDatetime(UTC)
@@ -92,24 +91,24 @@ def _next_try(pending: PendingActivityInfo) -> str:
 
 _PROBLEMS: Final = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
 _EVENTS: Final = 100
-"""The number of latest events to read; repeated failures of one task add no events."""
+"""The number of events to read, latest first; repeated failures of one workflow task add no events."""
 _UNSEALED: Final = (
     "It began unsealed, and workers with SEPTET_SEAL_REQUIRED refuse that. "
     "It continues as soon as its workers run without this setting: remove it until this has closed."
 )
 _LACKS_KEY: Final = frozenset({SealedError.__name__, UnknownKeyError.__name__})
-"""The failure types of a worker without the keys; the failure's message names the remedy."""
+"""The failure types of a worker without the keys of sealed data; the failure's message names the remedy."""
 _BENIGN: Final = (
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
     WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
 )
-"""The causes of failures that need no person: a new event during a task, which is then retried; or a reset."""
+"""The causes of failures that need no person: an event that arrived during a workflow task, or a reset."""
 
 
 async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
     """Return the reason why an open workflow is stuck, with the remedy; `None` if it is not stuck.
 
-    A task that timed out because its worker died does not count, because another worker retries the task.
+    A workflow task that timed out does not count, because another worker retries it.
 
     Raises:
         RPCError: The server refused.
@@ -147,7 +146,7 @@ def stuck_cause_of_row(row: WorkflowExecution) -> str | None:
 async def _cause(
     client: Client, row: WorkflowExecutionDescription, attributes: WorkflowTaskFailedEventAttributes
 ) -> str:
-    """Return why a workflow task failed, with a remedy: for example the build that can continue the workflow."""
+    """Return why a workflow task failed, with a remedy, such as the build that can continue the workflow."""
     if seals(client) and await began_unsealed(client, row.id, row.run_id):
         return _UNSEALED
     build = row.raw_description.workflow_execution_info.versioning_info.deployment_version.build_id

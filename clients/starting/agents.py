@@ -1,4 +1,4 @@
-"""Check before a start that a living worker can use the work order's agent; errors have the worker's own text."""
+"""Check, before a work order starts, that a running worker can use the work order's agent."""
 
 import asyncio
 import secrets
@@ -28,7 +28,7 @@ _ANSWERED_WITHIN: Final = timedelta(seconds=3)
 
 
 async def worker_agents(client: Client, task_queue: str) -> Sequence[AnnouncedAgents]:
-    """Return the agents that each living worker announced; empty if the server or a worker does not report."""
+    """Return the agents that each running worker announced; empty if one worker or the server reports none."""
     with suppress(RPCError):
         return await announced_agents(client, task_queue) or ()
     return ()
@@ -37,14 +37,13 @@ async def worker_agents(client: Client, task_queue: str) -> Sequence[AnnouncedAg
 async def check_worker_agents(
     client: Client, hosts: Sequence[AnnouncedAgents], names: Iterable[str | None]
 ) -> None:
-    """Refuse agents that no living worker can use; `None` means a worker's default agent.
+    """Refuse agents that no running worker can use; `None` means a worker's default agent.
 
-    If no worker announced the agent at the worker's start, the workers are queried, because a person may have
-    installed the agent since. Without announcements or living workers, no agent is refused; the error then appears
-    when a worker runs the work order.
+    If no worker announced an agent, the workers are queried, because the agent may have been installed since. If
+    there are no announcements at all, no agent is refused.
 
     Raises:
-        AgentMissingError: No living worker can use the agent; a worker wrote the message and the remedy.
+        AgentMissingError: No running worker can use the agent; a worker wrote the message and the remedy.
     """
     if not hosts:
         return
@@ -54,10 +53,10 @@ async def check_worker_agents(
 
 
 def check_forge_key(hosts: Sequence[AnnouncedAgents], repository: str) -> None:
-    """Refuse a repository if all living workers report their keys and no worker has a key for its forge.
+    """Refuse a repository if all running workers report their keys, and none has a key for its forge.
 
     Raises:
-        InvalidInputError: No living worker has a key.
+        InvalidInputError: No running worker has a key.
     """
     address = parse_address(repository, home=Path.home())
     keys = [host.forge_keys for host in hosts]
@@ -68,7 +67,7 @@ def check_forge_key(hosts: Sequence[AnnouncedAgents], repository: str) -> None:
 
 
 async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | None) -> None:
-    """Query the hosts' workers, and raise an error unless at least one can use the agent now."""
+    """Query the workers, and raise an error unless one of them can use the agent now."""
     answers = await asyncio.gather(*(_ask(client, host, name) for host in hosts))
     errors = [answer.error for answer in answers if answer is not None]
     if None in errors:
@@ -83,7 +82,7 @@ async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | 
 
 
 async def _ask(client: Client, host: AnnouncedAgents, name: str | None) -> AgentAnswer | None:
-    """Return a worker's answer on whether the worker can use an agent; `None` if the worker does not answer."""
+    """Query a worker, and return whether it can use an agent; `None` if the worker does not answer."""
     try:
         answer: AgentAnswer = await client.execute_activity(
             "check_agent",
@@ -100,7 +99,7 @@ async def _ask(client: Client, host: AnnouncedAgents, name: str | None) -> Agent
 
 
 def first_agent(agents: Sequence[str | None], hosts: Sequence[AnnouncedAgents]) -> str:
-    """Return a work order's agent: the first named agent, else a living worker's default, else an empty name."""
+    """Return the first agent that `agents` names, else a running worker's default agent, else an empty name."""
     return next(iter(agents), None) or (hosts[0].default if hosts else "")
 
 

@@ -1,4 +1,4 @@
-"""Check a new work order for mistakes, and against the server's other work orders, before anything starts."""
+"""Check a new work order or pipeline for mistakes and conflicts before anything starts."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ _GIVE: Final = "Give the path of a git repository, or an address such as https:/
 
 
 def read_settings(files: Mapping[str, bytes]) -> "RepositorySettings":
-    """Return a repository's settings from the content of its files.
+    """Return a repository's settings; `files` has the contents of the repository's files by path.
 
     Raises:
         RepositorySettingsError: A setting is wrong; the message names the line.
@@ -38,10 +38,10 @@ def read_settings(files: Mapping[str, bytes]) -> "RepositorySettings":
 
 
 def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple[str, str] | None:
-    """Return a notice and a remedy if a checkout's settings differ from those of its base branch; else `None`.
+    """Return a notice and a remedy if a checkout's settings file is not the committed file; else `None`.
 
-    The notice includes a mistake in the checkout's settings, so that people can correct it before the commit.
-    `read` is the base's file of settings; `None` if the base has none.
+    The notice includes a mistake in the checkout's file. `read` is the content of the file on the base branch;
+    `None` if there is no such file.
     """
     try:
         written = (folder / SETTINGS_PATH).read_bytes()
@@ -95,7 +95,7 @@ def checked_pipeline(order: "PipelineInput", *, is_here: bool) -> "PipelineInput
 
 
 def check_agents(names: Iterable[str | None]) -> None:
-    """Refuse a name that is not the name of an agent; the remedy names the closest agent.
+    """Refuse a name that is not the name of an agent; the remedy names the most similar agent.
 
     Raises:
         InvalidInputError: The agent does not exist.
@@ -109,7 +109,7 @@ def check_folder(path: Path) -> None:
     """Refuse a path on this machine that is not a git repository.
 
     Raises:
-        InvalidInputError: The path does not exist or is no repository; the remedy names the repository around it.
+        InvalidInputError: The path does not exist or is no repository; the remedy may name a repository above it.
     """
     try:
         is_there = path.exists()
@@ -126,7 +126,7 @@ def check_folder(path: Path) -> None:
 
 
 def one_of(word: str, choices: Iterable[str]) -> str:
-    """Return a remedy that lists the choices, the choice closest to the wrong word first."""
+    """Return a remedy that lists the choices; a choice similar to the wrong word comes first."""
     choices = list(choices)
     near = get_close_matches(word.lower(), choices, n=1)
     listed = f"Choose one of: {', '.join(choices)}."
@@ -134,7 +134,7 @@ def one_of(word: str, choices: Iterable[str]) -> str:
 
 
 def _with_short_title(order: WorkOrderInput) -> WorkOrderInput:
-    """Return a work order with a title of one line; a longer title is copied to the head of the description."""
+    """Return a work order with a title of one line; if the title is too long, the description gets all of it."""
     if order.title is None:
         return order
     line = " ".join(order.title.split())
@@ -148,7 +148,7 @@ def _with_short_title(order: WorkOrderInput) -> WorkOrderInput:
 
 
 async def check_start(orders: WorkOrders, order: WorkOrderInput, order_id: str | None, *, again: bool) -> None:
-    """Refuse a work order that waits for a missing work order, or repeats an issue's open work order.
+    """Refuse a work order if `after` names a missing work order, or if its issue has an open work order.
 
     Raises:
         InvalidInputError: A work order named in `after` does not exist.
@@ -178,7 +178,7 @@ async def reviews_of(orders: WorkOrders, repository: str, issues: Sequence[int])
 
 
 async def _check_issue(orders: WorkOrders, order: WorkOrderInput, order_id: str | None) -> None:
-    """Refuse a second work order for an issue; the server itself refuses a second work order of the same id."""
+    """Refuse a work order if its issue has an open work order with another id."""
     if order.issue is None:
         return
     for row in await _of_issues(orders, "WorkOrder", order.repository, (order.issue,)):
@@ -192,7 +192,7 @@ async def _check_issue(orders: WorkOrders, order: WorkOrderInput, order_id: str 
 async def _of_issues(
     orders: WorkOrders, kind: str, repository: str, issues: Sequence[int]
 ) -> list[WorkflowExecution]:
-    """Return the rows of the open workflows of one kind for the named issues of a repository."""
+    """Return a repository's open workflows of type `kind` for the given issues."""
     address = parse_address(repository, home=Path.home())
     numbers = ", ".join(f'"{issue}"' for issue in issues)
     query = f'WorkflowType="{kind}" AND ExecutionStatus="Running" AND SeptetIssue IN ({numbers})'

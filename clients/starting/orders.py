@@ -38,14 +38,14 @@ KEPT: Final = "Its work on this host is kept: septet rescue list {id}"
 
 
 async def was_used(state: StateDir, order_id: str) -> bool:
-    """Return whether this host has a work order's workspace; Temporal may have deleted the work order since."""
+    """Return whether this host has a record of a work order's workspace, even if Temporal deleted the workflow."""
     is_id = ORDER_ID.fullmatch(order_id) is not None
     return is_id and await asyncio.to_thread(find_record, state, order_id) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """The operations that check, estimate and start work orders and intakes on one Temporal namespace."""
+    """Checks, estimates and starts work orders and intakes on one Temporal namespace."""
 
     orders: WorkOrders
     costs: CostClient
@@ -56,7 +56,7 @@ class Starting:
     """Whether the workers are on this machine, so that folders can be checked."""
 
     async def add_intake(self, intake: IntakeInput) -> IntakeReply:
-        """Check an intake for mistakes, and add it, so that issues with the intake's label become work orders.
+        """Check an intake for mistakes, and add it.
 
         Raises:
             InvalidInputError: The repository or the agent does not exist, or a tracker has no key.
@@ -100,7 +100,7 @@ class Starting:
     async def begin(
         self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
     ) -> tuple[Task, "asyncio.Task[Estimate]"]:
-        """Start a work order as `start` does, but return without a worker's answer.
+        """Start a work order as `start` does, but do not wait for a worker.
 
         Returns:
             The work order as its input describes it, and the asyncio task that estimates the work order's cost.
@@ -118,7 +118,7 @@ class Starting:
             raise
 
     async def estimate(self, order: WorkOrderInput) -> Estimate:
-        """Return the estimate of a work order's cost, which is derived from earlier work orders."""
+        """Return the estimated cost of a work order, derived from the costs of earlier work orders."""
         look = asyncio.to_thread(agents_asked_for, order, self.git_env, is_here=self.is_here)
         agents, hosts = await asyncio.gather(look, worker_agents(self.orders.client, self.orders.task_queue))
         return await self._estimate_for(order, first_agent(agents, hosts))
@@ -128,7 +128,7 @@ class Starting:
         return await self.costs.estimate(Question(project=project, agent=agent, model=order.model or ""))
 
     async def estimate_rest(self, task: Task) -> Estimate | None:
-        """Return the estimate for the rest of a work order that waits with its plan; `None` for other work orders.
+        """Return the estimated cost of the steps after a plan; `None` unless the plan waits for a decision.
 
         Raises:
             SeptetError: The server refused.
@@ -148,7 +148,7 @@ class Starting:
     async def prepare(
         self, order: WorkOrderInput, order_id: str | None = None, *, again: bool = False
     ) -> WorkOrderInput:
-        """Check a work order for mistakes as `start` does, and return the input to start.
+        """Check a work order for mistakes as `start` does, and return the checked work order.
 
         Raises:
             SeptetError: As for `start`.
@@ -159,7 +159,7 @@ class Starting:
     async def _prepare(
         self, order: WorkOrderInput, order_id: str | None, *, again: bool
     ) -> tuple[WorkOrderInput, str]:
-        """Return the result of `prepare`, and the agent's name, which is empty if no worker has a default."""
+        """Return the result of `prepare` and the agent's name, which is empty if the agent is not known."""
         order = checked_order(order, is_here=self.is_here)
         if order_id and await was_used(self.state, order_id) and not await self.orders.exists(order_id):
             message = f"The id {order_id} was used before, by a work order that was deleted from Temporal."
@@ -175,7 +175,7 @@ class Starting:
         return order, first_agent(agents, hosts)
 
     async def _prepare_repeat(self, order: WorkOrderInput, order_id: str) -> tuple[WorkOrderInput, str]:
-        """Return the result of `_prepare` without the checks, for a work order that was started before."""
+        """Return the same as `_prepare`, but without checks, for a work order that was started before."""
         first = await self.orders.input_of(WorkOrderInput, order_id) if order.tracker is not None else None
         order = checked_order(with_issue_of(order, first) if first is not None else order, is_here=False)
         agents: Sequence[str | None] = ()

@@ -1,4 +1,4 @@
-"""Check, start, estimate and show pipelines, for the CLI, the HTTP API, the MCP server and the page."""
+"""Check, start, estimate and show pipelines."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ PipelineAgents = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PipelineOperations:
-    """The operations that check, start, estimate and show pipelines; they raise the errors of `Operations`."""
+    """Checks, starts, estimates and shows pipelines; raises the errors that `Operations` names."""
 
     orders: WorkOrders
     pipelines: PipelineClient
@@ -59,8 +59,8 @@ class PipelineOperations:
         With a key the start is idempotent, and a repeat is not checked again.
 
         Raises:
-            InvalidInputError: The repository or an agent does not exist, the id is invalid, or issues form a
-                circle.
+            InvalidInputError: The repository or an agent does not exist, the id is invalid, or issues depend on
+                each other in a circle.
             NotFoundError: The repository is on this machine and lacks the branch or an issue.
             AgentMissingError: No worker can use one of the pipeline's agents, named or default.
             AlreadyRunningError: The id was used before, or the key was used with another input.
@@ -77,7 +77,7 @@ class PipelineOperations:
         return reply.model_copy(update={"estimate": estimate})
 
     async def prepare(self, order: PipelineInput) -> tuple[PipelineInput, PipelineAgents]:
-        """Check a pipeline for mistakes, and return the input to start and the pipeline's agents.
+        """Check a pipeline for mistakes, and return the checked pipeline and its agents.
 
         Raises:
             SeptetError: As for `start`.
@@ -109,7 +109,7 @@ class PipelineOperations:
     async def estimate(
         self, order: PipelineInput, agents: PipelineAgents, work: Sequence[WorkAhead], *, is_rest: bool = False
     ) -> Estimate:
-        """Return the estimate of a pipeline's cost, which is derived from earlier work orders.
+        """Return the estimated cost of a pipeline, derived from the costs of earlier work orders.
 
         `work` is the remaining work of each issue; empty if the issues are not known yet.
         """
@@ -130,12 +130,12 @@ class PipelineOperations:
         return await self.costs.estimate(question)
 
     async def show(self, pipeline_id: str) -> PipelineReply:
-        """Return a pipeline with the state of each issue, and the estimate for issues without a result."""
+        """Return a pipeline with the state of each issue, and the estimated cost of issues without a result."""
         reply = await self.pipelines.show(pipeline_id)
         return reply.model_copy(update={"estimate": await self.estimate_rest(reply.pipeline)})
 
     async def estimate_rest(self, view: PipelineView) -> Estimate | None:
-        """Return the estimate for a pipeline's issues without a result; `None` if all issues have a result."""
+        """Return the estimated cost of a pipeline's issues without a result; `None` if there are none."""
         work = work_ahead(view.issues)
         if not work or view.closed_at is not None or view.stuck:
             return None
@@ -145,7 +145,7 @@ class PipelineOperations:
         return await self.estimate(order, await self._agents(order), work, is_rest=True)
 
     async def dry_run(self, order: PipelineInput, settings: Settings) -> PipelineDryRunReply:
-        """Check a pipeline as its start would, and return its agents, issues and estimate.
+        """Check a pipeline without starting it, and return its agents, issues and estimated cost.
 
         Raises:
             SeptetError: The pipeline would be refused, or its issues cannot be read.
@@ -174,7 +174,7 @@ class PipelineOperations:
 
 
 def _read_issues(order: PipelineInput, settings: Settings) -> list[PipelineIssue]:
-    """Return the issues as the pipeline would read them; the forge's issues have title and dependencies."""
+    """Return the pipeline's issues; issues of the forge are read there, with titles and dependencies."""
     numbers = tuple(str(issue.number) for issue in order.issue_list if issue.number is not None)
     if not numbers and order.label is None:
         return list(order.issue_list)

@@ -1,4 +1,4 @@
-"""Resolve the repository or issue that a person names, for a worker in another folder or on another machine."""
+"""Turn the repository or issue that a person names into an absolute path or an address, for a distant worker."""
 
 import os.path
 import re
@@ -31,8 +31,8 @@ class RepositoryReference:
 def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryReference:
     """Return the repository and the issue that a text names: `o/r#42` and the address of an issue name both.
 
-    If a folder `o/r` exists here, the text names the folder; otherwise it names the repository on GitHub. Any
-    other path is a path on this machine. A relative path is below `folder`, by default this process's folder.
+    `o/r` is a folder if such a folder exists here, otherwise a repository on GitHub. A relative path starts at
+    `folder`, by default this process's folder.
     """
     text, folder = text.strip(), folder or Path.cwd()
     if not text.startswith((".", "/", "~", "-")) and not _is_folder(folder, text):
@@ -47,13 +47,13 @@ def parse_reference(text: str, *, folder: Path | None = None) -> RepositoryRefer
 
 
 def issue_number(text: str) -> int | None:
-    """Return the number of a text such as `42` or `#42`; `None` for other texts, and if a folder has this name."""
+    """Return the issue number in a text such as `42` or `#42`; `None` for other texts and for names of folders."""
     match = _NUMBER.fullmatch(text.strip())
     return int(match[1]) if match is not None and not _is_folder(Path.cwd(), text.strip()) else None
 
 
 def issue_page(text: str) -> RepositoryReference | None:
-    """Return the repository and the issue of a page on a forge; `None` for another text."""
+    """Return the repository and the issue whose page has this address; `None` for another text."""
     page = _PAGE.fullmatch(with_host(text.strip()))
     return RepositoryReference(page["repository"], int(page["number"])) if page is not None else None
 
@@ -74,15 +74,15 @@ def whole_path(repository: str) -> str:
 
 
 def enclosing_repository(folder: Path) -> Path | None:
-    """Return the checkout or bare repository that is the folder or contains it; `None` without a repository."""
+    """Return the repository at a folder, or the closest one above the folder; `None` if there is none."""
     return next((path for path in (folder, *folder.parents) if is_repository(path)), None)
 
 
 def repository_here(how: str) -> str:
-    """Return the path of the repository around this process's folder.
+    """Return the path of the repository at or above this process's folder.
 
     Raises:
-        UsageError: The folder is in no repository.
+        UsageError: There is no such repository; the remedy names `how`.
     """
     here = enclosing_repository(Path.cwd())
     if here is None:

@@ -19,15 +19,15 @@ _PAGE: Final = re.compile(r"https://linear\.app/[^/?#]+/issue/(?P<key>[A-Za-z0-9
 
 
 def tracker_key(text: str) -> str:
-    """Return the key, such as `ABC-12`, of the issue whose page has this address; empty for other addresses."""
+    """Return the key, such as `ABC-12`, of the Linear issue at this address; empty for other addresses."""
     page = _PAGE.fullmatch(text.strip())
     return page["key"].upper() if page is not None else ""
 
 
 def with_issue_of_page(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a work order's input, with an issue page's address split into its parts.
+    """Return a work order's fields, in which the address of an issue's page is split into repository and issue.
 
-    This function does not read a tracker's issue; `find_order` reads the issue.
+    The address of a tracker's issue becomes the field `tracker`; `find_order` reads the issue later.
     """
     text = fields.get("repository")
     if isinstance(text, str) and (key := tracker_key(text)):
@@ -56,7 +56,7 @@ def check_unread_order(order: WorkOrderInput, settings: Settings, *, is_here: bo
 def find_order(
     order: WorkOrderInput, order_id: str | None, settings: Settings, *, again: bool
 ) -> tuple[WorkOrderInput, str | None]:
-    """Read a work order's issue from its tracker, and return the work order and its id, derived from the issue.
+    """Read a work order's issue from its tracker; return the work order and its id.
 
     Unless the work order names its agent or repository, the settings for the issue's project or team name them.
 
@@ -90,7 +90,7 @@ def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
 
 
 def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInput:
-    """Return `order`, which repeats `first`, with the issue from `first` if both orders name the same issue."""
+    """Return `order`, a repeat of `first`, with the issue that `first` has read, if both have the same issue."""
     if order.tracker is None or first.tracker is None or order.tracker.key != first.tracker.key:
         return order
     repository = first.repository if tracker_key(order.repository) else order.repository
@@ -99,7 +99,7 @@ def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInpu
 
 
 def expect_team(page: "TeamPage", settings: Settings) -> None:
-    """Check that the settings here have the tracker's key and name repositories for a team's issues.
+    """Check that the settings have the tracker's key and name repositories for a team's issues.
 
     Raises:
         InvalidInputError: A setting is missing.
@@ -113,7 +113,6 @@ def expect_team(page: "TeamPage", settings: Settings) -> None:
 
 
 def _tracker_for(name: TrackerName, settings: Settings) -> "Tracker":
-    """Return the tracker of this name, with the key that the settings here have for it."""
     from septet.trackers.choose import tracker_for
 
     return tracker_for(name, settings)
