@@ -1,4 +1,4 @@
-"""The agent runs of a host: a folder for each run, never overwritten, and the locks of runs and of writers."""
+"""The agent runs of a host: a folder and a lock for each run, and the writer's lock of each workspace."""
 
 import os
 import re
@@ -21,21 +21,21 @@ from septet.system.durable import create_file, read_struct, write_atomically
 from septet.system.locks import lock, lock_is_held, open_lock, take_lock
 
 RUN_VARIABLE: Final = "SEPTET_RUN"
-"""The variable that names the run in every process of an agent; by this variable, a sweep finds leftovers."""
+"""The environment variable that names the run in all processes of the run; it identifies leftover processes."""
 
 SETUP_FOLDER: Final = "setup"
-"""The folder, next to a workspace's runs, with the records of the workspace's set-up, which is no agent's run."""
+"""The folder, next to a workspace's runs, with the records of the workspace's set-up commands."""
 
 _SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _OWNER_ONLY_FOLDER: Final = 0o700
 R = TypeVar("R")
 _SET_ASIDE: Final = "set-aside"
 _KEPT_FILES: Final = 1024
-"""The number of cached records and ends of runs: a step reads the records of its work order many times."""
+"""The number of cached records: a step reads the records of its work order many times."""
 
 
 class _Home(msgspec.Struct):
-    """The machine and container of a run's supervisor, as the supervisor recorded them."""
+    """The machine and container of a run's supervisor, as recorded in the run's lock file."""
 
     boot_id: str
     pid_namespace: str
@@ -43,11 +43,11 @@ class _Home(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run: the folder, and the record of the run's start."""
+    """One agent run: its folder, and the record of its start."""
 
     folder: Path
     record: RunRecord | None = field(repr=False)
-    """The record of the start; `None` if `run.json` cannot be read: then no attempt adopts the run."""
+    """The record of the start; `None` if `run.json` cannot be read, in which case no attempt adopts the run."""
     runner: Path | None = None
     """The lock of this host's runner, if supervisors are children of the runner."""
 
@@ -73,16 +73,16 @@ class Run:
 
     @property
     def has_started(self) -> bool:
-        """Whether a supervisor took the run; if false, the attempt that made the folder died before that."""
+        """Whether a supervisor has taken over the run; false if the attempt died before."""
         return self.stdout.exists()
 
     @property
     def set_aside(self) -> bool:
-        """Whether the activity was reset after the run, which then counts as a run of another workflow run."""
+        """Whether a person reset the activity after the run; the run then no longer counts."""
         return (self.folder / _SET_ASIDE).exists()
 
     def lives(self) -> bool:
-        """Whether the run's supervisor lives."""
+        """Return whether the run's supervisor is alive."""
         return lock_is_held(self.folder / "lock")
 
     def exit(self) -> ExitRecord | None:
@@ -93,18 +93,18 @@ class Run:
             return None
 
     def close_as_lost(self) -> None:
-        """Record that nothing saw the run's end, and whether the machine or container ended with the run."""
+        """Record the end of a run whose end nothing saw, and whether its machine or container is gone."""
         why = RESTARTED if self._was_elsewhere() else ""
         self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost", why=why)))
 
     def drop_unstarted(self) -> None:
-        """Remove the folder of a run that no supervisor has taken; many tries would leave many folders."""
+        """Delete the folder if no supervisor has taken over the run."""
         if not (self.lives() or self.has_started):
             with suppress(OSError):
                 drop_run(self.folder)
 
     def _was_elsewhere(self) -> bool:
-        """Return whether machine or runner started again after the run began, or the run's container is gone."""
+        """Return whether the run's machine, container or runner has ended or restarted since the run began."""
         if self.runner is not None:
             return not lock_is_held(self.runner) or _changed_at(self.runner) > _changed_at(self.folder / "lock")
         home = read_struct(self.folder / "lock", _Home)
@@ -119,13 +119,13 @@ class Run:
         return path.stat().st_size if path.exists() else 0
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a file into the run's folder, whole or not at all."""
+        """Write a file into the run's folder, completely or not at all."""
         write_atomically(self.folder / name, content)
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """All runs of this host."""
+    """All agent runs of this host."""
 
     root: Path
     """`STATE/runs`."""
@@ -137,11 +137,11 @@ class Runs:
         return self._list_except(order_id, frozenset())
 
     def lately(self, order_id: str) -> list[Run]:
-        """Return the runs that `of` returns, but without the archived runs of a lane, which may be thousands."""
+        """Return the same runs as `of`, without the archived runs of a lane, which may be thousands."""
         return self._list_except(order_id, read_archive(self.folder_of(order_id)).runs)
 
     def at(self, folder: Path) -> Run:
-        """Return the run in a folder, with the record that the folder holds."""
+        """Return the run in a folder, with its record."""
         return Run(folder, _read_record(folder), self.runner)
 
     def orders(self) -> list[str]:
@@ -150,35 +150,35 @@ class Runs:
             return sorted(each.name for each in entries if each.is_dir())
 
     def is_held(self, order_id: str) -> bool:
-        """Return whether a living agent or a writing attempt holds a work order's writer's lock."""
+        """Return whether an agent or attempt holds a work order's writer's lock."""
         return lock_is_held(self.lock_of(order_id))
 
     def next_serial(self, order_id: str, runs: Sequence[Run]) -> int:
-        """Return the next run's number, after the runs of `lately`; the caller holds the writer's lock."""
+        """Return the next run's number, after `runs` from `lately`; the caller holds the writer's lock."""
         serials = (run.record.serial for run in runs if run.record is not None)
         return 1 + max((read_archive(self.folder_of(order_id)).serial, *serials))
 
     def living(self, order_id: str) -> Run | None:
-        """Return the work order's run whose supervisor lives; `None` without a living supervisor."""
+        """Return a work order's run whose supervisor is alive; `None` if there is none."""
         return next((run for run in reversed(self.lately(order_id)) if run.lives()), None)
 
     def set_aside(self, order_id: str, key: RunKey) -> None:
-        """Record that the runs of a key do not count: the next attempt begins anew, from the step's checkpoint."""
+        """Mark the runs of an activity as no longer counting, because a person has reset the activity."""
         for run in self.lately(order_id):
             if run.record is not None and run.record.key == key and not run.set_aside:
                 run.put(_SET_ASIDE, b"")
 
     def lock_writer(self, order_id: str) -> int | None:
-        """Take the lock of the workspace's one writer and return its descriptor; `None` if the lock is held.
+        """Take a workspace's writer's lock and return its descriptor; `None` if the lock is held.
 
-        The holder passes the lock on to the supervisor of the agent that the holder starts; the lock is free when
-        that agent and all of the agent's processes are dead, or when a warm agent is stopped after its turn.
+        An agent's supervisor gets the lock from the attempt. The lock is free again when all processes of the
+        agent are dead, or when a warm agent is stopped after its turn.
         """
         self.folder_of(order_id).mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
         return take_lock(self.lock_of(order_id))
 
     def create(self, order_id: str, number: int, record: RunRecord, prompt: bytes) -> tuple[Run, int]:
-        """Make a run's folder and return it with the descriptor of its lock; the caller holds the writer's lock.
+        """Make a run's folder; return the run, and the descriptor of the run's lock.
 
         Raises:
             InvalidInputError: A name would leave the folder.
@@ -204,7 +204,7 @@ class Runs:
         return self.root / _check_name(order_id)
 
     def lock_of(self, order_id: str) -> Path:
-        """Return the file of the writer's lock."""
+        """Return the path of a work order's writer's lock."""
         return self.folder_of(order_id) / "lock"
 
     def _list_except(self, order_id: str, excluded: Collection[str]) -> list[Run]:
@@ -220,7 +220,7 @@ class Runs:
         return sorted(runs, key=lambda run: run.record.serial if run.record is not None else 0)
 
     def _new_folder(self, order_id: str, stem: str) -> Path:
-        """Make a folder under a name that neither a folder nor an archived run has."""
+        """Make a folder for a run, with a name that no other run has, not even an archived run."""
         parent = self.folder_of(order_id)
         parent.mkdir(mode=_OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
         with os.scandir(parent) as entries:
@@ -240,7 +240,7 @@ def _check_name(name: str) -> str:
 
 
 def drop_run(folder: Path) -> None:
-    """Remove the folder of a run that was not started."""
+    """Delete the folder of a run that was not started."""
     for name in ("prompt.md", "run.json", "lock"):
         (folder / name).unlink(missing_ok=True)
     folder.rmdir()
@@ -254,7 +254,7 @@ def _read_record(folder: Path) -> RunRecord | None:
 
 
 def _read_whole(path: str, kind: type[R]) -> R:
-    """Read a record, from the cache if the file has not changed; a whole record does not change."""
+    """Read a record from its file, or from the cache if the file has not changed."""
     facts = os.stat(path)  # noqa: PTH116 -- of hundreds, in text
     return cast("R", _read_once(path, cast("Hashable", kind), (facts.st_ino, facts.st_mtime_ns, facts.st_size)))
 

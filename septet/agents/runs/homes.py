@@ -1,8 +1,7 @@
-"""The home of a work order, or of a lane: folders that a CLI finds in place of the user's own.
+"""The homes of work orders and lanes: a CLI in a sandbox finds these folders in place of the user's own folders.
 
-The folders hold the session that a run continues, a login for the time of the run, and settings without the user's
-own data. Each new process of an agent gets new folders: of earlier files, only the session comes back, for a run
-that continues the session.
+A home holds the session that a run continues, a copy of the login during the run, and settings without private
+data. Each new process of an agent gets new folders. The session that the process continues is restored.
 """
 
 import re
@@ -29,7 +28,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class SessionStore:
-    """The stored sessions of earlier processes: a numbered folder for each process, with the CLI's file names."""
+    """The sessions of earlier processes: one numbered folder for each process."""
 
     root: Path
     facts: Capabilities
@@ -46,7 +45,7 @@ class SessionStore:
             home.move(name, GuardedFolder(folder))
 
     def give(self, session_id: str, home: GuardedFolder) -> None:
-        """Move the files of a session from the store into the CLI's folder; do nothing if the store has none."""
+        """Move a session's files from the store into the CLI's folder; do nothing for an unknown session."""
         if not _ID.fullmatch(session_id):
             return
         for visit in sorted(self._visits(), key=lambda visit: int(visit.name), reverse=True):
@@ -64,7 +63,7 @@ class SessionStore:
         return [path for path in self.root.glob("*") if path.name.isdecimal()]
 
     def _patterns(self, session_id: str = "") -> Iterator[str]:
-        """Yield the patterns of a session's files, or of all sessions' files if no session is named."""
+        """Yield the file patterns of a session, or of all sessions if `session_id` is empty."""
         start = session_id[:8] or "*"
         for pattern in filter(None, (self.facts.session_files, *self.facts.session_copies)):
             yield pattern.format(id=session_id or "*", start=start)
@@ -78,18 +77,17 @@ _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]")
 
 @dataclass(frozen=True, slots=True)
 class AgentHome:
-    """The part of one CLI in the home of one work order or lane."""
+    """The folders of one CLI in the home of a work order or lane."""
 
     root: Path
-    """`STATE/homes/<work order or lane>/<agent>`: the guest writes all files in the folder, perhaps as a separate
-    user."""
+    """`STATE/homes/<work order or lane>/<agent>`; guests, perhaps of a separate user, write in this folder."""
     adapter: Adapter
     machine: Machine
     logins: Logins
 
     @property
     def packages(self) -> Path:
-        """The folder with the packages that CLIs have unpacked, for all homes."""
+        """The folder with unpacked packages of CLIs, which all homes share."""
         return self.root.parents[2] / "packages"
 
     @property
@@ -108,7 +106,7 @@ class AgentHome:
         return SessionStore(self.root / _STORE, self.adapter.capabilities)
 
     def open(self) -> tuple[OwnFolder, ...]:
-        """Make the folders, which only this user may enter, and return them; files in the folders stay.
+        """Make the folders, which only this user may enter, and return the folders; existing files stay.
 
         Raises:
             OSError: The disk refused.
@@ -127,8 +125,8 @@ class AgentHome:
     def prepare(self, session_id: str | None, run_seconds: float, *, anew: bool = True) -> tuple[OwnFolder, ...]:
         """Prepare the home for a run and return its folders; the caller holds the writer's lock.
 
-        A session of a run without a sandbox is copied from the user's home. `anew` states that no process lives in
-        the home, so that the home is made anew.
+        If `anew`, clear the home first: no process may work there. A session that the store lacks is copied from
+        the user's own folders.
 
         Raises:
             LoginBusyError: Another agent is about to refresh the login.
@@ -157,7 +155,7 @@ class AgentHome:
         return folders
 
     def _clear(self) -> None:
-        """Store the sessions, keep the workspace's notes, and remove all other files of agents."""
+        """Move the sessions to the store, keep the workspace's notes, and delete all other files."""
         if not self.root.is_dir():
             return
         gone, names = self.root / f".gone-{secrets.token_hex(8)}", [path.name for path in self.root.iterdir()]
@@ -182,7 +180,7 @@ class AgentHome:
             self._store.give(session_id, GuardedFolder(self.root, str(own.root.relative_to(self.root))))
 
     def give_session_to_user(self, session_id: str) -> None:
-        """Copy a session to the user's own home, for a run without a sandbox.
+        """Copy a session to the user's own folders, for an agent that runs without a sandbox.
 
         Raises:
             OSError: The disk refused.
@@ -202,11 +200,11 @@ class Homes:
     logins: Logins
 
     def of(self, order_id: str, adapter: Adapter, machine: Machine) -> AgentHome:
-        """Return the home of a work order or lane, which need not exist yet."""
+        """Return the home of one CLI for a work order or lane; its folder may not exist yet."""
         return AgentHome(self.root / order_id / adapter.name, adapter, machine, self.logins)
 
     def take_logins_back(self, order_id: str, *, is_over: bool) -> None:
-        """Write back the logins that a work order's CLIs have refreshed; if `is_over`, also remove all copies.
+        """Write refreshed logins of a work order back to the user; if `is_over`, also delete the home's copies.
 
         Raises:
             OSError: The disk refused.
@@ -214,7 +212,7 @@ class Homes:
         self.logins.take_back(self.root / order_id, is_over=is_over)
 
     def close(self, order_id: str) -> Path | None:
-        """Write a work order's logins back; return the home, which the caller removes, or `None` if there is none.
+        """Write a work order's logins back; return its home, which the caller deletes; `None` if there is none.
 
         Raises:
             OSError: The disk refused.
@@ -225,7 +223,7 @@ class Homes:
 
 
 def hide_keys_of(adapter: Adapter, machine: Machine) -> None:
-    """Mask, from now on, the keys that a CLI's login files and settings files hold now."""
+    """Mask, from now on, the keys that are in a CLI's login files and settings files."""
     facts = adapter.capabilities
     for name in (*(file.name for file in facts.logins), *(file.name for file in facts.settings)):
         path = locate(adapter, machine, name)

@@ -1,11 +1,9 @@
-"""Permit writes only to the work order's latest attempt, and only while this attempt holds the writer's lock.
+"""Leases: only a work order's latest attempt may write, and only while the attempt holds the writer's lock.
 
-Each attempt is recorded as a line of a file in the work order's folder, before the attempt does anything. An
-attempt that was stopped for longer than its time-out finds the line of a later attempt when it continues, and
-gives up. Otherwise it would commit, push and open a pull request for the second time.
+Each attempt first adds a line to a file in the work order's folder. An attempt that was stopped for a long time
+finds a later attempt's line when it continues, and gives up. Otherwise it would commit and push a second time.
 
-If a worker repeats an attempt, for example after a refusal because the runner is down, the new line replaces the
-worker's old line: a work order has one line for each activity and worker, after any number of attempts.
+A worker that repeats an attempt at an activity replaces its earlier line, so the file stays short.
 """
 
 import os
@@ -28,55 +26,55 @@ from septet.system.lock_holder import holder_of, read_lock_holders, stopped_hold
 from septet.system.locks import await_lock, open_lock
 
 WorkerId = tuple[int, int]
-"""A process id, and the process's start in the kernel's ticks since the boot."""
+"""A process id, and the start of the process in the kernel's ticks since the boot."""
 
 ATTEMPTS_FILE: Final = "attempts.jsonl"
 RESTORED: Final = b'{"before_the_backup":'
-"""The beginning of a line that comes from a restored backup."""
+"""The first bytes of a line that was restored from a backup."""
 WAY_SECONDS: Final = 1.0
-"""The seconds after which to check whether the lock's holder is stopped: most holders release the lock sooner."""
+"""The seconds after which to check whether the lock's holder is a stopped process."""
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """An attempt at an activity, with the ids and numbers that the Temporal server gives."""
+    """An attempt at an activity, as one line of the file records the attempt."""
 
     run_id: str
-    """The id of the workflow's run, followed by the visit to the lane."""
+    """The id of the workflow's run, followed by the number of the visit to the lane."""
     activity_id: str
-    """The id of the activity in its workflow run; plain numbers count the activities."""
+    """The id of the activity in its workflow run; ids that are numbers count the activities."""
     number: int = 1
-    """The number among its activity's attempts; a person's reset of the activity restarts the count."""
+    """The attempt's number for its activity; after a person's reset of the activity, the numbers begin again."""
     started_at: float = 0.0
-    """The time at which the server handed the attempt out, in seconds by the server's clock."""
+    """The time at which the Temporal server started the attempt, in seconds by the server's clock."""
     worker: WorkerId = (0, 0)
     epoch: int = 0
-    """The number of attempts of the work order on this host, including this attempt."""
+    """The attempt's number among all attempts of the work order on this host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """One attempt's right to write, which ends when a later attempt begins."""
+    """An attempt's right to write, which ends when a later attempt begins."""
 
     runs: Runs
     order_id: str
     epoch: int
     _line: bytes
-    """The attempt's line; any line after this line or in its place belongs to a later attempt."""
+    """The attempt's line; a different or further line belongs to a later attempt."""
     _begins_at: int
 
     @classmethod
     def take(
         cls, runs: Runs, key: RunKey, *, lane: tuple[str, str] = ("", ""), number: int = 1, started_at: float = 0.0
     ) -> Self:
-        """Record the attempt and return its lease.
+        """Record an attempt and return its lease.
 
-        If a person has reset the activity since its last attempt, earlier runs of the key no longer count. `lane`
-        has the lane's name and the work order's visit to the lane, both empty for the work order's own workspace.
-        The server handed the attempt out at `started_at`, in seconds.
+        `lane` has the name of the lane and the number of the visit; both are empty for a work order's own
+        workspace. If a person has reset the activity since the last attempt, the earlier runs of `key` no longer
+        count.
 
         Raises:
-            SupersededError: A later attempt has begun already: this attempt was held up between server and host.
-            LockHeldError: Another attempt's worker was stopped while it recorded its attempt.
+            SupersededError: A later attempt has begun already.
+            LockHeldError: The worker of another attempt was stopped while it recorded the attempt.
         """
         place_id, visit = lane
         order_id = place_id or key.workflow_id
@@ -104,7 +102,7 @@ class Lease:
             return cls(runs, order_id, attempt.epoch, line, begins_at)
 
     def check(self) -> None:
-        """Check that this attempt is still the last attempt.
+        """Raise an error unless this attempt is still the latest attempt.
 
         Raises:
             SupersededError: A later attempt has begun.
@@ -116,7 +114,7 @@ class Lease:
             raise SupersededError(f"A later attempt at {self.order_id} has begun: this one writes nothing more.")
 
     def make_way(self) -> bool:
-        """Kill a stopped worker of an earlier attempt that holds the writer's lock; return whether there was one.
+        """Kill an earlier attempt's stopped worker that holds the writer's lock; return whether one was killed.
 
         Raises:
             SupersededError: A later attempt has begun, which does the same work.
@@ -132,7 +130,7 @@ class Lease:
 
         Raises:
             SupersededError: A later attempt has begun.
-            WorkspaceBusyError: Another process keeps the lock.
+            WorkspaceBusyError: Another process holds the lock for longer than `patience_seconds`.
         """
         now = time.monotonic()
         bound, way_at = now + patience_seconds, now + WAY_SECONDS
@@ -150,7 +148,7 @@ class Lease:
 
 
 def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:
-    """Return the error that names the holder of a work order's writer's lock."""
+    """Return an error that names the holder of a work order's writer's lock."""
     living, holder = runs.living(order_id), holder_of(runs.lock_of(order_id))
     who = f"the agent of {living.folder}" if living is not None else holder or "an unknown process"
     return WorkspaceBusyError(
@@ -161,11 +159,11 @@ def busy_error(runs: Runs, order_id: str) -> WorkspaceBusyError:
 
 
 def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -> bool:
-    """Return whether the last recorded attempt is later than the attempt that begins, by the server's numbers.
+    """Return whether `attempt`, which begins now, is older than `last`, the last recorded attempt.
 
-    If the workflow runs differ, a run that is new here is the later one; a known run was superseded by a reset. A
-    workflow run takes activities one after the other, so one with a lower number, or a known name, is over. After
-    a reset of an activity the attempts count from 1 again, so the server's clock identifies an old attempt.
+    Of two workflow runs, the run without recorded attempts is later. In a workflow run, activities follow one
+    another: an activity with a lower number, or with earlier attempts, is over. After a reset of an activity, its
+    attempts count from 1 again; the times of the Temporal server then identify the older attempt.
     """
     if attempt.run_id != last.run_id:
         return bool(of_its_run)
@@ -178,15 +176,15 @@ def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -
 
 
 def _was_reset(attempt: Attempt, last: Attempt) -> bool:
-    """Return whether the activity was reset after the last attempt: otherwise the attempts' number grows."""
+    """Return whether a person reset the activity: the number of attempts did not grow since the last attempt."""
     is_again = attempt.number <= last.number and attempt.started_at > last.started_at
     return is_again and _is_same_activity(attempt, last)
 
 
 def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], list[bytes]]:
-    """Return the lines before the last lines of the attempt's activity, and those last lines of other workers.
+    """Split off the last lines, which belong to the attempt's activity; drop the lines of the attempt's worker.
 
-    The attempt's line replaces the lines of the attempt's own worker. `make_way` needs the lines of other workers.
+    Return the lines before these lines, and the lines of other workers, which `make_way` needs.
     """
     start = len(lines)
     of_others: list[bytes] = []
@@ -205,7 +203,7 @@ def _is_same_activity(attempt: Attempt, other: Attempt) -> bool:
 
 
 def was_restored(runs: Runs, order_id: str) -> bool:
-    """Return whether a work order's files come from a backup; the work order may have continued elsewhere."""
+    """Return whether a work order's files come from a restored backup."""
     path = runs.folder_of(order_id) / ATTEMPTS_FILE
     return path.exists() and any(line.startswith(RESTORED) for line in path.read_bytes().splitlines())
 
@@ -217,7 +215,7 @@ def _attempts_file(runs: Runs, order_id: str) -> Path:
 
 
 def _of_run(run_id: str, lines: list[bytes]) -> list[Attempt]:
-    """Return the attempts of a workflow run; the thousands of other attempts of a lane are not decoded."""
+    """Return the recorded attempts of a workflow run; other lines, perhaps thousands, are not decoded."""
     mark = msgspec.json.encode(run_id)
     attempts = (_parse_attempt(line) for line in lines if mark in line)
     return [attempt for attempt in attempts if attempt is not None and attempt.run_id == run_id]
@@ -231,16 +229,16 @@ def _parse_attempt(line: bytes) -> Attempt | None:
 
 
 def worker_id(pid: int) -> WorkerId:
-    """Return an identity that no later process with the same id has; zeros if the system reports no start."""
+    """Return an identity that no later process with the same id has; zeros if the start time is unknown."""
     start = identity(pid)["pid_start"]
     return (pid, int(start)) if start is not None else (0, 0)
 
 
 def end_stopped_writer(runs: Runs, order_id: str, older_writers: Collection[WorkerId]) -> bool:
-    """Kill a stopped worker that holds a work order's writer's lock; return whether there was such a worker.
+    """Kill a stopped worker that holds a work order's writer's lock; return whether a worker was killed.
 
-    The worker's children in the worktree die too; the worker's other agents live on and are adopted. Any other
-    holder, for example a person's `septet rescue restore`, is left alone.
+    Only a worker in `older_writers` is killed, with its children that work in the worktree. Its agents in other
+    worktrees live on.
     """
     holder = stopped_holder(runs.lock_of(order_id), read_lock_holders())
     if holder is None or worker_id(holder.pid) not in older_writers:

@@ -1,12 +1,11 @@
-"""Lend the user's logins to agents: make a copy for each run, and write a refreshed login back.
+"""Lends the user's logins to agents: each run gets a copy of a login, and a refreshed copy is written back.
 
-A lock on each login file is held while a copy is made or written back, and never through a run. Loans, which are
-records on disk without any secret, name the copies that exist: after a worker's death, the next start with the
-same login, the next worker, or the janitor writes the copy back.
+A login file's lock is held only while a copy is made or written back. A loan is a record on disk of a copy,
+without secrets. If a worker dies, the next start with the login, the next worker or the janitor writes the copy
+back.
 
-A refresh token works once, so two agents must not use the same token. A login that would expire within a run is
-lent as an expired login: the first agent refreshes the login within a second, and no other agent gets the login
-until the new login is written back.
+A refresh token works only once. A login that would expire during a run is lent as an expired login. The first
+agent then refreshes the login at once, and other agents wait for the new login.
 """
 
 import hashlib
@@ -33,7 +32,7 @@ _LOCK: Final = "lock"
 _LIMIT_BYTES: Final = 256 * 1024
 """The size of the largest login file."""
 _REFRESH_SECONDS: Final = 60.0
-"""The seconds that other agents wait for an agent to refresh its copy."""
+"""The seconds that other agents wait for an agent to refresh its copy of a login."""
 _LONGEST_RUN_SECONDS: Final = 3600.0
 """The longest validity, in seconds, that a run requires of a login, even if the run may take longer."""
 _MARGIN_SECONDS: Final = 600.0
@@ -47,30 +46,30 @@ class LoginBusyError(Exception):
 
 
 class Loan(msgspec.Struct, frozen=True):
-    """The record of an agent's copy of a login, without secrets."""
+    """The record of a login's copy in an agent's home, without secrets."""
 
     login: str
-    """The path of the user's file."""
+    """The path of the user's login file."""
     agent: str
     folder: str
     """The folder of a work order's home that holds the copy."""
     name: str
     """The name of the copy, and of the user's file."""
     lent: str
-    """A digest of the login that the user's file held."""
+    """A digest of the login in the user's file at the time of the copy."""
     given: str
-    """A digest of the copy."""
+    """A digest of the copy at the time of the loan."""
     lent_at: float
-    """The time of the copy, in seconds since the epoch."""
+    """The time of the loan, in seconds since the epoch."""
     is_due: bool = False
     """Whether the CLI refreshes the copy as it starts."""
     written: str = ""
-    """A digest of the login that replaces `lent`; after a kill, the user's file holds one of these two logins."""
+    """A digest of the login that is about to replace `lent` in the user's file; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoginCopy:
-    """A copy of a login, in a work order's home."""
+    """A copy of a login, in an agent's home."""
 
     agent: str
     file: LoginFile
@@ -78,7 +77,7 @@ class LoginCopy:
     home: Path
     """The home, in which guests write."""
     borrower: str
-    """The name of the loan's file: the work order, the agent and the login's file name."""
+    """The name of the loan's file: the names of the work order, the agent and the login file."""
 
     @property
     def name(self) -> str:
@@ -96,7 +95,7 @@ class Logins:
     """The function that writes a file, whole or not at all."""
 
     def lend(self, copy: LoginCopy, run_seconds: float) -> None:
-        """Copy the present login into a work order's home; remove an old copy if the user has no login.
+        """Copy the user's login into a work order's home; remove an old copy if the user has no login.
 
         Raises:
             LoginBusyError: Another agent is about to refresh the login.
@@ -125,9 +124,9 @@ class Logins:
             GuardedFolder(copy.home).write(copy.name, msgspec.json.encode(given))
 
     def take_back(self, home: Path, *, is_over: bool) -> None:
-        """Write back the logins that CLIs have refreshed in a home.
+        """Write the refreshed logins in a home back to the user.
 
-        `is_over` states that no process works in the home; the copies in the home are then removed.
+        If `is_over`, no process works in the home, and the copies are deleted.
 
         Raises:
             OSError: The disk refused.
@@ -146,7 +145,7 @@ class Logins:
                         path.unlink(missing_ok=True)
 
     def take_all_back(self) -> None:
-        """Write back all refreshed logins, even those of workers that were killed earlier.
+        """Write all refreshed logins back to the user, including copies that killed workers left.
 
         Raises:
             OSError: The disk refused.
@@ -156,7 +155,7 @@ class Logins:
                 self._take_all_back(loans)
 
     def close(self, folder: Path) -> None:
-        """Write back the logins of one home and remove its loans, before the home is removed.
+        """Write the logins of a home back to the user and delete their loans; the caller then deletes the home.
 
         Raises:
             OSError: The disk refused.
@@ -173,7 +172,7 @@ class Logins:
             self._take_back(path)
 
     def _take_back(self, path: Path) -> None:
-        """Write one copy back if the CLI refreshed the copy and the user's own login has not changed since."""
+        """Write a copy back if the CLI has refreshed the copy and the user's own login has not changed since."""
         loan = read_struct(path, Loan)
         file = _file_of(loan) if loan is not None else None
         if loan is None or file is None or file.tokens is None:
@@ -204,7 +203,7 @@ class Logins:
         _log.info("login_written_back: %s", loan.login)
 
     def _note(self, path: Path, loan: Loan, login: Login | None, copy: Login) -> None:
-        """Record in the loan that the user's file and the copy hold the same login now."""
+        """Record in the loan that the user's file and the copy now hold the same login."""
         digests = {"lent": digest_of(login), "given": digest_of(copy), "written": ""}
         self.write(path, msgspec.json.encode(msgspec.structs.replace(loan, **digests, is_due=False)))
 
@@ -216,7 +215,7 @@ class Logins:
 
 
 def _is_refreshing(path: Path, now: float) -> bool:
-    """Return whether a CLI got, in the last minute, a copy to refresh; false if the clock was set back."""
+    """Return whether a CLI got a copy to refresh in the last minute; false if the clock was set back."""
     loan = read_struct(path, Loan)
     return loan is not None and loan.is_due and 0 <= now - loan.lent_at < _REFRESH_SECONDS
 
@@ -226,7 +225,7 @@ def _notes(loans: Path) -> list[Path]:
 
 
 def _loan_in(path: Path, home: Path) -> Loan | None:
-    """Return the loan of a copy in a home; `None` for a copy in another home."""
+    """Return the loan of a copy that is in `home`; `None` for a copy in another home."""
     loan = read_struct(path, Loan)
     return loan if loan is not None and Path(loan.folder).is_relative_to(home) else None
 
@@ -245,7 +244,7 @@ def _remove_copy(loan: Loan) -> None:
 
 
 def _home_of(loan: Loan, file: LoginFile) -> Path:
-    """Return the home of a copy by the path's text: a guest may rename the folders between home and copy."""
+    """Return the home of a copy, from the loan's path alone, because a guest may rename folders in the home."""
     return Path(loan.folder, loan.name).parents[len(Path(_name_in_home(file)).parts) - 1]
 
 
@@ -254,7 +253,7 @@ def _name_in_home(file: LoginFile) -> str:
 
 
 def read_if_possible(path: Path) -> bytes | None:
-    """Return the content of the user's own file; `None` if it cannot be read."""
+    """Return the content of one of the user's own files; `None` if the file cannot be read."""
     with suppress(OSError):
         return path.read_bytes()
     return None

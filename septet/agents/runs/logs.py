@@ -1,4 +1,4 @@
-"""The logs of a run apart from its stream: network connections, and the times at which bytes were written."""
+"""A run's logs of its network connections, and of the times at which its stream was written."""
 
 import json
 import os
@@ -27,11 +27,11 @@ _MOST_NAMED: Final = 10
 
 
 class NetworkLine(msgspec.Struct):
-    """A requested connection, or a count of requested connections."""
+    """A line of a network log: one requested connection, or a count of requested connections."""
 
     id: str = ""
-    """The id of the request; a later line with the same id replaces this line; empty for a line that no line
-    replaces."""
+    """The id of the request; a later line with the same id replaces this line. Empty if no later line replaces
+    this line."""
     time: str = ""
     """The time of the line, as ISO 8601 in UTC."""
     host: str = ""
@@ -43,7 +43,7 @@ class NetworkLine(msgspec.Struct):
     received_bytes: int = 0
     seconds: float = 0.0
     request: str = ""
-    """Method and path of a request to a model whose key stays outside."""
+    """Method and path of a request to a model, if the model's key stays outside the sandbox."""
     input_tokens: int = 0
     """The input tokens that the model reported, including tokens from a cache."""
     output_tokens: int = 0
@@ -52,7 +52,7 @@ class NetworkLine(msgspec.Struct):
 
 
 def network_lines(run: Run) -> Iterator[NetworkLine]:
-    """Yield the network lines of a run, and then of the checks of its work; unreadable lines are left out."""
+    """Yield the network lines of a run, and then of its checks; skip unreadable lines."""
     yield from _lines_of(run.folder / NETWORK_LOG)
     for line in lines_of_commands(run.checks):
         line.of_check = True
@@ -60,13 +60,13 @@ def network_lines(run: Run) -> Iterator[NetworkLine]:
 
 
 def lines_of_commands(folder: Path) -> Iterator[NetworkLine]:
-    """Yield the network lines of a repository's commands that have their records in a folder."""
+    """Yield the network lines of all of a repository's commands with records in `folder`."""
     for record in _records_in(folder):
         yield from _lines_of(record / NETWORK_LOG)
 
 
 def lines_of_last_command(folder: Path) -> Iterator[NetworkLine]:
-    """Yield the network lines of the last command that has its record in a folder."""
+    """Yield the network lines of the last command with a record in `folder`."""
     for record in _records_in(folder)[-1:]:
         yield from _lines_of(record / NETWORK_LOG)
 
@@ -83,22 +83,22 @@ def refused_in(lines: Iterable[NetworkLine]) -> list[str]:
 
 
 def refused_requests(run: Run) -> list[str]:
-    """Return a run's model requests that were refused and that a setting can allow, each once."""
+    """Return a run's refused model requests that a setting could allow, as method and path, each once."""
     found = dict.fromkeys(line.request for line in network_lines(run) if OPENS in line.why)
     return [request for request in found if _REQUEST.fullmatch(request)]
 
 
 def tokens_seen(run: Run) -> tuple[int, int]:
-    """Return the input and output tokens that models with keys outside the sandbox reported for a run."""
+    """Return a run's input tokens and output tokens, as models reported these numbers to Septet's proxy."""
     lines = _lines_of(run.folder / NETWORK_LOG)
     return sum(line.input_tokens for line in lines), sum(line.output_tokens for line in lines)
 
 
 def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
-    """Return a note for the next agent on addresses refused to the last run and to no earlier run; empty if none.
+    """Return a note for the next agent about addresses that were refused to the last run, but to no earlier run.
 
-    Programs that use https hide the proxy's answer, so an agent without the note would try other ways. The records
-    of the workspace's set-up, which came before all runs, are in the folder `setup`.
+    Empty if there are no such addresses. `setup` has the records of the workspace's set-up, which counts as the
+    first run.
     """
     *before, last = (refused_in(lines_of_commands(setup)), *map(refused_hosts, runs[-20:]))
     told_before = {name for names in before for name in names}
@@ -141,7 +141,7 @@ _COUNTED: Final = "counted_refusals.json"
 
 @contextmanager
 def recording_refusals(call: "StepCall", run: Run) -> Iterator[None]:
-    """Count a run's refused addresses at the end of the block, in which the checks of the run's work run."""
+    """Count a run's refused addresses in the metrics when the block ends; the run's checks run in the block."""
     try:
         yield
     finally:
@@ -149,9 +149,9 @@ def recording_refusals(call: "StepCall", run: Run) -> Iterator[None]:
 
 
 def record_refusals(call: "StepCall", run: Run) -> None:
-    """Count, in the metrics, addresses that the sandbox refused to a run and its checks, each address once.
+    """Count, in the metrics, the addresses that the sandbox refused to a run and its checks, each address once.
 
-    Do nothing if metrics are off. If the file of counted addresses cannot be written, a later call counts them
+    Do nothing if metrics are off. If the disk refuses the record of counted addresses, a later call counts them
     again.
     """
     if not RECORDER.is_on:
@@ -176,7 +176,7 @@ _TIMES: Final = "stdout.times"
 
 
 class Written(NamedTuple):
-    """A position of a stream, and a time by which the bytes before this position were written."""
+    """A position in a stream, and a time at which all bytes before the position had been written."""
 
     position: int
     seconds: float
@@ -184,7 +184,7 @@ class Written(NamedTuple):
 
 
 def note_written(run: Run, position: int, seconds: float) -> None:
-    """Record the time by which the stream was written up to a position; disk errors are ignored."""
+    """Record that a stream was written up to a position at a time; ignore errors of the disk."""
     with suppress(OSError):
         descriptor = os.open(run.folder / _TIMES, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -194,7 +194,7 @@ def note_written(run: Run, position: int, seconds: float) -> None:
 
 
 def times_written(run: Run) -> list[Written]:
-    """Return the recorded times in the order of their positions; of several times for a position, the earliest."""
+    """Return the recorded times by position; a time is lowered if a later position has an earlier time."""
     try:
         lines = (run.folder / _TIMES).read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:
@@ -216,10 +216,9 @@ def written_last(run: Run) -> str:
 
 
 def pieces(chunk: bytes, begins_at: int, times: Sequence[Written], otherwise: str) -> Iterator[tuple[bytes, str]]:
-    """Yield the parts of a chunk, each with the time of its writing, as ISO 8601 in UTC.
+    """Split a chunk by the times of its writing; yield each part with its time, as ISO 8601 in UTC.
 
-    The chunk begins at the position `begins_at` of its stream; bytes without a recorded time have the time
-    `otherwise`.
+    `begins_at` is the chunk's position in the stream. Bytes without a recorded time get the time `otherwise`.
     """
     inside = [note for note in times if note.position > begins_at]
     ends = [min(note.position - begins_at, len(chunk)) for note in inside]

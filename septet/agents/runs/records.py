@@ -1,7 +1,7 @@
-"""The record of a run's start, and the archive of a lane with the sums of earlier runs.
+"""The record of a run's start, and a lane's archive with the sums of earlier runs.
 
-A lane archives the runs of work orders that have left, so that no step reads all these runs again. The folders of
-those runs hold the same facts: if the archive is missing or broken, the folders are read.
+When a work order leaves a lane, its runs are archived, so that no step reads these runs again. If the archive is
+missing or broken, Septet reads the folders of the runs.
 """
 
 from collections.abc import Mapping
@@ -19,18 +19,18 @@ _FILE: Final = "past.json"
 
 
 class InSession(Wire):
-    """The sums of usage and bytes over the runs of one session."""
+    """The usage and bytes of all runs of one session, as sums."""
 
     usage: Usage = Usage()
     prompt_bytes: int = 0
     stream_bytes: int = 0
-    """The bytes of the runs' streams, for a guess of the session's length if the CLI does not report one."""
+    """The bytes of the runs' streams, from which Septet estimates the session's length if the CLI reports none."""
     model: str = ""
     """The model that the last run requested; empty for the agent's own default."""
 
 
 class ArchivedRuns(Wire):
-    """The ended runs of those work orders that have left a lane."""
+    """The ended runs of work orders that have left a lane: names, and sums by session."""
 
     runs: frozenset[str] = frozenset()
     """The names of the runs' folders."""
@@ -38,7 +38,7 @@ class ArchivedRuns(Wire):
     sessions: dict[str, InSession] = Field(default_factory=dict)
 
     def of(self, session_id: str | None) -> InSession:
-        """Return the sums of a session in these runs."""
+        """Return the sums of a session; zeros for an unknown session."""
         return self.sessions.get(session_id or "", InSession())
 
 
@@ -48,7 +48,7 @@ def read_archive(folder: Path) -> ArchivedRuns:
 
 
 def write_archive(folder: Path, past: ArchivedRuns) -> None:
-    """Replace the archive; the caller holds the writer's lock."""
+    """Replace the archive of a folder of runs; the caller holds the writer's lock."""
     write_atomically(folder / _FILE, past.model_dump_json().encode())
 
 
@@ -63,7 +63,7 @@ an end from outside for a reason that is over."""
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
-    """The owner of a run: only an attempt of the same activity in the same workflow run may adopt the run."""
+    """The activity to which a run belongs; only its attempts, in the same workflow run, may adopt the run."""
 
     workflow_id: str
     run_id: str
@@ -72,7 +72,7 @@ class RunKey:
 
 @dataclass(frozen=True, slots=True)
 class Payer:
-    """The project, work order, step and agent under which the costs of a run are counted."""
+    """The project, work order, step and agent to which the costs of a run are charged."""
 
     project: str
     order_id: str
@@ -86,7 +86,7 @@ class Payer:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """The record of a run's start: `run.json`. The record holds no secret and no value of the environment."""
+    """The record of a run's start in `run.json`, without secrets and without values of the environment."""
 
     key: RunKey
     serial: int

@@ -1,6 +1,6 @@
-"""An agent's session as files, which Septet copies from one folder of the CLI to another, even on another host.
+"""The files of an agent's session, which Septet copies between folders of a CLI, even to another host.
 
-A folder of a CLI is the user's own, or lies in the home of a work order, where guests write.
+Such a folder is the user's own, or is in the home of a work order, where guests write.
 """
 
 import io
@@ -31,7 +31,7 @@ class SessionFolder:
 
     @property
     def _guard(self) -> GuardedFolder | None:
-        """The guarded folder, in which guests write; `None` for the user's own folder."""
+        """The same folder with safe access, because guests write there; `None` for the user's own folder."""
         return None if self.home is None else GuardedFolder(self.home, str(self.root.relative_to(self.home)))
 
     def find(self, pattern: str) -> list[str]:
@@ -78,7 +78,7 @@ _WITHOUT_KEYS: Final = ("account", "account_state", "control_account", "credenti
 def reduced_database(path: Path, session_id: str) -> bytes | None:
     """Return a copy of a user's database that holds only one session; `None` if the session is missing.
 
-    Also return `None` for a database with an unknown structure: the session then begins anew.
+    Also return `None` for a database that is too large or has an unknown structure.
     """
     if not path.is_file() or path.stat().st_size > _DATABASE_LIMIT_BYTES:
         return None
@@ -97,7 +97,7 @@ def reduced_database(path: Path, session_id: str) -> bytes | None:
 
 
 def _reduce(database: sqlite3.Connection, session_id: str) -> None:
-    """Delete the rows of other sessions and of the user's own data; the file keeps no trace of the rows."""
+    """Delete the rows of other sessions and the user's own data, and all traces of both in the file."""
     database.execute("PRAGMA journal_mode = DELETE")
     database.execute("PRAGMA foreign_keys = OFF")
     database.execute("PRAGMA secure_delete = ON")
@@ -118,7 +118,7 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _LIMIT_BYTES: Final = 64 << 20
 """The size of the largest session that moves to another host; a larger session begins anew on that host."""
 _MOVED_LIMIT_BYTES: Final = 512 << 20
-"""The size of the largest file that is copied between the homes of one host."""
+"""The size of the largest file that is copied between two homes of one host."""
 _START_CHARACTERS: Final = 8
 """The length of the start of an id in some file names."""
 
@@ -153,7 +153,7 @@ def pack_session(
 def unpack_session(
     adapter: Adapter, archive_bytes: bytes, host: Machine, folder: SessionFolder | None = None
 ) -> None:
-    """Write a session's files into the CLI's folder, and replace older files of the session.
+    """Write a session's files from an archive into the CLI's folder, and replace older files of the session.
 
     Raises:
         AgentError: The archive holds a file that is no session of this CLI.
@@ -171,7 +171,7 @@ def unpack_session(
 
 
 def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, target: SessionFolder) -> None:
-    """Copy the files of a session that are missing or older in the target.
+    """Copy a session's files from `source` to `target`, where they are missing or older.
 
     Raises:
         OSError: The disk refused.
@@ -194,7 +194,7 @@ def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, targe
 
 
 def copy_files(pattern: str, source: SessionFolder, target: SessionFolder) -> None:
-    """Copy the files that match a pattern and are missing or older in the target.
+    """Copy the files that match a pattern from `source` to `target`, where they are missing or older.
 
     Raises:
         OSError: The disk refused.
@@ -208,6 +208,6 @@ def copy_files(pattern: str, source: SessionFolder, target: SessionFolder) -> No
 
 
 def user_sessions(adapter: Adapter, host: Machine) -> SessionFolder | None:
-    """Return the folder of a CLI's sessions in the user's home; `None` for a CLI without sessions."""
+    """Return the user's own folder with a CLI's sessions; `None` for a CLI without sessions."""
     folders = own_folders_by_name(adapter, host)
     return SessionFolder(next(iter(folders.values()))) if folders else None

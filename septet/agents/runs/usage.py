@@ -1,4 +1,4 @@
-"""The usage of each run alone, recorded in the run's folder, because a CLI reports the sum of a resumed session.
+"""The usage of each run, without the earlier runs of its session, in a file of the run's folder.
 
 A lane's archive keeps the sums of the runs of work orders that have left, so that no step reads the runs again.
 """
@@ -45,7 +45,7 @@ def note_spent(run: Run, outcome: Outcome, *, by_unknown_error: bool = False) ->
 
 
 def spent_before(runs: Iterable[Run], session_id: str | None) -> Usage:
-    """Return the usage of a session in these runs; a run without a record of its usage counts as nothing."""
+    """Return the usage of one session in these runs; runs without recorded usage count as zero."""
     return _sum(note.usage for note in _notes(runs) if note.session_id == session_id)
 
 
@@ -55,7 +55,7 @@ def spent_in(runs: Iterable[Run]) -> Usage:
 
 
 def count_unknown_errors(runs: Iterable[Run]) -> int:
-    """Return the number of these runs that ended by an unknown error of the model API."""
+    """Return how many of these runs ended by an unknown error of the model API."""
     return sum(note.by_unknown_error for note in _notes(runs))
 
 
@@ -65,7 +65,7 @@ def read_usage(run: Run) -> Spent | None:
 
 
 def last_of_session(runs: Sequence[Run], session_id: str) -> RunRecord | None:
-    """Return the record of the last of these runs in a session; `None` if no run was in the session."""
+    """Return the record of the last of these runs that was in the session; `None` if no run was."""
     for run in reversed(runs):
         record, note = run.record, read_usage(run)
         noted = note.session_id if note is not None else None
@@ -83,7 +83,7 @@ def _sum(usages: Iterable[Usage]) -> Usage:
 
 
 def is_unknown_error(outcome: Outcome) -> bool:
-    """Return whether a run ended by an error with an unknown cause."""
+    """Return whether a run ended by an error of the model API with an unknown cause."""
     return (outcome.ended, outcome.kind) == ("api_error", "unknown")
 
 
@@ -105,12 +105,12 @@ def seconds_of(run: Run) -> float:
 
 
 def spending_of(runs: Iterable[Run]) -> Spending:
-    """Return the spending of these runs together; each run is priced by itself."""
+    """Return the spending of these runs together."""
     return reduce(Spending.plus, map(_spending_of_run, runs), Spending())
 
 
 def spending_by_worker(runs: Iterable[Run]) -> dict[tuple[str, str], Spending]:
-    """Return the spending by agent and further login, in the order in which these were first started."""
+    """Return the spending for each agent and further login, in the order of the first starts."""
     by_worker: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         if run.record is not None:
@@ -126,9 +126,9 @@ def _spending_of_run(run: Run) -> Spending:
 
 
 def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
-    """Return the outcome with the usage that the model reported, if the CLI's stream has far less.
+    """Return the outcome with the usage that the model reported to the proxy, if the CLI reported far less.
 
-    Guests can forge the stream. The cost is raised in proportion, and stays unknown if the stream has no price.
+    Guests can forge the CLI's stream. The cost grows in proportion; it becomes unknown if the stream has no price.
     """
     agent, used = run.record.agent if run.record is not None else "", outcome.usage
     (read, written), told = tokens_seen(run), used.tokens
@@ -149,9 +149,7 @@ def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
 
 
 def pass_on(runs: Runs, lane: str) -> None:
-    """Archive the ended runs of a lane; the caller holds the writer's lock, so no run is about to begin.
-
-    A run without a recorded end is not archived until the run is finalized.
+    """Archive the ended runs of a lane, except runs without a recorded end; the caller holds the writer's lock.
 
     Raises:
         OSError: The disk refused; nothing has changed.
@@ -171,7 +169,7 @@ def pass_on(runs: Runs, lane: str) -> None:
 
 
 def _add(sessions: dict[str, InSession], run: Run) -> None:
-    """Add a run's usage to the session that the usage names, and the run's bytes to the session of the start."""
+    """Add a run's usage and bytes to the sums of its session."""
     if (spent := read_usage(run)) is not None and spent.session_id:
         so_far = sessions.get(spent.session_id, InSession())
         model = run.record.model if run.record is not None else so_far.model
