@@ -1,4 +1,4 @@
-"""An agent's process: the start, with sandbox, proxy and recorder, and signals to the process."""
+"""An agent's process: its start, with sandbox, proxy and recorder, and signals to the process."""
 
 import json
 import os
@@ -19,10 +19,10 @@ NEVER = float("inf")
 
 
 class AgentProcess:
-    """The process of one agent, with the guest's proxy and the recorder."""
+    """The process of one agent, with the agent's proxy and recorder."""
 
     def __init__(self, order: Order, locks: list[int], user: RunUser | None, watch: ResourceWatch) -> None:
-        """Take the order with its locks, the user that was made for the guest, and the watch of its resources."""
+        """Take the order with its locks, the guest's user, and the watch of the guest's resources."""
         self.order = order
         self.user = user
         self.writer_lock, self.run_lock = locks[:2]
@@ -68,15 +68,12 @@ class AgentProcess:
         return agent
 
     def sign_lock(self) -> None:
-        """Write into the run's lock who holds the lock: this supervisor, for this agent."""
+        """Write into the run's lock file which supervisor holds the lock, and for which agent."""
         with suppress(OSError):  # a full disk: the lock itself counts, its content is for people
             os.write(self.run_lock, json.dumps({"supervisor_pid": os.getpid(), **self.agent_identity}).encode())
 
     def become_agent(self, argv: tuple[str, ...], files: tuple[int, ...], report: int, supervisor: int) -> None:
-        """Turn this new fork into the agent; never return.
-
-        The agent dies with its supervisor, so a free lock shows that the agent is dead.
-        """
+        """Turn this new fork into the agent, which dies with its supervisor; never return."""
         try:
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
@@ -99,7 +96,7 @@ class AgentProcess:
             os._exit(127)
 
     def start_beside(self, agent: int) -> None:
-        """Start the guest's proxy, if any, and the recorder, while bubblewrap makes the sandbox."""
+        """Start the guest's proxy, if there is one, and the recorder; kill the agent if a start fails."""
         try:
             if self.way_out is not None:
                 self.way_out.start()
@@ -111,7 +108,7 @@ class AgentProcess:
             raise
 
     def confine(self) -> tuple[tuple[str, ...], list[int]]:
-        """Return the arguments that start the program, and the descriptors that only the agent needs."""
+        """Return the command line that starts the agent, and the descriptors that only the agent needs."""
         order = self.order
         if not order.confined:
             return order.argv, []
@@ -127,7 +124,7 @@ class AgentProcess:
         return start.argv, [*start.descriptors, report]
 
     def open_outputs(self) -> None:
-        """Make the files for stdout and stderr; the file for stderr also gets this process's own errors."""
+        """Create the files for stdout and stderr; this process's own errors also go to the file for stderr."""
         for name in ("stdout.jsonl", "stderr.log"):
             self.outputs.append(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600))
         os.dup2(self.outputs[1], 2)
@@ -141,9 +138,10 @@ class AgentProcess:
         return (prompt, *self.recorder.writers)
 
     def signal_group(self, number: int) -> None:
-        """Signal the agent's process group; a missing group is no error.
+        """Send a signal to the agent's process group; ignore a missing group.
 
-        SIGTERM would make a sandbox kill the processes inside: so each process inside gets the signal instead.
+        In a sandbox, SIGTERM goes only to the processes inside, because bubblewrap itself would kill these
+        processes.
         """
         with suppress(OSError):
             if self.order.confined and number == signal.SIGTERM:

@@ -1,10 +1,10 @@
-r"""The supervisor of one agent run: a small separate program, which outlives the worker that started it.
+r"""The supervisor of one agent run: a separate program, which survives the worker that started it.
 
 The fork server or a runner forks the supervisor, which then receives an order. The supervisor starts the agent in
 a separate session, enforces limits, ends the agent, kills leftovers, notifies clients, and writes `exit.json`.
 
-The agent gets neither of the order's locks. An attempt attaches over the socket `control.sock`; it may send
-`end <why>\n`, and receives `ended <json>\n`.
+The agent gets none of the order's locks. An attempt connects to the socket `control.sock`. The attempt may send
+`end <why>\n`, and receives `ended <json>\n` when the agent has ended.
 """
 
 import errno
@@ -40,10 +40,10 @@ WHY_LIMIT = 60
 
 
 class Supervisor(AgentProcess):
-    """The supervisor of one agent, from the agent's start to the record of its end."""
+    """Supervises one agent, from the agent's start to the record of its end."""
 
     def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
-        """Take the order with its locks; `client` is the first attached attempt, `user` was made for the guest."""
+        """Take the order with its locks, the connection of the first attempt, and the guest's user."""
         super().__init__(order, locks, user, ResourceWatch(order, time.time()))
         self.clients = {client.fileno(): (client, b"")}
         self.listener = socket.socket(socket.AF_UNIX)
@@ -55,7 +55,7 @@ class Supervisor(AgentProcess):
         self.look_at = self.began_at + LOOK_SECONDS
 
     def run(self) -> None:
-        """Execute the order up to the end of the agent."""
+        """Carry out the order: start the agent, check its limits, and record its end."""
         self.handle_signals()
         started_at = time.time()
         self.start()
@@ -70,13 +70,13 @@ class Supervisor(AgentProcess):
         self.await_proxy()
 
     def await_proxy(self) -> None:
-        """After writing the run's record, wait briefly for the proxy's end; a hung one dies with this process."""
+        """Wait briefly for the proxy to end; a proxy that hangs dies with this process."""
         bound = time.monotonic() + END_SECONDS
         while self.reap() and time.monotonic() < bound:
             self.await_child()
 
     def listen(self) -> None:
-        """Open the attempts' socket by a short relative name: the system limits an address to 108 bytes."""
+        """Open the socket for attempts; a relative name keeps the address below the limit of 108 bytes."""
         mask = os.umask(0o177)
         self.listener.bind("control.sock")
         os.umask(mask)
@@ -85,7 +85,7 @@ class Supervisor(AgentProcess):
             self.poller.register(descriptor, select.POLLIN)
 
     def handle_signals(self) -> None:
-        """Let SIGCHLD and SIGTERM wake the poller."""
+        """Make SIGCHLD and SIGTERM wake the poller."""
         os.set_blocking(self.wakeup_writer, False)
         signal.set_wakeup_fd(self.wakeup_writer, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -93,7 +93,7 @@ class Supervisor(AgentProcess):
         self.poller.register(self.wakeup, select.POLLIN)
 
     def start(self) -> None:
-        """Start the agent, or record that the system refused."""
+        """Start the agent, or note why the system refused."""
         try:
             self.agent = self.start_agent()
         except OSError as error:
@@ -114,7 +114,7 @@ class Supervisor(AgentProcess):
                 self.read_descriptor(descriptor)
 
     def next_look(self) -> float:
-        """Return the time of the next check of a limit."""
+        """Return the time, by the monotonic clock, at which a limit has to be checked."""
         limits = self.order.limits
         tick = time.monotonic() + limits.idle_seconds / TICKS_PER_IDLE_LIMIT
         orphaned_at = NEVER if self.clients else self.attached_at + limits.orphan_seconds
@@ -133,7 +133,7 @@ class Supervisor(AgentProcess):
         self.poller.register(client.fileno(), select.POLLIN)
 
     def read_descriptor(self, descriptor: int) -> None:
-        """Read an attempt's request, or remove an attempt that is gone."""
+        """Read an attempt's request, or forget an attempt that has closed its connection."""
         client, unread = self.clients[descriptor]
         try:
             data = client.recv(4096)
@@ -152,7 +152,7 @@ class Supervisor(AgentProcess):
                 self.end_agent("ended", line[4 : 4 + WHY_LIMIT].decode("utf-8", "replace"))
 
     def reap(self) -> bool:
-        """Reap all ended children, and replace a killed proxy or recorder; return whether children still live."""
+        """Reap ended children, and replace a killed proxy or recorder; return whether any child lives."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -172,7 +172,7 @@ class Supervisor(AgentProcess):
                     self.kill_agent("ended", "recorder_lost")
 
     def hold_limits(self) -> None:
-        """End an agent that has reached a limit, and kill an agent that does not end."""
+        """End an agent that has reached a limit; kill an agent that does not end in time."""
         now, limits = time.monotonic(), self.order.limits
         printed_bytes = sum(os.fstat(output).st_size for output in self.outputs)
         if printed_bytes != self.printed_bytes:
@@ -193,13 +193,13 @@ class Supervisor(AgentProcess):
             self.kill_agent(*self.watch.look(os.getpid(), self.own))
 
     def kill_agent(self, cause: str, why: str) -> None:
-        """Kill an agent that uses too much of a resource, without grace, so that the agent cannot use more."""
+        """Kill the agent at once, without grace; do nothing for an empty `cause`, or if the agent already ends."""
         if cause and not self.cause:
             self.end_agent(cause, why)
             self.kill_at = time.monotonic()
 
     def end_agent(self, cause: str, why: str = "") -> None:
-        """Request the agent's end; the first reason counts. A stopped process is continued."""
+        """Send SIGTERM to the agent and note the cause; do nothing if the agent already ends."""
         if not self.cause and self.status is None:
             self.cause, self.why = cause, why
             self.kill_at = time.monotonic() + self.order.limits.grace_seconds
@@ -207,7 +207,7 @@ class Supervisor(AgentProcess):
             self.signal_group(signal.SIGCONT)
 
     def await_background(self) -> None:
-        """Wait briefly for background processes of an agent that ended well; a client or SIGTERM ends the wait."""
+        """Wait briefly for the background processes of an agent that ended well without a sandbox."""
         bound = time.monotonic() + BACKGROUND_SECONDS
         waits = self.status == 0 and not (self.cause or self.order.confined)
         while waits and self.reap() and has_others(self.proxy) and (left := bound - time.monotonic()) > 0:
@@ -215,10 +215,9 @@ class Supervisor(AgentProcess):
             waits = ready == [self.wakeup] and signal.SIGTERM not in os.read(self.wakeup, 4096)
 
     def sweep(self) -> None:
-        """Kill and reap the agent's leftovers in any session: as the sub-reaper this process is their ancestor.
+        """Kill the agent's leftover processes, and wait for the proxy and the recorder to write the rest.
 
-        A sandbox ends by itself, with all processes inside; meanwhile the proxy writes the rest of its log, and
-        the recorder the rest of the output.
+        A sandbox first gets a moment, in which it ends its processes by itself.
         """
         self.signal_group(signal.SIGKILL)
         if self.way_out is not None:
@@ -243,7 +242,7 @@ class Supervisor(AgentProcess):
             self.way_out.await_log()
 
     def await_child(self) -> None:
-        """Sleep until a child has ended, for a millisecond at most."""
+        """Wait for the end of a child, for a millisecond at most."""
         if select.select([self.wakeup], [], [], SWEEP_TICK_SECONDS)[0]:
             os.read(self.wakeup, 4096)
 
@@ -258,7 +257,7 @@ class Supervisor(AgentProcess):
         return inside
 
     def finish(self, started_at: float) -> None:
-        """Release the writer's lock, notify every client, and then write the record to disk."""
+        """Release the writer's lock, send the record of the end to all attempts, and write the record to disk."""
         os.close(self.writer_lock)
         code = self.exit_code()
         ended_at = time.time()

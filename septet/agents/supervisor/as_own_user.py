@@ -1,6 +1,6 @@
-"""Start bubblewrap in the way in which a supervisor that is root starts guests, so that a worker can try it.
+"""Start bubblewrap as a supervisor that is root starts it; a worker tries bubblewrap with this program.
 
-The arguments are the paths that the guest sees, as JSON, and then bubblewrap's command line.
+The first argument is a JSON list of paths that the guest sees. Bubblewrap's command line follows.
 """
 
 import json

@@ -1,11 +1,11 @@
-"""The fork server and the runner: small processes that fork supervisors.
+"""The fork server and the runner: two small programs that fork supervisors.
 
-`start.py` runs both programs. The fork server of one worker gets a socket as stdin, receives further sockets over
-it, and forks a supervisor for each socket; the fork server ends when its worker dies. A runner serves workers that
-come and go, for example containers, and its supervisors die with the runner. A runner gets a listening socket as
-stdin and the number of its lock's descriptor as argument, and each connection becomes a supervisor's socket. The
-runner kills the processes that the agent of a killed supervisor left: these processes become its children, and
-other processes may be unable to see them.
+A worker's fork server has a socket as stdin. The worker sends further sockets over this socket, and each gets a
+supervisor. The fork server ends when its worker dies.
+
+A runner serves workers that come and go, such as containers. It has a listening socket as stdin, and the number of
+its lock's descriptor as argument. Each connection gets a supervisor, which dies with the runner. The runner kills
+the processes that killed supervisors left. `start.py` runs both programs.
 """
 
 import gc
@@ -30,15 +30,14 @@ SWEEP_SECONDS = 2.0
 RECORD_SECONDS = 1.0
 """The longest wait for a recorder to write an agent's output."""
 STOP_SECONDS = 8.0
-"""The longest wait for the end of supervisors: agents have two seconds of grace, and their leftovers are
-killed."""
+"""The longest wait for supervisors to end; an agent has two seconds of grace."""
 
 
 class Runner:
-    """A runner, which forks a supervisor for each connection of a worker."""
+    """Forks a supervisor for each connection of a worker."""
 
     def __init__(self, listener: socket.socket, lock: int) -> None:
-        """Take the listening socket, and the lock that shows that this runner lives."""
+        """Take the listening socket, and the descriptor of the lock that shows that the runner lives."""
         self.listener = listener
         self.lock = lock
         self.supervisors: set[int] = set()
@@ -46,9 +45,9 @@ class Runner:
         self.stop_at = NEVER
 
     def serve(self) -> socket.socket | None:
-        """Start supervisors until SIGTERM or Ctrl-C, and then wait for the last supervisor.
+        """Fork supervisors until SIGTERM or Ctrl-C, and then wait for the supervisors' ends.
 
-        Return a supervisor's socket in that supervisor, and `None` in this process.
+        Return a supervisor's socket in that supervisor, and `None` in the runner.
         """
         lead_orphans()
         self.listener.setblocking(False)
@@ -73,7 +72,7 @@ class Runner:
         return None
 
     def fork_supervisor(self) -> socket.socket | None:
-        """Sweep leftovers, and fork a supervisor for a connection; return the socket only in the supervisor."""
+        """Fork a supervisor for a new connection; return the socket in the supervisor, `None` in the runner."""
         try:
             client, _ = self.listener.accept()
         except OSError:
@@ -89,7 +88,7 @@ class Runner:
         return None
 
     def become_supervisor(self, client: socket.socket, runner: int) -> socket.socket:
-        """Close the runner's descriptors, and die with the runner; return the supervisor's socket."""
+        """Turn this new fork into a supervisor that dies with the runner; return the supervisor's socket."""
         die_with_parent()
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -105,7 +104,7 @@ class Runner:
         return moved
 
     def settle(self) -> None:
-        """Reap the supervisors that have ended, and kill the processes that these supervisors left."""
+        """Reap ended supervisors, and kill the processes that these supervisors left."""
         began_at = time.monotonic()
         while self.reap() and (seconds := time.monotonic() - began_at) < SWEEP_SECONDS:
             for stray in children(os.getpid()):
@@ -114,7 +113,7 @@ class Runner:
             time.sleep(0.001)
 
     def reap(self) -> bool:
-        """Reap every child that has ended; return whether children other than supervisors live."""
+        """Reap all ended children; return whether a child lives that is no supervisor."""
         while True:
             try:
                 pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -133,7 +132,7 @@ class Runner:
 
 
 def fork_or_refuse() -> int:
-    """Return the result of `fork`, or -1 if the machine refuses; the worker then sees a closed socket."""
+    """Return the result of `fork`, or -1 if the machine refuses."""
     try:
         return os.fork()
     except OSError:
@@ -141,14 +140,14 @@ def fork_or_refuse() -> int:
 
 
 def move_to_stdin(client: socket.socket) -> socket.socket:
-    """Move a socket to descriptor 0, which must stay in use, so that an agent's files get numbers above 2."""
+    """Move a socket to descriptor 0 and return the socket; an agent's files then get numbers above 2."""
     os.dup2(client.fileno(), 0, inheritable=False)
     client.close()
     return socket.socket(fileno=0)
 
 
 def fork_supervisors(worker: socket.socket) -> socket.socket | None:
-    """Fork a supervisor for each socket of the worker; return the socket in that supervisor, else `None`."""
+    """Fork a supervisor for each socket from the worker; return the socket in a supervisor, at last `None`."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps supervisors
     while True:
         request, sockets, _, _ = socket.recv_fds(worker, 1, 1)
@@ -163,7 +162,7 @@ def fork_supervisors(worker: socket.socket) -> socket.socket | None:
 
 
 def main(lock: str = "") -> None:
-    """Fork supervisors, as a runner if `lock` is given; in a supervisor, wait for an order and execute it."""
+    """Fork supervisors, as a runner if `lock` is given. In each supervisor, wait for an order and carry it out."""
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     gc.freeze()  # a collection in a fork would copy the shared memory

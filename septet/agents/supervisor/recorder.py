@@ -1,8 +1,8 @@
-"""Record a program's output and its end: a recorder, which is a separate process, reads pipes and writes files.
+"""The recorder: a separate process that copies a program's output from pipes into files.
 
-So the program has no open file of Septet, which the program could reopen, truncate or fill with holes. The
-recorder outlives a killed supervisor, with which the program dies, until the program's output is on disk;
-meanwhile the recorder holds the run's locks. The supervisor replaces a recorder that was killed.
+Without a recorder, the program could truncate the files or fill the files with holes. If the supervisor is killed,
+the recorder writes the rest of the output, and holds the run's locks until the end. The supervisor replaces a
+killed recorder.
 """
 
 import fcntl
@@ -30,12 +30,12 @@ ADD_SEALS, ALL_SEALS, CAN_BE_SEALED = 1033, 15, 2
 
 
 class OutputRecorder:
-    """The recorder of one run's stdout and stderr."""
+    """Starts and replaces the recorder of one run's stdout and stderr."""
 
     def __init__(self, outputs: Sequence[int], most_bytes: int, locks: Sequence[int]) -> None:
-        """Make the pipes to the files of stdout and stderr.
+        """Make a pipe for each of the files `outputs`, which are for stdout and stderr.
 
-        After `most_bytes` nothing is read, and a program that prints has to wait; 0 is no limit.
+        After `most_bytes` the recorder reads nothing, and a program that prints has to wait; 0 means no limit.
         """
         self.outputs, self.most_bytes, self.locks = tuple(outputs), most_bytes, tuple(locks)
         self.pid = self.started_count = 0
@@ -58,7 +58,7 @@ class OutputRecorder:
                 os._exit(1)
 
     def replace(self) -> bool:
-        """Fork a recorder in place of a killed recorder; return whether the fork succeeded."""
+        """Fork a new recorder after the old recorder was killed; return whether the fork succeeded."""
         self.pid = 0
         try:
             if self.started_count < MOST_RECORDERS:
@@ -68,7 +68,7 @@ class OutputRecorder:
         return self.pid > 0
 
     def _become_recorder(self, supervisor: int) -> None:
-        """Write the program's output to the files in this new fork, and then end the process."""
+        """Turn this new fork into the recorder; end the process when all output is written."""
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_IGN)
@@ -81,7 +81,7 @@ class OutputRecorder:
 
 
 class Recording:
-    """The work of a recorder: it copies the program's output from pipes to files."""
+    """Copies a program's output from pipes to files, in the process of the recorder."""
 
     def __init__(self, supervisor: int, life: int, most_bytes: int) -> None:
         """Take the supervisor's pid, the pipe that closes when the supervisor ends, and the limit of bytes."""
@@ -92,7 +92,7 @@ class Recording:
         self.poller = select.poll()
 
     def run(self, ways: dict[int, int]) -> None:
-        """Write from pipes to files until the pipes end or, after the supervisor's end, are silent.
+        """Copy from pipes to files until the pipes end, or are silent after the supervisor's end.
 
         `ways` has the descriptor of each file, by the descriptor of its pipe.
         """
@@ -121,14 +121,14 @@ class Recording:
         return 0 < self.most_bytes < self.written_bytes
 
     def _pass_on(self, descriptor: int, output: int) -> bool:
-        """Write the bytes that are in a pipe to the pipe's file; return whether more bytes may come."""
+        """Copy the bytes in a pipe to the pipe's file; return whether more bytes may come."""
         data = b"" if self.is_full else os.read(descriptor, CHUNK_BYTES)
         self.written_bytes += len(data)
         self._write(output, data)
         return bool(data)
 
     def _write(self, output: int, data: bytes) -> None:
-        """Write to a file; on a full disk try again, and so make the program wait, while the supervisor lives."""
+        """Write to a file; on a full disk, try again while the supervisor lives."""
         while data:
             try:
                 data = data[os.write(output, data) :]
@@ -146,7 +146,7 @@ def open_pipe() -> tuple[int, int]:
 
 
 def open_prompt(path: str) -> int:
-    """Return a descriptor from which a program reads a text; on Linux the program cannot change the text."""
+    """Return a descriptor for reading a prompt; on Linux it holds a copy that the program cannot change."""
     source = os.open(path, os.O_RDONLY)
     if not hasattr(os, "memfd_create"):
         return source
@@ -167,7 +167,7 @@ def is_recorder(pid: int) -> bool:
 
 
 def write_record(name: str, record: bytes, outputs: list[int]) -> None:
-    """Write a record to disk, after the outputs and `run.json`; errors of the disk are ignored."""
+    """Write a record to disk after the outputs, and delete the socket `control.sock`; ignore disk errors."""
     with suppress(OSError):
         for output in outputs:
             os.fsync(output)
@@ -185,7 +185,7 @@ def write_record(name: str, record: bytes, outputs: list[int]) -> None:
 
 
 def _force(path: str) -> None:
-    """Wait until the content of a file, or the names in a folder, are on disk."""
+    """Wait until a file's content, or a folder's names, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

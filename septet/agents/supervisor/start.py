@@ -1,6 +1,6 @@
-"""The start of the process that forks supervisors.
+"""The program that runs the fork server or a runner.
 
-The file is short because Python compiles a program's main file anew at each start.
+The file is short because Python compiles a program's main file at each start.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The pipes of stdin, stdout and stderr of a warm process, whose supervisor keeps their ends between turns."""
+"""The pipes of a warm process for stdin, stdout and stderr, which stay open between turns."""
 
 import json
 import os
@@ -9,13 +9,12 @@ from septet.agents.processes.event_lines import object_at_end
 from septet.agents.supervisor.recorder import open_pipe
 
 LINE_LIMIT_BYTES = 16 * 1024 * 1024
-"""The longest line that is parsed; a longer line is passed on unread, and the reader of the stream skips the line
-too."""
+"""The longest line that is parsed; a longer line is passed on unread, and readers of the stream skip it."""
 _NO_EVENT: dict[str, object] = {}
 
 
 class TurnStream:
-    """The reader of one process's stdout, which finds the bytes of the current turn and the turn's end."""
+    """Reads the stdout of a warm process: finds the output of the current turn, and the turn's end."""
 
     def __init__(self) -> None:
         self.is_over = False
@@ -31,7 +30,7 @@ class TurnStream:
         self._echoes_prompts = False
 
     def begin_turn(self, prompt: bytes, mark: str) -> bytes:
-        """Begin a turn and return the line for stdin; the process prints the UUID `mark` when the turn begins."""
+        """Begin a turn; return the line for stdin. The process prints the UUID `mark` when it begins the turn."""
         self.is_over = self.has_failed = False
         self._tasks.clear()
         self._mark, self._is_taken_up = mark, not self._echoes_prompts
@@ -39,10 +38,10 @@ class TurnStream:
         return json.dumps({"type": "user", "message": message, "uuid": mark}).encode() + b"\n"
 
     def take_output(self, data: bytes) -> bytes:
-        """Take new output, and return what belongs to the turn: whole lines, because a line may yet be dropped.
+        """Take new output, and return the whole lines that belong to the current turn.
 
-        A result before the process has begun the turn is dropped: such a result belongs to work that the process
-        continued by itself. A process's first turn does not wait for the UUID, because no result can come before.
+        A result that comes before the UUID of the turn is dropped, because the process continued earlier work by
+        itself. A process's first turn does not wait for the UUID.
         """
         turn_output = bytearray()
         *lines, rest = data.split(b"\n")
@@ -72,7 +71,7 @@ class TurnStream:
         return line
 
     def _take_task(self, event: dict[str, object]) -> None:
-        """Add a task that is, or may be, in the background; when a task of the second kind ends, remove it."""
+        """Record a background task; remove an ended task, unless the CLI reported it as a background task."""
         task, kind = event.get("task_id"), event.get("subtype")
         patch = event.get("patch") if kind == "task_updated" else event if kind == "task_started" else {}
         in_background = patch.get("is_backgrounded") if isinstance(patch, dict) else None
@@ -82,20 +81,20 @@ class TurnStream:
             self._tasks.discard((task, None))
 
     def take_rest(self) -> bytes:
-        """Return the line that is not complete yet, and forget it."""
+        """Return the incomplete last line, and forget the line."""
         line = bytes(self._partial_line)
         self._partial_line.clear()
         return line
 
     def _read_event(self, line: bytes) -> dict[str, object]:
-        """Return an event that may begin or end a turn or that reports a task; empty for any other event."""
+        """Return the event on a line if it may begin or end a turn, or report a task; else an empty object."""
         if b'"result"' not in line and b'"task_' not in line and self._mark.encode() not in line:
             return _NO_EVENT
         return _read_object(line) or _read_object(object_at_end(line), ends_line=True)
 
 
 def _read_object(text: bytes, *, ends_line: bool = False) -> dict[str, object]:
-    """Return a JSON object; empty for other text. An object at the end of a line has to name its session."""
+    """Return a JSON object, empty for other text; if `ends_line`, the object must have a `session_id`."""
     try:
         event = json.loads(text)
     except (ValueError, RecursionError):
@@ -110,10 +109,10 @@ READABLE = 0o444
 
 
 class WarmPipes:
-    """The agent's input and output; no byte is lost between a pipe and the current turn's files."""
+    """The pipes to an agent's stdin, and from its stdout and stderr to the files of the current turn."""
 
     def __init__(self, poller: select.poll, outputs: list[int]) -> None:
-        """Take the poller that waits for output, and the files of the current turn, empty between turns."""
+        """Take the poller, and the list of the current turn's files, which is empty between turns."""
         self.stream = TurnStream()
         self.stdin = -1
         self.output_numbers: dict[int, int] = {}
@@ -124,7 +123,7 @@ class WarmPipes:
         self._pending_input = b""
 
     def open(self) -> tuple[int, ...]:
-        """Make the pipes, and return the descriptors of the agent's ends."""
+        """Make the pipes; return the agent's ends, for stdin, stdout and stderr."""
         stdin, self.stdin = os.pipe()
         os.fchmod(stdin, READABLE)
         pairs = [open_pipe(), open_pipe()]
@@ -135,17 +134,17 @@ class WarmPipes:
         return (stdin, *(pair[1] for pair in pairs))
 
     def watch(self) -> None:
-        """Let the agent's output wake the poller."""
+        """Make the agent's output wake the poller."""
         for descriptor in self.output_numbers:
             self._poller.register(descriptor, select.POLLIN)
 
     def unwatch(self) -> None:
-        """Let the poller ignore the agent's output."""
+        """Make the poller ignore the agent's output."""
         for descriptor in self.output_numbers:
             self._poller.unregister(descriptor)
 
     def write_stdin(self, data: bytes = b"") -> None:
-        """Write to the agent's stdin as much as fits; the rest follows when the pipe has room."""
+        """Write to the agent's stdin as much as fits; keep the rest until the pipe has room."""
         was_waiting, self._pending_input = bool(self._pending_input), self._pending_input + data
         try:
             while self._pending_input:
@@ -159,7 +158,7 @@ class WarmPipes:
             self._poller.unregister(self.stdin)
 
     def read_output(self, descriptor: int) -> bool:
-        """Read new output, and return whether any came; a full disk makes the agent wait."""
+        """Read new output into the turn's file; return whether any output came. On a full disk, read nothing."""
         if not self.write_pending():
             time.sleep(FULL_DISK_SECONDS)
             return False
@@ -182,12 +181,12 @@ class WarmPipes:
                 continue
 
     def read_rest(self) -> None:
-        """Read the rest of the output of an agent that has ended."""
+        """Read the rest of the output of an ended agent, with an incomplete last line."""
         self.read_outputs()
         self._write_output(0, self.stream.take_rest())
 
     def write_pending(self) -> bool:
-        """Write the pending output, and return whether all is on disk."""
+        """Write pending output to the turn's files; return whether all output is written."""
         pending = self._pending_output
         for number, output in enumerate(self._outputs):
             try:

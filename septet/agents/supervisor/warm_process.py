@@ -1,10 +1,9 @@
-"""The supervisor of a warm process: an agent that serves many turns, each of which is a run.
+"""The supervisor of a warm process: an agent's process that serves many turns, each of which is a run.
 
-The supervisor holds the agent's stdin, and writes the output into the files of the current turn's run. After a
-turn's result the supervisor stops the agent's process group, kills the leftovers of tools, and only then releases
-the writer's lock: until the next turn the agent cannot write. The next turn comes as an order over the socket
-`warm.sock` in the workspace's folder of runs, with the locks of the writer and the run; the line `end <why>` ends
-the process at any time.
+After a turn's result, the supervisor stops the agent's process group and kills leftover processes of tools. Only
+then the supervisor releases the writer's lock, because the stopped agent cannot write. The next turn comes as an
+order over the socket `warm.sock` in the workspace's folder of runs. The line `end <why>` ends the process at any
+time.
 """
 
 import os
@@ -27,19 +26,20 @@ from septet.agents.supervisor.warm_pipes import WarmPipes
 TURN_SOCKET = "../warm.sock"
 LOOK_SECONDS = 0.001
 STOP_SECONDS = 15.0
-"""The longest wait for a thread that a busy disk keeps from stopping: a new agent's start takes seconds too."""
+"""The longest wait for an agent to stop; a busy disk can delay the stop, and a new agent takes seconds to
+start."""
 AGAIN_SECONDS = 0.5
 """The seconds after which a process that does not stop is continued for a moment: a thread that starts a program
 waits in the kernel until the program has begun, and waits forever if the program was stopped first."""
 REQUEST_SECONDS = 2.0
-"""The longest wait, in seconds, for a client's order or request to end, which clients send at once."""
+"""The longest wait, in seconds, for a client to send its whole order or request."""
 
 
 class WarmSupervisor(Supervisor):
-    """The supervisor of one warm process, from the first turn to the end of the process."""
+    """Supervises one warm process, from the first turn to the end of the process."""
 
     def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
-        """Take the first turn's order; the third lock shows that the process lives."""
+        """Take the first turn's order with three locks; the third lock shows that the process lives."""
         super().__init__(order, locks, client, user)
         self.lock = locks[2]
         self.turn_listener = socket.socket(socket.AF_UNIX)
@@ -48,7 +48,7 @@ class WarmSupervisor(Supervisor):
         self.next_order: Order | None = None
 
     def run(self) -> None:
-        """Serve turn after turn, until a turn ends without a result or no further turn comes."""
+        """Serve turns until a turn ends without a result, or no further turn comes."""
         self.handle_signals()
         self.listen_for_turns()
         self.listen()
@@ -72,7 +72,7 @@ class WarmSupervisor(Supervisor):
         self.await_proxy()
 
     def listen_for_turns(self) -> None:
-        """Open the socket for further turns, in place of the socket of a killed supervisor."""
+        """Open the socket for further turns; replace a socket that a killed supervisor left."""
         if os.access(TURN_SOCKET, os.F_OK):
             os.unlink(TURN_SOCKET)
         mask = os.umask(0o177)
@@ -82,7 +82,7 @@ class WarmSupervisor(Supervisor):
         self.poller.register(self.turn_listener.fileno(), select.POLLIN)
 
     def release_process(self) -> None:
-        """Empty and release the process's lock: the process is gone and has left nothing."""
+        """Empty and release the process's lock, after the process has ended."""
         self.turn_listener.close()
         os.ftruncate(self.lock, 0)
         os.close(self.lock)
@@ -98,7 +98,7 @@ class WarmSupervisor(Supervisor):
             self.pipes.write_stdin(self.pipes.stream.begin_turn(read_file("prompt.md"), mark))
 
     def carry_turn(self) -> bool:
-        """Serve a turn to the end; return whether the agent printed a result and is stopped now."""
+        """Supervise a turn to its end; return whether the agent printed a result and is stopped now."""
         while self.agent and self.status is None and time.monotonic() < self.give_up_at:
             if self.pipes.stream.is_over and not self.cause and self.pipes.write_pending():
                 return self.stop_agent()
@@ -110,7 +110,7 @@ class WarmSupervisor(Supervisor):
     def stop_agent(self) -> bool:
         """Stop the agent, kill its tools' leftovers and read its output; return whether the agent is stopped.
 
-        The processes of the agent's group, for example servers of tools, stop and continue with the agent.
+        Processes in the agent's group, such as servers of tools, are stopped and not killed.
         """
         self.signal_group(signal.SIGSTOP)
         bound, again_at = time.monotonic() + STOP_SECONDS, time.monotonic() + AGAIN_SECONDS
@@ -131,9 +131,9 @@ class WarmSupervisor(Supervisor):
         return self.status is None
 
     def sweep_tools(self) -> bool:
-        """Kill the agent's descendants outside the agent's process group; return whether none is left.
+        """Kill the agent's descendants outside its process group; return whether none was left.
 
-        A git process in the agent's group is killed too: a stopped git would keep the repository's locks.
+        A git process in the group is killed too, because a stopped git would keep the repository's locks.
         """
         own = {pid for pid in group_of(self.agent) if not read_file(f"/proc/{pid}/comm").startswith(b"git")}
         tools = [pid for pid in descendants(os.getpid()) if pid not in own and pid not in {self.agent, *self.own}]
@@ -144,7 +144,7 @@ class WarmSupervisor(Supervisor):
         return not tools
 
     def release_turn(self) -> None:
-        """Close the files, lock and sockets of a turn's run, after the run's record was written."""
+        """Close the files, the lock and the sockets of a finished turn's run."""
         self.pipes.unwatch()
         for descriptor in (self.listener.fileno(), *self.clients):
             self.poller.unregister(descriptor)
@@ -159,7 +159,7 @@ class WarmSupervisor(Supervisor):
         self.is_idle, self.next_order = True, None
 
     def await_order(self) -> None:
-        """Wait for the next turn, up to the orphan limit; after a failure do not wait."""
+        """Wait for the order of the next turn, up to the orphan limit; do not wait after a failed turn."""
         while (
             self.next_order is None
             and self.status is None
@@ -171,18 +171,18 @@ class WarmSupervisor(Supervisor):
             self.reap()
 
     def next_look(self) -> float:
-        """Return the time of the next check of a limit."""
+        """Return the time, by the monotonic clock, at which a limit has to be checked."""
         return self.attached_at + self.order.limits.orphan_seconds if self.is_idle else super().next_look()
 
     def end_agent(self, cause: str, why: str = "") -> None:
-        """Request the agent's end; between turns kill the agent, because the agent must not continue."""
+        """Request the agent's end; between turns, only note that no further turn may begin."""
         if self.is_idle:
             self.is_ending = True
         else:
             super().end_agent(cause, why)
 
     def begin_turn(self, order: Order) -> bool:
-        """Begin the next turn, and return true; return false if the turn's files cannot be made."""
+        """Begin the turn of an order; return false if the turn's files cannot be made."""
         report = f"{self.order.folder}/{REPORT}"
         self.order, self.is_idle = order, False
         self.cause = self.why = ""
@@ -210,7 +210,7 @@ class WarmSupervisor(Supervisor):
         return True
 
     def read_descriptor(self, descriptor: int) -> None:
-        """Read the agent's output, and the requests of new and attached clients."""
+        """Handle a descriptor that is ready: a pipe of the agent, a new client, or an attached attempt."""
         if descriptor in self.pipes.output_numbers:
             if self.pipes.read_output(descriptor):
                 self.printed_at = time.monotonic()
@@ -222,7 +222,7 @@ class WarmSupervisor(Supervisor):
             super().read_descriptor(descriptor)
 
     def accept_request(self) -> None:
-        """Read the request of a new client: a turn, or the end of the process."""
+        """Read the request of a new client: an order for the next turn, or the line `end <why>`."""
         try:
             client, _ = self.turn_listener.accept()
         except OSError:
@@ -248,5 +248,5 @@ class WarmSupervisor(Supervisor):
             self.writer_lock, self.run_lock = locks[:2]
 
     def exit_code(self) -> int | None:
-        """Return the agent's exit code; 0 after a result, although the process lives."""
+        """Return the agent's exit code; 0 for a stopped agent that has printed a result."""
         return 0 if self.pipes.stream.is_over and self.status is None and not self.cause else super().exit_code()
