@@ -1,8 +1,8 @@
-"""Start a sandbox around an agent, and read how the program inside ended.
+"""The start of a sandbox around a program, and the exit code of the program.
 
 Bubblewrap ends with the program's exit code, or with 128 plus the number of the signal that killed the program.
-Before anything starts inside, bubblewrap writes the pid of the sandbox's first process to the file `sandbox.json`,
-as JSON. At the end bubblewrap adds an exit code if the program had started.
+Before the program starts, bubblewrap writes the pid of the sandbox's first process to the file `sandbox.json`. At
+the end, bubblewrap adds an exit code if the program had started.
 """
 
 import errno
@@ -20,15 +20,15 @@ LAST_SIGNAL = 64
 
 
 class SandboxStart:
-    """The start of bubblewrap: its arguments, and the descriptors that bubblewrap reads.
+    """The command line that starts bubblewrap, and the descriptors that bubblewrap reads.
 
-    Arguments that name the machine's folders go over a descriptor, because the guest can read the command line.
+    Arguments that name the machine's folders come from a descriptor, because the guest can read the command line.
     """
 
     def __init__(
         self, confinement: Confinement, argv: Sequence[str], report: int | None = None, options: Sequence[str] = ()
     ) -> None:
-        """Open the descriptors for bubblewrap, which writes to `report` and gets `options` as arguments, too."""
+        """Open the descriptors; bubblewrap writes its report to `report`, and `options` are further arguments."""
         self.descriptors: list[int] = []
         self.staged: StagedFiles | None = None
         if confinement.gives_up_root and os.geteuid() == 0:
@@ -46,7 +46,7 @@ class SandboxStart:
         self.argv = (program, "--args", arguments, "--", *argv)
 
     def open_memory(self, name: str, content: bytes) -> str:
-        """Return the number of a new descriptor that holds this content."""
+        """Return the number, as text, of a new descriptor from which bubblewrap reads this content."""
         memory = os.memfd_create(name, 0)
         self.descriptors.append(memory)
         os.write(memory, content)
@@ -65,9 +65,9 @@ def report_to(report: int) -> tuple[str, str]:
 
 
 def exit_code_inside(code: int, report: bytes) -> int | None:
-    """Return the exit code of the program inside, negative for a signal; `None` if the program never started.
+    """Return the exit code of the program in the sandbox, negative for a signal; `None` if it never started.
 
-    `code` is bubblewrap's own exit code: negative if a signal killed bubblewrap, and so all processes inside.
+    `code` is bubblewrap's own exit code, which is negative if a signal killed bubblewrap and all processes inside.
     """
     if code < 0:
         return code
@@ -77,7 +77,7 @@ def exit_code_inside(code: int, report: bytes) -> int | None:
 
 
 def start_failure(stderr: bytes) -> str:
-    """Return the error's name and stderr's last line, after bubblewrap could not start the program."""
+    """Return why bubblewrap could not start the program: the error's name and the last line of stderr."""
     line = stderr[-600:].strip().rpartition(b"\n")[2].decode("utf-8", "replace")
     name = next((name for number, name in errno.errorcode.items() if line.endswith(os.strerror(number))), "")
     return f"{name}: {line}" if name else line

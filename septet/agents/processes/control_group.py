@@ -1,8 +1,8 @@
 """A control group (version 2) for each guest, if the worker may make groups.
 
-The kernel can limit a group only if the group above contains no processes itself. So the worker has to be in a
-group below the delegated group, where systemd's `DelegateSubgroup=` puts a worker, and guests get groups next to
-the worker's group.
+The kernel limits a group only if the group above contains no processes itself. The worker therefore has to be in a
+group below the delegated group; systemd's `DelegateSubgroup=` puts a worker there. The groups of guests are next
+to the worker's group.
 """
 
 import os
@@ -14,8 +14,7 @@ from septet.agents.processes.process_tree import read_file
 CONTROLLERS = (b"memory", b"pids")
 PREFIX = "septet-guest-"
 ROOM_ABOVE_LIMIT = 4
-"""A group's limit exceeds the order's limit by a fourth of the order's limit: so the supervisor is the first to
-notice that the order's limit is reached, and names the limit."""
+"""A group's limit is a fourth above the order's limit, so that the supervisor notices the order's limit first."""
 DELEGATED = "user.delegate"
 """The attribute by which systemd, since 251, marks a delegated group."""
 
@@ -28,12 +27,12 @@ class GuestGroup:
         self.folder = folder
 
     def enter(self) -> None:
-        """Move this process and later children into the group; after a failure only the supervisor limits them."""
+        """Move this process, with later children, into the group; ignore a failure."""
         with suppress(OSError):
             write_file(f"{self.folder}/cgroup.procs", b"0")
 
     def close(self) -> bool:
-        """Remove the group, whose processes are dead; return whether the kernel killed any at the memory limit."""
+        """Remove the group after its processes have ended; return whether it reached its memory limit."""
         events = dict(line.split() for line in read_file(f"{self.folder}/memory.events").splitlines())
         with suppress(OSError):
             os.rmdir(self.folder)
@@ -41,7 +40,7 @@ class GuestGroup:
 
 
 def make_group(memory_bytes: int, processes: int, parent: str) -> GuestGroup | None:
-    """Return a new group with these limits, 0 for no limit; `None` if no group can be made.
+    """Return a new group below `parent` with these limits, 0 for no limit; `None` if no group can be made.
 
     Also remove the groups that killed supervisors left.
     """
@@ -70,7 +69,7 @@ def make_group(memory_bytes: int, processes: int, parent: str) -> GuestGroup | N
 
 
 def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -> tuple[str, str]:
-    """Return the delegated group in which groups can be made for guests; if none, an empty text and the reason.
+    """Return the group below which guests can get groups, and an empty text; or an empty text and the reason.
 
     `root` is the file system's root, with `/proc` and `/sys`. `is_given` returns whether a group is delegated; by
     default it is `is_delegated`.
@@ -96,9 +95,9 @@ def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -
 
 
 def is_delegated(group: str) -> bool:
-    """Return whether a group is delegated to this process: the process may write there, and the attribute is set.
+    """Return whether systemd has delegated a group to this process, and the process may write there.
 
-    Slices of the user's own systemd are writable and belong to systemd, so the attribute counts too.
+    A writable group is not enough: slices of the user's own systemd are writable and belong to systemd.
     """
     names = ("cgroup.procs", "cgroup.subtree_control")
     if not all(os.access(f"{group}/{name}", os.W_OK) for name in names) or not os.access(group, os.W_OK):
@@ -110,7 +109,7 @@ def is_delegated(group: str) -> bool:
 
 
 def write_file(path: str, content: bytes) -> None:
-    """Write to one of the kernel's files."""
+    """Write to a file of the kernel, such as a control group's file."""
     descriptor = os.open(path, os.O_WRONLY)
     try:
         os.write(descriptor, content)

@@ -1,4 +1,4 @@
-"""Find the event on a line that begins with other text: a terminal's title, or a log line without a newline."""
+"""The JSON event at the end of an output line that begins with other text, for example a terminal's title."""
 
 import re
 
@@ -6,14 +6,14 @@ import re
 # Groups are atomic and never possessive: Python 3.11.2 of Debian 12 matches possessive groups wrongly.
 _BRACE = re.compile(rb'(?>(?:[^"{}]++|"[^"]*+(?>(?:"(?=(?>(?:\\\\)*)\\(?!\\))[^"]*+)*)")*)([{}"]|\Z)')
 _DEEPEST = 1000
-"""The deepest nesting of braces that any reader follows."""
+"""The deepest nesting of braces that is followed."""
 
 
 def object_at_end(line: bytes | bytearray) -> bytes:
-    """Return the text of the JSON object at the end of a line, or nothing, in one walk back from the end.
+    """Return the JSON object at the end of a line; empty if the line ends otherwise.
 
-    Inside a string every quotation mark is escaped. So the object can begin at only one place, and an object that
-    another event only quotes in a string is not returned.
+    An object that is only quoted in a string of another event is not returned: inside a string, every quotation
+    mark is escaped.
     """
     line = bytes(line).rstrip()
     if not line.endswith(b"}"):

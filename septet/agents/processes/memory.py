@@ -1,4 +1,4 @@
-"""Measure the memory of this machine or container, and of processes' sockets, pipes and nameless files."""
+"""Measure the memory of the machine or container, and the memory of sockets, pipes and nameless files."""
 
 import ctypes
 import os
@@ -12,12 +12,12 @@ from septet.agents.processes.process_tree import read_file
 
 TOTAL = re.compile(r"^MemTotal:\s+(\d+) kB$", re.MULTILINE)
 GROUPS = (("sys/fs/cgroup", "", "memory.max"), ("sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes"))
-"""The folder, the controller in `/proc/self/cgroup`, and the limit's file, for control groups of versions 2 and
+"""The mount, the controller in `/proc/self/cgroup`, and the limit's file, for control groups of versions 2 and
 1."""
 
 
 def most_memory_bytes(root: str = "/") -> int:
-    """Return a guest's default limit: three quarters of `memory_bytes`; 0 (no limit) if the memory is unknown."""
+    """Return a guest's default memory limit, three quarters of the memory; 0 (no limit) if unknown."""
     try:
         return memory_bytes(root) * 3 // 4
     except OSError:
@@ -25,7 +25,7 @@ def most_memory_bytes(root: str = "/") -> int:
 
 
 def memory_bytes(root: str = "/") -> int:
-    """Return the machine's memory, or the tightest limit of the control groups that this process is in.
+    """Return the bytes of the machine's memory, or the lowest memory limit of this process's control groups.
 
     Raises:
         OSError: `/proc/meminfo` is missing, as on systems other than Linux.
@@ -38,7 +38,7 @@ def memory_bytes(root: str = "/") -> int:
 
 
 def limits_of_groups(root: str) -> Iterator[int]:
-    """Yield the limits of the process's own groups and of the groups around them, but not `max` (no limit)."""
+    """Yield the memory limits of this process's control groups and of the groups above them."""
     for line in read_file(f"{root}/proc/self/cgroup").decode("utf-8", "replace").splitlines():
         _, controllers, path = line.split(":", 2)
         for mount, controller, name in GROUPS:
@@ -47,7 +47,7 @@ def limits_of_groups(root: str) -> Iterator[int]:
 
 
 def limits_above(mount: str, group: str, name: str) -> Iterator[int]:
-    """Yield the numbers in the files of this name, in a group and the groups around it."""
+    """Yield the numbers in the files `name` of a group and of the groups above."""
     while True:
         with suppress(ValueError):
             yield int(read_file(f"{mount}/{group}/{name}"))
@@ -71,10 +71,10 @@ FileId = tuple[int, int]
 
 
 class OpenFiles:
-    """The open files of some processes; a shared file counts once."""
+    """The open sockets, pipes and nameless files of some processes; a shared file counts once."""
 
     def __init__(self, pids: Sequence[int]) -> None:
-        """Read the open files of each process; a process that is gone has none."""
+        """Read the open files of these processes; skip processes that have ended."""
         self.connections: set[FileId] = set()
         """The open sockets and pipes."""
         self.nameless_files: dict[FileId, int] = {}
@@ -98,16 +98,16 @@ class OpenFiles:
 
 
 def most_connections(memory_bytes: int) -> int:
-    """Return the number of sockets and pipes with buffers that together fill the memory limit."""
+    """Return how many sockets and pipes can together fill the memory limit with their buffers."""
     told = read_file("/proc/sys/net/core/wmem_default").strip()
     buffer_bytes = int(told) if told.isdigit() else USUAL_BUFFER_BYTES
     return max(FEWEST_CONNECTIONS, memory_bytes // (BUFFERS_HELD * max(buffer_bytes, 1)))
 
 
 def sockets_beside(pids: Sequence[int]) -> int:
-    """Return the number of sockets in the network of these processes, including sockets in unreceived messages.
+    """Return the number of sockets in the private network of these processes, including sockets in messages.
 
-    The number is 0 if the processes use the machine's network, because the owners of sockets are then unknown.
+    The number is 0 if the processes use the machine's network.
     """
     own = status_of("/proc/self/ns/net", follow=True)
     for pid in reversed(pids):
@@ -119,7 +119,7 @@ def sockets_beside(pids: Sequence[int]) -> int:
 
 
 def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int:
-    """Return the bytes that a process has mapped of these files; of a shared page, only the process's part."""
+    """Return the bytes that a process has mapped of these files; of a shared page, only the process's share."""
     total, is_one = 0, False
     for line in read_file(f"{proc}/{pid}/smaps").splitlines():
         words = line.split(None, 5)
@@ -131,10 +131,9 @@ def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int
 
 
 def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
-    """Return the bytes that these processes have mapped of nameless files, without the open files in `files`.
+    """Return the bytes that processes have mapped of nameless files, except the files in `files`.
 
-    The whole mapping counts, because the kernel does not report how much of a file is filled: a write shows only
-    in a process that has touched the page.
+    The whole mapping counts, because the kernel does not report how much of a file is filled.
     """
     longest: dict[FileId, int] = {}
     for pid in pids:
@@ -150,13 +149,13 @@ def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
 
 
 def file_id(device: bytes, number: bytes) -> FileId:
-    """Return the id of a file from the words of `maps`."""
+    """Return a file's id from the device and number that a line of `maps` names."""
     major, _, minor = device.partition(b":")
     return os.makedev(int(major, 16), int(minor, 16)), int(number)
 
 
 def shared_memory_bytes() -> int:
-    """Return the bytes of all files in memory of all processes of the machine (`Shmem`)."""
+    """Return the bytes of shared memory on the machine (`Shmem`)."""
     return number_after(read_file("/proc/meminfo"), b"Shmem:") << 10
 
 
@@ -167,13 +166,13 @@ def number_after(text: bytes, name: bytes) -> int:
 
 
 def is_memory(path: str) -> bool:
-    """Return whether a file lies in a file system in memory."""
+    """Return whether a file is in a file system whose files are in memory."""
     told = (ctypes.c_long * STATFS_WORDS)()
     return LIBC.statfs(os.fsencode(path), told) == 0 and told[0] in IN_MEMORY
 
 
 def names_in(folder: str) -> list[str]:
-    """Return the paths in a folder; empty if the folder is gone or too deep for a path."""
+    """Return the paths of a folder's entries; empty if the folder cannot be read."""
     try:
         return [f"{folder}/{name}" for name in os.listdir(folder)]
     except OSError:

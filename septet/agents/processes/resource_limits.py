@@ -1,8 +1,8 @@
-"""Limit the resources that the kernel cannot limit for a supervisor: processes, memory and bytes on disk.
+"""Limits of resources that the kernel cannot enforce for a supervisor: processes, memory and bytes on disk.
 
-The supervisor checks every two seconds. It reads `/proc` only for its descendants, and the usage of the disk. It
-counts files when all programs together have added as much as the guest may write. It also counts now and then,
-because removals by other programs can hide what the guest adds; the longer a count takes, the rarer counts are.
+The supervisor checks every two seconds. It reads `/proc` for its descendants, and the usage of the disk. It counts
+files when all programs together have added as much as the guest may write. It also counts now and then, because
+other programs may delete as much as the guest adds. The longer a count takes, the rarer counts are.
 """
 
 import os
@@ -23,7 +23,7 @@ TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 NO_DUMP = 1
 """The limit of core dumps, in bytes: with 1 the kernel writes no file, and starts no program of `core_pattern`."""
 MOST_OPEN_FILES = 8192
-"""The number of open files of one process; the same number of files may also lie in unreceived messages."""
+"""The most open files of one process; equally many files may be in messages that nobody has received."""
 SHORTEST_COUNT_SECONDS, COUNT_SHARE = 4.0, 2000
 """The shortest pause between two counts of files: in seconds, and as a multiple of a count's duration."""
 CLOCK_SECONDS = 1.0
@@ -31,7 +31,7 @@ CLOCK_SECONDS = 1.0
 
 
 def limit_own_process(order: Order, *, has_own_user: bool) -> None:
-    """Set the kernel's limits for this process, which becomes the agent, and for all its descendants."""
+    """Set the kernel's limits for this process, which then becomes the agent; descendants inherit the limits."""
     limits = order.limits
     lower_limit(resource.RLIMIT_CORE, NO_DUMP)
     if limits.memory_bytes != 0:
@@ -47,14 +47,14 @@ def limit_own_process(order: Order, *, has_own_user: bool) -> None:
 
 
 def lower_limit(kind: int, most: int) -> None:
-    """Set the soft and the hard limit of this process to `most`, but never raise the hard limit."""
+    """Lower a limit of this process to `most`; a lower hard limit stays."""
     hard = resource.getrlimit(kind)[1]
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(kind, (most, most))
 
 
 class ResourceWatch:
-    """The repeated check of the resources of one agent and of all processes that the agent started."""
+    """Checks, at each call of `look`, the resources that an agent and its processes use."""
 
     def __init__(self, order: Order, began_at: float) -> None:
         """Take the order, in which a limit of 0 is no limit, and the start, in seconds since the epoch."""
@@ -73,9 +73,9 @@ class ResourceWatch:
         self.files_in_messages = 0
 
     def look(self, supervisor: int, own: Container[int] = ()) -> tuple[str, str]:
-        """Return the name of a limit that is reached, and the limit in words; both are empty if none is reached.
+        """Return the name of a reached limit, and the limit in words; two empty texts if no limit is reached.
 
-        The children in `own` belong to the supervisor, and do not count for the guest.
+        `own` has the supervisor's own children, which do not count for the guest.
         """
         if not LINUX:
             return "", ""
@@ -87,11 +87,11 @@ class ResourceWatch:
 
     @property
     def memory_words(self) -> str:
-        """The words which state that the memory limit is reached."""
+        """The words that report that the memory limit is reached."""
         return f"memory limit of {self.memory_bytes >> 20} MiB reached"
 
     def look_at_memory(self, files: memory.OpenFiles) -> tuple[str, str] | None:
-        """Return the limit that memory, sockets or pipes have reached, in the form of `look`; `None` if none."""
+        """Return the reached limit of memory, sockets or pipes, as `look` does; `None` if no limit is reached."""
         is_over = use_more_memory(self.processes, self.memory_bytes, nameless=files.nameless_files)
         if self.may_hide_memory(files) or is_over:
             return "memory_limit", self.memory_words
@@ -101,10 +101,11 @@ class ResourceWatch:
         return None
 
     def may_hide_memory(self, files: memory.OpenFiles) -> bool:
-        """Return whether shared memory has grown by more than the limit, and the guest may be the cause.
+        """Return whether shared memory has grown by more than the limit, perhaps because of the guest.
 
-        The kernel does not report the owner of shared memory. The growth counts if processes leave files in
-        messages from check to check, or if the mapped part of files that are not open exceeds the limit.
+        The kernel does not report the owner of shared memory. The guest is suspected if two checks in turn find
+        files in unreceived messages, or if the guest has mapped more bytes of nameless closed files than the
+        limit.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if memory.shared_memory_bytes() - self.shared_before <= self.memory_bytes:
@@ -113,7 +114,7 @@ class ResourceWatch:
         return leaves_files or memory.bytes_only_mapped(self.processes, files.nameless_files) > self.memory_bytes
 
     def look_at_disk(self) -> tuple[str, str] | None:
-        """Return the limit that files have reached, in the form of `look`; `None` if none, or no count is due."""
+        """Return the reached limit of files, as `look` does; `None` if no limit is reached or no count is due."""
         for folder in self.folders:
             used, before = usage_of_disk(folder), self.disks[folder]
             self.disks[folder] = used
@@ -140,7 +141,7 @@ class ResourceWatch:
     def count_written(self) -> tuple[int, int, int]:
         """Return the bytes on disk, the number and the total length of the files written since the start.
 
-        The count stops at a limit. A file with holes is longer than its blocks on disk.
+        The count stops at a limit. A file with holes is longer than its bytes on disk.
         """
         limits, size, entries, length = self.limits, 0, 0, 0
         seen: set[tuple[int, int]] = set()
@@ -158,7 +159,7 @@ class ResourceWatch:
         return size, entries, length
 
     def written_files(self) -> Iterator[os.stat_result]:
-        """Yield the status of each entry of the folders that changed since the start, and of open nameless files.
+        """Yield the status of each entry in the folders that changed since the start, and of open nameless files.
 
         Only folders are opened, because the guest may have left a pipe.
         """
@@ -180,7 +181,7 @@ class ResourceWatch:
 
 
 def usage_of_disk(folder: str) -> tuple[int, int]:
-    """Return the used bytes and entries of a folder's file system."""
+    """Return the used bytes and entries of a folder's file system; zeros if the folder is missing."""
     try:
         status = os.statvfs(folder)
     except OSError:
@@ -191,9 +192,9 @@ def usage_of_disk(folder: str) -> tuple[int, int]:
 def tree_below(
     ancestor: int, spared: Container[int] = (), *, tells_children: bool = TELLS_CHILDREN
 ) -> tuple[list[int], int]:
-    """Return the processes below an ancestor, except the spared ones, and the number of their threads.
+    """Return the descendants of a process, except `spared`, and the number of their threads.
 
-    If the kernel does not list a process's children, the parents of all processes are read.
+    If the kernel does not list a process's children, read the parents of all processes.
     """
     families = {} if tells_children else living_families()
     pids: list[int] = []
@@ -215,9 +216,8 @@ def use_more_memory(
 ) -> bool:
     """Return whether processes use more memory than the limit, without pages of files; shared memory counts once.
 
-    Swapped memory counts too, and so do files in memory without a name. For the exact sum, the kernel has to count
-    the processes that share each page, which takes long: so this count is read only if the processes would exceed
-    the limit without any sharing.
+    Swapped memory and nameless files in memory count too. The exact sum takes the kernel long, and is read only if
+    the processes could exceed the limit.
     """
     statuses = [(pid, read_file(f"{proc}/{pid}/status")) for pid in pids]
     own = sum(field_of(status, b"RssAnon:") + field_of(status, b"VmSwap:") for _, status in statuses)
@@ -231,11 +231,11 @@ def use_more_memory(
 
 
 def share_of_memory(pid: int, shared: int, proc: str) -> int:
-    """Return a process's share of its shared memory; all of that memory if the kernel reports no share."""
+    """Return a process's share of its shared memory, in bytes; all of it if the kernel reports no share."""
     parts = read_file(f"{proc}/{pid}/smaps_rollup")
     return field_of(parts, b"Pss_Shmem:") if b"Pss_Shmem:" in parts else shared
 
 
 def field_of(text: bytes, name: bytes) -> int:
-    """Return the bytes that a line of `/proc` states in KiB; 0 without such a line."""
+    """Return the bytes that a line of `/proc` states in KiB; 0 if the line is missing."""
     return memory.number_after(text, name) << 10
