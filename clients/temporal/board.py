@@ -1,4 +1,4 @@
-"""Read the board from memos and search attributes: pages of tasks by stage, and counts; no worker is queried."""
+"""Read the board from the Temporal server's lists, without a worker: pages of tasks, and counts by stage."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -25,12 +25,12 @@ _WATCHES: Final = 'WorkflowType="PullRequest" AND ExecutionStatus IN ("Running",
 _ROWS: Final = (
     f'(({_ORDERS} AND (SeptetStage IS NULL OR SeptetStage!="review")) OR ({_WATCHES} AND SeptetStage IS NOT NULL))'
 )
-"""The query for the board's rows. A completed work order's own row stays in review forever, so the board uses the
-row of the workflow that watches the pull request, which began before the work order closed."""
+"""The query for the board's workflows. A completed work order appears as its watch: its own stage stays `review`
+forever."""
 _FAILED: Final = 'ExecutionStatus IN ("Failed", "TimedOut")'
 _ENDED: Final = 'ExecutionStatus IN ("Canceled", "Terminated")'
 _PLANNED: Final = '(ExecutionStatus="Completed" AND SeptetStage="done")'
-"""The query for completed work orders that made only a plan, so that no workflow watches a pull request."""
+"""The query for completed work orders that made only a plan, and therefore have no watch."""
 _STAGES: Final[Mapping[Stage, str]] = {
     **{
         stage: f'{_ORDERS} AND ExecutionStatus="Running" AND SeptetStage="{stage}"'
@@ -47,10 +47,10 @@ _STAGES: Final[Mapping[Stage, str]] = {
         f'OR (ExecutionStatus="Running" AND SeptetStage="blocked"))) OR ({_WATCHES} AND SeptetStage="blocked"))'
     ),
 }
-"""The queries for the rows of a stage. A terminated work order could not record its end, so the status of its
-execution overrides its attributes. A pull request is in `executing` while agents answer its review."""
+"""The query for each stage. A terminated work order could not record its end, so the status of its execution
+overrides its attributes. A pull request is in `executing` while agents answer its review."""
 _COMPLETED: Final = f"(({_ORDERS} AND {_PLANNED}) OR ({_WATCHES} AND SeptetStage IS NOT NULL))"
-"""The query for the rows with status `completed`, in any state of the pull request."""
+"""The query for tasks with status `completed`, in any state of the pull request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class TaskCounts:
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """Some rows of the board, newest first; each task has one row."""
+    """A page of the board's tasks, newest first, each once."""
 
     tasks: tuple[Task, ...]
     next: str | None
@@ -77,7 +77,7 @@ class TaskPage:
 
 @dataclass(frozen=True, slots=True)
 class BoardRows:
-    """The reader of the board of one Temporal namespace."""
+    """Reads the board of one Temporal namespace."""
 
     client: Client
 
@@ -89,13 +89,13 @@ class BoardRows:
         limit: int = TASKS_AT_ONCE,
         closed_within: timedelta | None = None,
     ) -> BoardReply:
-        """Return a page of the work orders by stage, with the counts of all; `after` is the `next` of a page.
+        """Return a page of tasks by stage, and the number of all tasks in each stage.
 
-        With `closed_within`, the page omits work orders that were done longer ago. If one page has all requested
-        rows, the counts come from these rows and from the server's count of the omitted rows.
+        `after` is the `next` of the previous page. With `closed_within`, the page omits tasks that were done
+        longer ago.
 
         Raises:
-            NotFoundError: `after` is the `next` of no page.
+            NotFoundError: `after` is not the `next` of a page.
             ServerNotReachedError: The server refused.
         """
         since = datetime.now(UTC) - closed_within if closed_within is not None else None
@@ -124,10 +124,10 @@ class BoardRows:
         limit: int = TASKS_AT_ONCE,
         since: datetime | None = None,
     ) -> TaskPage:
-        """Return a page of rows, without the rows that were done before `since`.
+        """Return a page of tasks, without tasks that were done before `since`.
 
         Raises:
-            NotFoundError: `after` is the `next` of no page.
+            NotFoundError: `after` is not the `next` of a page.
             InvalidInputError: The server cannot find the project's name.
             ServerNotReachedError: The server refused.
         """
@@ -140,7 +140,7 @@ class BoardRows:
         return TaskPage(tuple(tasks.values()), following)
 
     async def _with_reason(self, task: Task, row: WorkflowExecution) -> Task:
-        """Return a task with its error, read from the workflow if the task failed before it recorded the error."""
+        """Return a task with its error; read an error that the task did not record from its workflow."""
         if row.status is not WorkflowExecutionStatus.FAILED or task.error is not None:
             return task
         try:
@@ -152,7 +152,7 @@ class BoardRows:
         return task
 
     async def all(self, project: str | None = None) -> AsyncIterator[Task]:
-        """Yield all rows, newest first; each task has one row.
+        """Yield all tasks of the board, newest first, each once.
 
         Raises:
             ServerNotReachedError: The server refused.
@@ -187,7 +187,7 @@ class BoardRows:
         return TaskCounts({stage: max(stages[stage], 0) for stage in Stage}, max(completed - planned, 0))
 
     async def _closed_before(self, project: str | None, until: datetime | None) -> list[int]:
-        """Return how many failed, ended and plan-only runs, in this order, were replaced by a later run.
+        """Return how many failed, ended and plan-only runs, in this order, have been replaced by a later run.
 
         Call this method before all runs are counted, so that a task that closes meanwhile is not subtracted.
         """
@@ -198,14 +198,14 @@ class BoardRows:
 
 
 def _and_recent(since: datetime | None) -> str:
-    """Return the condition that omits tasks done before a time; failed tasks stay, because they need a person."""
+    """Return a query's condition that omits tasks done before `since`; failed tasks stay: they need a person."""
     if since is None:
         return ""
     return f' AND (ExecutionStatus="Running" OR {_FAILED} OR CloseTime>"{since.isoformat()}")'
 
 
 def _and_earlier(until: datetime | None) -> str:
-    """Return the condition for the tasks that `_and_recent` omits."""
+    """Return a query's condition for the tasks that `_and_recent` omits."""
     return f' AND NOT {_FAILED} AND CloseTime<="{until.isoformat()}"' if until is not None else ""
 
 

@@ -49,7 +49,7 @@ _NAME: Final[TypeAdapter[str]] = TypeAdapter(BudgetName)
 
 @dataclass(frozen=True, slots=True)
 class BudgetClient:
-    """The client that reads, sets and raises the budgets of one queue of work orders."""
+    """Reads, sets and raises the budgets of one queue of work orders."""
 
     client: Client
     task_queue: str = "septet"
@@ -75,11 +75,11 @@ class BudgetClient:
     async def list(self, *, after: str = "", limit: int = BUDGETS_AT_ONCE) -> BudgetsReply:
         """Return a page of budgets: first those of the day and of all projects, then the others, newest first.
 
-        An account that was opened again appears once, at the place of its open run. `limit` does not count the
-        budgets of the day and of projects.
+        `limit` does not count the budgets of the day and of projects. A budget whose account was opened again
+        appears once.
 
         Raises:
-            NotFoundError: `after` is the `next` of no page.
+            NotFoundError: `after` is not the `next` of a page.
             ServerNotReachedError: The server or the accounts did not answer.
         """
         own = f"({self._begins(ORDER)} OR {self._begins(PIPELINE)})"
@@ -110,7 +110,7 @@ class BudgetClient:
     async def raise_limit(self, scope: str, call: LimitCall) -> RaiseReply:
         """Raise a budget by an amount, so that work that waits for it continues.
 
-        A `RaiseCall` may name the limit that the caller saw; another limit is not raised.
+        If a `RaiseCall` names the limit that the caller saw, and the limit has changed since, nothing is added.
 
         Raises:
             InvalidInputError: `scope` is not the name of a budget, or the step is unknown.
@@ -138,9 +138,9 @@ class BudgetClient:
         return f'WorkflowId STARTS_WITH "{account_id(self.task_queue, kind)}/"'
 
     async def _ask_all(self, accounts: Sequence[tuple[str, str]]) -> Sequence[AccountView]:
-        """Return the views of accounts, except accounts that do not answer, and runs that a later run replaced.
+        """Return the views of accounts; omit accounts that do not answer, and runs that a later run replaced.
 
-        Each account is given as its scope and the id of its ended run; the id is empty for an open run.
+        `accounts` has the scope of each account, with the id of its ended run, or an empty text for an open run.
         """
         views = list[AccountView]()
         for first in range(0, len(accounts), _AT_ONCE):
@@ -154,7 +154,7 @@ class BudgetClient:
     async def _find(
         self, scope: str, ended_run: str
     ) -> AccountView | NotFoundError | ServerNotReachedError | None:
-        """Return an account's view, or the error of reading it; `None` for a run that a later run replaced."""
+        """Return an account's view, or the error of the read; `None` for a run that a later run replaced."""
         try:
             found = await self._look_up(scope)
             return await self._ask(scope, found) if ended_run in {"", found.run_id} else None
@@ -184,7 +184,7 @@ class BudgetClient:
         return False
 
     async def _ask(self, scope: str, account: FoundAccount) -> AccountView:
-        """Return an account's view from a query, or from the last state of an account that has ended."""
+        """Return an account's view by a query, or made from the last state of an account that has ended."""
         if account.ended_with is not None:
             book = AccountBook(account.ended_with)
             book.take_time(datetime.now(UTC))
@@ -194,7 +194,7 @@ class BudgetClient:
 
 
 def whole_scope(name: str) -> str:
-    """Return the scope, the full name of a budget; a name without a slash is the id of a work order.
+    """Return the scope of a budget, which is its full name; `wo-42`, for example, becomes `order/wo-42`.
 
     Raises:
         InvalidInputError: The name is not the name of a budget.
@@ -214,7 +214,7 @@ def _today() -> str:
 
 
 def _scope_of(scope: str, call: LimitCall) -> str:
-    """Return the scope of a budget, and refuse a call that limits an unknown step."""
+    """Return the full name of a budget, and refuse a call for an unknown step."""
     message, remedy = find_unknown_step(call.step)
     if message:
         raise InvalidInputError(message, remedy=remedy)

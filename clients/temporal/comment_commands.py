@@ -1,4 +1,4 @@
-"""Carry out the commands of comments as decisions on work orders, for the workers that read comments."""
+"""Carry out the commands that people write in comments, as decisions on work orders."""
 
 from collections.abc import Awaitable, Callable
 
@@ -16,13 +16,13 @@ from septet.errors import RefusedTransitionError
 
 
 def comment_decisions(task_queue: str) -> Callable[[Client, str, CommentCommand, str], Awaitable[Task]]:
-    """Return the function that carries out a command about a work order of a queue."""
+    """Return the function that carries out a comment's command on a work order of a queue."""
 
     async def decide(client: Client, order_id: str, command: CommentCommand, who: str) -> Task:
-        """Carry out a command once for all attempts of the activity, and return the changed work order.
+        """Carry out a command once, even if the activity is tried again, and return the changed work order.
 
-        An earlier attempt may have acted before it was lost. To find that attempt's effect, this function checks
-        for an update whose id is the id of the command's workflow, and for a later run, which shows a reset.
+        An earlier attempt may have acted before it was lost. An update with the id of the command's workflow, or a
+        reset, shows this.
 
         Raises:
             RefusedTransitionError: The work order's state does not allow the command now.
@@ -62,7 +62,7 @@ async def _carry_out(decisions: OrderDecisions, order_id: str, command: CommentC
 
 
 async def _is_done(orders: WorkOrders, order_id: str, command: CommentCommand, info: activity.Info) -> bool:
-    """Return whether an earlier attempt carried out a command."""
+    """Return whether an earlier attempt of the activity carried out the command."""
     if await orders.was_reset_since(order_id, info.scheduled_time):
         if command.verb != "retry":
             remedy = "Give the command again to apply it to the work that follows."

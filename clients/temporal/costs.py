@@ -1,4 +1,4 @@
-"""Read the costs of work orders from their projects' histories, and estimate the cost of the next work order."""
+"""Read what the agents of each project have cost, and estimate the cost of new work orders."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,23 +19,22 @@ from septet.costs.estimate import Question, estimate_costs
 from septet.errors import NotFoundError, SealedError, ServerNotReachedError
 
 _ANSWER_WITHIN_SECONDS: Final = 10.0
-"""The longest wait for one history of costs: longer than for other queries, because a worker may first have to
-replay the history, and a sum fails if one history is missing."""
+"""The longest wait for the answer of one history of costs, which a worker may first have to replay."""
 _ESTIMATE_WITHIN_SECONDS: Final = 3.0
-"""The longest wait for an estimate; after this time, a work order starts without an estimate."""
+"""The longest wait for an estimate; after this time, the estimate is unknown."""
 _UNKNOWN: Final = "Estimate: unknown."
 _NO_ANSWER: Final = "The history of costs did not answer in time; workers answer for it."
 
 
 @dataclass(frozen=True, slots=True)
 class CostClient:
-    """The reader of the histories of costs of one queue of work orders, which also estimates costs."""
+    """Reads the costs of one queue of work orders, and estimates the costs of new work orders."""
 
     client: Client
     task_queue: str = "septet"
 
     async def show(self, by: CostKey, since: str = "", project: str = "") -> CostsReply:
-        """Return what agents used, grouped by `by`: weeks in order, other groups by cost, the dearest first.
+        """Return what agents used, grouped by `by`: weeks in order, other groups by cost, the highest first.
 
         `since` is the first week to count, or an age such as `4w`; all weeks when empty.
 
@@ -65,7 +64,7 @@ class CostClient:
         return CostsReply(by=by, since=since, costs=tuple(groups), total=total, scripted=scripted)
 
     async def estimate(self, question: Question) -> Estimate:
-        """Return the estimate for a question's steps; unknown if the histories are not read within 3 s."""
+        """Return the estimated cost of a question's work; it is unknown if the costs are not read within 3 s."""
         try:
             async with asyncio.timeout(_ESTIMATE_WITHIN_SECONDS):
                 own = await self._ask(question.project)

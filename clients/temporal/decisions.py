@@ -35,7 +35,7 @@ _END_FIRST: Final = "Cancel it first, or wait until it ends."
 
 @dataclass(frozen=True, slots=True)
 class OrderDecisions:
-    """Decisions about the work orders of one namespace.
+    """Carries out decisions on the work orders of one namespace.
 
     All methods raise `NotFoundError` for a missing work order, `ServerNotReachedError` if no worker answers, and
     `RefusedTransitionError` if the work order's state does not allow the decision.
@@ -43,13 +43,13 @@ class OrderDecisions:
 
     orders: WorkOrders
     update_id: str | None = None
-    """The id of a decision's updates, for a decision that may be sent twice: a workflow run accepts an id once."""
+    """The id of the decision's update; a workflow run accepts the id once, so the decision may be sent twice."""
     nobody_works_on: Callable[[WorkflowExecutionDescription], Awaitable[str]] | None = None
 
     async def cancel(self, order_id: str, who: str = "", why: str = "") -> TaskReply:
-        """Stop a work order's agent, keep the work in a rescue, and return the work order.
+        """Stop a work order's agent, save the work in a rescue, and return the work order.
 
-        If no worker runs, the reply reports that the cancel is only requested; a worker carries it out later.
+        Without a worker, the cancel is only requested, and the reply reports the lack of a worker.
 
         If payloads are sealed, the reason is omitted, because the server could read the reason of a cancel.
         """
@@ -104,9 +104,9 @@ class OrderDecisions:
         why: str = "",
         findings: tuple[str, ...] = (),
     ) -> TaskReply:
-        """Approve a plan, by default the plan that waits now; `plan_sha256` names a plan.
+        """Approve a plan: the plan with this SHA-256, or by default the plan that waits now.
 
-        With `findings`, approve only these findings in the work, by their ids.
+        With `findings`, approve only the findings in the work that have these ids.
         """
         if findings and plan_sha256:
             raise InvalidInputError("findings: decide on them without naming a plan.")
@@ -120,9 +120,9 @@ class OrderDecisions:
     async def reject(
         self, order_id: str, feedback: str, plan_sha256: str | None = None, who: str = "", why: str = ""
     ) -> TaskReply:
-        """Reject a plan, by default the plan that waits now, so that the agent plans again with the feedback.
+        """Reject a plan: the plan with this SHA-256, or by default the plan that waits now.
 
-        If the work order waits because of findings, its agent receives the feedback and removes the findings.
+        The agent plans again with the feedback. If findings wait instead of a plan, the agent removes them.
         """
         plan = plan_sha256 or await self._waiting_plan(order_id)
         if plan is None:
@@ -132,9 +132,9 @@ class OrderDecisions:
         return await self._decide_described(order_id, "reject_plan", decision)
 
     async def retry(self, order_id: str, call: RetryCall | None = None) -> TaskReply:
-        """Continue a work order under its id; a closed work order continues at a step, by default the failed step.
+        """Continue a work order; a closed work order continues at a step, by default the failed step.
 
-        An open work order that is blocked may start; a host that does not answer is polled again now.
+        An open work order must be blocked. It then checks at once whether it can continue.
         """
         call = call or RetryCall()
         task = await self.orders.get(order_id)
@@ -158,7 +158,7 @@ class OrderDecisions:
         return await self._resume(task, call)
 
     async def refresh(self, order_id: str) -> TaskReply:
-        """Make a work order check now what it waits for: a pull request, a host, or earlier work orders."""
+        """Make a work order check at once what it waits for: a pull request, a host, or earlier work orders."""
         orders = self.orders
         row, watch = await orders.describe(order_id), await watch_of(orders.client, order_id)
         try:
@@ -171,7 +171,7 @@ class OrderDecisions:
         return TaskReply(task=await self.orders.get(order_id))
 
     async def _resume(self, task: Task, call: RetryCall, signal: str = "resumed") -> TaskReply:
-        """Reset a closed work order to a step; its new run receives the reason and the earlier results."""
+        """Reset a closed work order to a step; the new run receives the decision and the earlier history."""
         orders = self.orders
         if task.error is not None and _was_refused(task):
             message = f"{task.id} cannot continue: {task.error.message}"
@@ -199,7 +199,7 @@ class OrderDecisions:
         return TaskReply(task=await orders.get(task.id))
 
     async def _decide_findings(self, order_id: str, update: str, decision: FindingsDecision) -> TaskReply:
-        """Decide on the findings of a work order's step, or of a round on its pull request."""
+        """Decide on findings: those of a work order's step, or those of a round on its pull request."""
         if not await self._is_reworked(order_id):
             return await self._decide_described(order_id, update, decision)
         await self._update(watch_id(order_id), update, decision)
@@ -239,12 +239,12 @@ class OrderDecisions:
 
 
 def _refuse_closed(task: Task) -> None:
-    """Refuse to continue a work order whose pull request was closed: a work order gets no second pull request."""
+    """Refuse to continue a work order whose pull request was closed; a second pull request is not possible."""
     if task.word == "closed" and task.error is not None:
         message = f"The pull request of {task.id} was closed without a merge."
         raise RefusedTransitionError(message, remedy=task.error.remedy)
 
 
 def _was_refused(task: Task) -> bool:
-    """Return whether a work order ended because its input could not be read."""
+    """Return whether a work order failed because a worker could not read its input."""
     return task.error is not None and task.error.message.startswith(NOT_VALID)

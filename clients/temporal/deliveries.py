@@ -1,4 +1,4 @@
-"""Pass the webhooks of forges and trackers on to workflows, without waiting for their results."""
+"""Receive webhooks of forges and trackers, and start or notify the workflows that act on them."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ _MOST_ROWS: Final = 10_000
 
 
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
-    """Make the watches that an event concerns check now, if an agent follows the pull request; return their ids.
+    """Notify the watches that an event concerns and whose agents follow the pull request; return their ids.
 
     Raises:
         RPCError: The server refused.
@@ -67,7 +67,7 @@ async def nudge_followers(client: Client, event: PullRequestTouched, digest: str
 
 
 def _is_about(checks: PullRequestTouched, task: Task) -> bool:
-    """Return whether an event about checks names a task's commit, or the task's pull request."""
+    """Return whether an event about checks names the task's last commit or its pull request."""
     if checks.commit and checks.commit == task.commit_sha:
         return True
     return bool(checks.pull_requests) and pull_request_number(task.pr_url or "") in checks.pull_requests
@@ -80,7 +80,7 @@ _NO_INTAKE: Final = WebhookReply(
 _NOBODY_WATCHES: Final = WebhookReply(accepted=False, why="No work order watches this pull request.")
 _NOBODY_FOLLOWS: Final = WebhookReply(accepted=False, why="No agent follows this pull request.")
 _MOST_AGE: Final = timedelta(days=3)
-"""The greatest age of a command: GitHub redelivers for three days, and an older command may be outdated."""
+"""The greatest age of a command that is obeyed. GitHub redelivers for three days."""
 _NOTED_EVERY: Final = timedelta(minutes=10)
 _NOTED: Final[dict[tuple[str, str, str], datetime]] = {}
 """The times at which this process last recorded that a repository sends webhooks."""
@@ -88,11 +88,11 @@ _NOTED: Final[dict[tuple[str, str, str], datetime]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Deliveries:
-    """The receiver of webhooks, which passes their events on to the workflows of one Temporal namespace.
+    """Receives webhooks, and passes their events on to the workflows of one Temporal namespace.
 
-    The id of a workflow that an event starts contains the delivery's digest, or the id of the comment, session or
-    prompt, so Temporal refuses a repeat within its retention. After the retention, a repeat finds the claim of the
-    issue, or Septet's reply to the comment, on the forge or the tracker.
+    An event starts a workflow whose id contains the delivery's digest, or the id of the comment, session or
+    prompt. Temporal therefore refuses a repeated delivery within its retention. After the retention, Septet's
+    claim or reply on the forge or the tracker shows the repeat.
     """
 
     client: Client
@@ -134,7 +134,7 @@ class Deliveries:
             return await self._start(name, event, key, event.issue.key)
 
     async def _note(self, event: ForgeEvent) -> None:
-        """Record that the repository sends webhooks, so that workers poll it only about once an hour."""
+        """Record that the repository sends webhooks, so that workers poll the forge only about once an hour."""
         key, now = parse_address(event.repository, home=Path.home()).key, datetime.now(UTC)
         place = (self.client.namespace, self.client.service_client.config.target_host, key)
         if now - _NOTED.get(place, datetime.min.replace(tzinfo=UTC)) < _NOTED_EVERY:
@@ -153,7 +153,7 @@ class Deliveries:
         return await self._start("Intake", request, f"intake/{event.forge}/{digest}")
 
     async def _obey(self, event: CommentWritten, digest: str) -> WebhookReply:
-        """Start a comment's command once: the workflow's id contains the comment's id.
+        """Start the workflow of a comment's command once, because the workflow's id contains the comment's id.
 
         A comment without a command on a pull request goes to the agent that follows the pull request.
         """
@@ -174,7 +174,7 @@ class Deliveries:
         return await self._start("CommentCommand", call, comment_workflow_id(event.forge, key, event.comment_id))
 
     async def _nudge(self, event: PullRequestTouched, digest: str) -> WebhookReply:
-        """Make the workflows that the event concerns check the pull request now."""
+        """Make the workflows that watch or follow the event's pull request check it now."""
         match event.look:
             case "none":
                 return _NOTHING
@@ -193,7 +193,7 @@ class Deliveries:
     async def _start(
         self, workflow: str, request: Wire, workflow_id: str, summary: str | None = None
     ) -> WebhookReply:
-        """Start a workflow once, however often its event is delivered, and return the reply to the delivery."""
+        """Start a workflow, unless an earlier delivery has started it; return the reply to the delivery."""
         try:
             await self.client.start_workflow(
                 workflow,

@@ -1,4 +1,4 @@
-"""The typed client of intakes. An intake is a Temporal Schedule, whose input selects the issues."""
+"""The typed client of intakes; each intake is a Temporal Schedule."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -51,7 +51,7 @@ _NOTED_EVERY: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class IntakeClient:
-    """The intakes of one Temporal namespace.
+    """Adds, lists and removes the intakes of one Temporal namespace.
 
     All methods raise `ServerNotReachedError` if the server does not answer.
     """
@@ -60,7 +60,7 @@ class IntakeClient:
     task_queue: str = "septet"
 
     async def add(self, intake: IntakeInput) -> IntakeReply:
-        """Add an intake, so that the issues of a label become work orders; the first pass begins at once.
+        """Add an intake, and begin its first pass over the forge's issues at once.
 
         Raises:
             AlreadyRunningError: An intake of the repository and the label exists.
@@ -121,7 +121,7 @@ class IntakeClient:
     async def of_repository(self, key: str) -> tuple[IntakeInput, ...]:
         """Return the active intakes of a repository; `key` is the key of the repository's address.
 
-        An intake is omitted if it is sealed (encrypted) and this process lacks its key.
+        Sealed intakes are omitted if this process lacks the key that sealed them.
 
         Raises:
             RPCError: The server refused.
@@ -159,7 +159,6 @@ class IntakeClient:
                 yield entry.id
 
     async def _input(self, description: ScheduleDescription) -> IntakeInput:
-        """Return the input of an intake."""
         try:
             content = await read_json(self.client.data_converter, _inputs_of(description)[0])
             return IntakePass.model_validate_json(content, extra="ignore").intake
@@ -198,7 +197,7 @@ async def intakes_of(client: Client, key: str) -> tuple[IntakeInput, ...]:
 
 
 def intake_id(key: str, label: str) -> str:
-    """Return the id of the intake of a repository's label, which is also the id of its schedule."""
+    """Return the id of the intake for a repository's key and a label; the intake's schedule has the same id."""
     return f"{INTAKE_PREFIX}{key}-{sha256(label.encode()).hexdigest()[:_DIGEST]}"
 
 

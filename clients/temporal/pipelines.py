@@ -1,4 +1,4 @@
-"""The typed client of pipelines, which the CLI, the HTTP API, the MCP server and the page share."""
+"""The typed client of pipelines."""
 
 import asyncio
 import re
@@ -45,7 +45,7 @@ _AT_WORK: Final = (IssueStatus.PLANNING, IssueStatus.EXECUTING)
 
 
 async def with_needs(client: Client, view: PipelineView) -> PipelineView:
-    """Return a pipeline with what its work orders need from people, read without a worker."""
+    """Return a pipeline's view with `needs`: what its work orders need from people, read without a worker."""
     orders = [issue.order_id for issue in view.issues if issue.status in _AT_WORK]
     needs = await asyncio.gather(*(_need_of(client, order_id) for order_id in orders))
     return view.model_copy(update={"needs": tuple(dict.fromkeys(filter(None, needs)))})
@@ -67,7 +67,7 @@ async def _need_of(client: Client, order_id: str) -> str:
 PIPELINES_AT_ONCE: Final = 50
 _LIST: Final = 'WorkflowType="Pipeline" AND ExecutionStatus!="ContinuedAsNew"'
 KnownViews = dict[tuple[str | None, int], PipelineView]
-"""The last read views of pipelines, by the id of the Temporal run and the length of that run's history."""
+"""Views of pipelines that were read before, by Temporal run and length of the run's history."""
 PipelineDecision = Literal["pause", "resume", "stop", "skip", "replan", "cancel"]
 _OF_AN_ISSUE: Final = frozenset({"skip", "replan"})
 """The decisions that name one issue."""
@@ -75,7 +75,7 @@ _OF_AN_ISSUE: Final = frozenset({"skip", "replan"})
 
 @dataclass(frozen=True, slots=True)
 class PipelineClient(Executions[PipelineView]):
-    """Pipelines on one Temporal namespace, with the files of this host.
+    """Starts, reads and changes the pipelines of one Temporal namespace.
 
     All methods raise `NotFoundError` for a missing pipeline, `ServerNotReachedError` if the server does not
     answer, and `RefusedTransitionError` if the pipeline's state does not allow the request.
@@ -89,13 +89,13 @@ class PipelineClient(Executions[PipelineView]):
     view: ClassVar[type[PipelineView]] = PipelineView
 
     async def start(self, order: PipelineInput, pipeline_id: str | None = None, *, key: str = "") -> PipelineReply:
-        """Start a pipeline and return it as the input describes it, without a wait for a worker.
+        """Start a pipeline, and return its view made from the input, without waiting for a worker.
 
         With a key the start is idempotent: the same key and input return the same pipeline.
 
         Raises:
             AlreadyRunningError: The id was used before, or the key was used with another input.
-            InvalidInputError: The id is invalid, issues form a circle, or an issue depends on a missing one.
+            InvalidInputError: The id is invalid, or issues depend on missing issues or on each other.
         """
         if pipeline_id is None:
             pipeline_id = pipeline_id_of_key(key) if key else f"pl-{secrets.token_hex(4)}"
@@ -118,7 +118,7 @@ class PipelineClient(Executions[PipelineView]):
         return PipelineReply(pipeline=await with_needs(self.client, await self.get(pipeline_id)))
 
     async def views(self, pipeline_id: str) -> AsyncGenerator[PipelineView, None]:
-        """Yield a pipeline now, after each change, and last when it is over.
+        """Yield a pipeline now and after each change, until the pipeline is over.
 
         A worker is queried only after new events, so an unchanged pipeline costs no Temporal Action. What work
         orders need from people is read from the server every few seconds.
@@ -143,10 +143,10 @@ class PipelineClient(Executions[PipelineView]):
     ) -> PipelinesReply:
         """Return a page of pipelines, the open ones before the closed ones.
 
-        `known_views` has the views of the caller's previous call; changed views are read and stored there again.
+        `known_views` is the caller's cache for further calls; only pipelines with new events are read again.
 
         Raises:
-            NotFoundError: `after` is the `next` of no page.
+            NotFoundError: `after` is not the `next` of a page.
         """
         rows, more = await page_of(self.client, _LIST, after=after, limit=limit)
         views = await self._known_or_asked(rows, known_views if known_views is not None else {})
@@ -184,9 +184,9 @@ class PipelineClient(Executions[PipelineView]):
         return await self.show(pipeline_id)
 
     async def cancel(self, pipeline_id: str, who: str = "", why: str = "") -> PipelineReply:
-        """Cancel a pipeline: stop its agents and work orders, whose work goes to rescues. Return the pipeline.
+        """Cancel a pipeline, stop its agents, and save the work in rescues; return the pipeline.
 
-        If no worker runs, the cancel is only requested, and the reply reports that no worker runs.
+        Without a worker, the cancel is only requested, and the reply reports the lack of a worker.
         """
         call = PipelineCall(who=who, why=why)
         by = f"cancelled by {call.who}" if call.who else ""
@@ -197,7 +197,7 @@ class PipelineClient(Executions[PipelineView]):
         return PipelineReply(pipeline=view)
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> PipelineView:
-        """Return a pipeline from a worker; without an answer, return the pipeline as its input describes it."""
+        """Return a pipeline's view from a worker; if no worker answers, make the view from the input."""
         del has_failed
         cause = await self.stuck_cause(row)
         view = await self.answer_of(row.id, self.query, PipelineView) if cause is None else None
@@ -211,18 +211,18 @@ class PipelineClient(Executions[PipelineView]):
         return await why_nobody_works_on(self.client, await self.describe(pipeline_id), self.state)
 
     def at_close(self, view: PipelineView, row: WorkflowExecution, error: TaskError | None) -> PipelineView:
-        """Return a pipeline with the end that the server recorded."""
+        """Return a pipeline's view with the end that the server recorded."""
         return view_at_close(view, row, error)
 
     def remedy_for_closed(self, view: PipelineView) -> str:
-        """Return the remedy for the cancel of a closed pipeline."""
+        """Return the remedy for an attempt to cancel a closed pipeline."""
         del view
         return "Only pipelines that are open can be cancelled."
 
     async def _known_or_asked(
         self, rows: Sequence[WorkflowExecution], known_views: KnownViews
     ) -> Sequence[PipelineView]:
-        """Return the rows' pipelines, from `known_views` unless their history has grown; update `known_views`."""
+        """Return the views of listed pipelines; read only pipelines with new events, and update `known_views`."""
 
         async def look(row: WorkflowExecution) -> tuple[tuple[str | None, int], PipelineView]:
             mark = (row.run_id, (await self.describe(row.id)).history_length)
@@ -242,5 +242,5 @@ class PipelineClient(Executions[PipelineView]):
 
 
 def pipeline_id_of_key(key: str) -> str:
-    """Return the id, derived from an idempotency key, of a pipeline that the caller gave no id."""
+    """Return the id that a pipeline gets if the caller gives only an idempotency key."""
     return f"pl-{sha256(key.encode()).hexdigest()[:16]}"

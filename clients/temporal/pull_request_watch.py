@@ -1,4 +1,4 @@
-"""Read, notify and cancel a watch: the workflow that follows the pull request of a completed work order."""
+"""Read, notify and cancel watches, the workflows that look after pull requests of completed work orders."""
 
 import asyncio
 from typing import TYPE_CHECKING, Final
@@ -18,7 +18,7 @@ _HAS_THE_ROW: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.
 
 
 async def watch_of(client: Client, order_id: str) -> WorkflowExecutionDescription | None:
-    """Return the watch of a work order; `None` if the watch is missing, or neither runs nor is completed."""
+    """Return the description of a work order's watch; `None` unless the watch runs or is completed."""
     try:
         description = await client.get_workflow_handle(watch_id(order_id)).describe()
     except RPCError:
@@ -27,7 +27,7 @@ async def watch_of(client: Client, order_id: str) -> WorkflowExecutionDescriptio
 
 
 async def with_watch(client: Client, task: Task) -> Task:
-    """Return a completed work order with the current stage and rework from its watch."""
+    """Return a completed work order with the stage, error, rework and budget that its watch has now."""
     watch = await watch_of(client, task.id)
     if watch is None:
         return task
@@ -49,7 +49,7 @@ async def with_watch(client: Client, task: Task) -> Task:
 
 
 async def tell_watches(client: Client, pr_url: str, news: "PullRequestNews | None" = None) -> tuple[str, ...]:
-    """Send `news` to the watches of a pull request, or make them check it now; return the ids of the watches.
+    """Send `news` to the watches of a pull request, or make the watches check it now; return their ids.
 
     Raises:
         RPCError: The server refused.
@@ -66,7 +66,7 @@ async def tell_watches(client: Client, pr_url: str, news: "PullRequestNews | Non
 
 
 async def give_up_watch(client: Client, order_id: str) -> None:
-    """Cancel the watch of a work order whose work continues, so that the board shows only the work order.
+    """Cancel the watch of a work order that continues, so that the board shows only the work order.
 
     If no worker carries out the cancel within 10 s, the watch is terminated.
 

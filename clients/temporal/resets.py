@@ -29,15 +29,14 @@ _NOT_REAPPLIED: Final = (
 """The events that a reset does not repeat: decisions on the work before the reset must not apply to later work."""
 _RESET: Final = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
 _NOBODY: Final = "septet-claims"
-"""A queue that no worker serves, because a claim has no work to do: its id is a lock, which the server gives to
-one client only."""
+"""A queue that no worker serves. A claim has no work to do: its workflow id is a lock that one client gets."""
 _CLAIM_LASTS: Final = timedelta(minutes=2)
-"""The lifetime of a killed client's claim; other clients must wait for its end."""
+"""How long the claim of a killed client lasts; until then, other clients cannot reset the work order."""
 
 
 @asynccontextmanager
 async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
-    """Hold the exclusive claim to reset a work order during the block.
+    """During the block, prevent other clients from resetting the work order.
 
     The server would carry out both of two resets, even with the same request id (as of release 1.32).
 
@@ -77,7 +76,7 @@ async def delete_run(client: Client, name: str, run_id: str = "") -> None:
 async def reset(
     client: Client, run: WorkflowHandle[Any, Any], event_id: int, signal: str, previous_run: PreviousRun
 ) -> None:
-    """Reset a run of a work order to a workflow task, and send the new run the signal that it waits for.
+    """Reset a run of a work order to a workflow task, and send the signal for which the new run waits.
 
     The server takes no signal together with the reset: "unsupported post reset operation", as of release 1.32.
 
@@ -104,10 +103,10 @@ async def reset(
 
 
 async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:
-    """Return the event id of the workflow task that scheduled `from_step`, by default the step that failed.
+    """Return the event to which a reset must go back, so that a step runs again: the step's workflow task.
 
-    A step that never began, such as the step after a waiting plan, begins after the previous step, or after the
-    workflow's first task; a work order that ends with its plan continues at its end.
+    The step is `from_step`, by default the failed step. If the failed step never began, its predecessor's task is
+    returned, or the workflow's first task. A work order that made only a plan continues at its last task.
 
     Raises:
         NotFoundError: The server has deleted the work order.
@@ -134,11 +133,11 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
 
 
 async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:
-    """Return three workflow tasks: before any step, of the last begun step, and of `step`; 0 for a missing task.
+    """Return the events of three workflow tasks: before any step, of the last step before `step`, and of `step`.
 
-    The first is the task that received the failure to open the workspace, else the workflow's first task. After a
-    reset, the task of the first step already knows the reset's reason: instead of it, this function returns the
-    task that the reset took back, which did not know the reason.
+    A missing task is 0. The first is the task that received the failure to open the workspace, else the workflow's
+    first task. The task that follows an earlier reset knows the reason of that reset, so the task that the reset
+    replaced is returned in its place.
     """
     first = last = taken_back = opening = 0
     has_failed = False

@@ -1,4 +1,4 @@
-"""The typed client of work orders, which the CLI, the HTTP API, the MCP server and the page share."""
+"""The typed client of work orders."""
 
 import secrets
 import shlex
@@ -39,12 +39,12 @@ _AND_IS: Final[Mapping[Status, str]] = {
     Status.FAILED: ' AND ExecutionStatus IN ("Failed", "TimedOut")',
     Status.CANCELLED: ' AND ExecutionStatus IN ("Canceled", "Terminated")',
 }
-"""The filters by status. Closed work orders are found by the server's status, which terminated ones have too."""
+"""The condition for each status. A closed work order is found by Temporal's status, even if it was terminated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderFilter:
-    """The filter of a list of work orders."""
+    """The filters of a list of work orders."""
 
     status: Status | None = None
     is_open: bool = False
@@ -55,10 +55,10 @@ class OrderFilter:
 
     @property
     def query(self) -> str:
-        """The filter as Temporal's query.
+        """The filters as a query for Temporal.
 
         Raises:
-            InvalidInputError: A query cannot contain a name of the filter.
+            InvalidInputError: A name has a character that a query cannot contain.
         """
         query = f'WorkflowType="WorkOrder"{_AND_IS[self.status] if self.status else ""}'
         if self.is_open:
@@ -78,7 +78,7 @@ EVERY_ORDER: Final = OrderFilter()
 
 @dataclass(frozen=True, slots=True)
 class WorkOrders(Executions[Task]):
-    """Work orders on one Temporal namespace."""
+    """Starts, reads and lists the work orders of one Temporal namespace."""
 
     subject: ClassVar[Subject] = WORK_ORDER
     workflow: ClassVar[str] = "WorkOrder"
@@ -86,7 +86,7 @@ class WorkOrders(Executions[Task]):
     view: ClassVar[type[Task]] = Task
 
     async def describe(self, workflow_id: str) -> WorkflowExecutionDescription:
-        """Return the server's description of a work order or, past retention, of its pull request's watch.
+        """Return the server's description of a work order, or of its watch if the server deleted the work order.
 
         A pull request may be open for longer than the server retains a closed work order.
         """
@@ -99,7 +99,7 @@ class WorkOrders(Executions[Task]):
             return watch
 
     async def run(self, order: WorkOrderInput, order_id: str | None = None, *, key: str = "") -> TaskReply:
-        """Start a work order, which first waits on the board if its input requests this.
+        """Start a work order; if its input requests this, the work order first waits on the board.
 
         With a key the start is idempotent: the same key and input return the same work order. Without `order_id`
         the id is derived from the key, so that the server itself refuses a second start.
@@ -130,7 +130,7 @@ class WorkOrders(Executions[Task]):
         return description.run_id != first and description.start_time > when
 
     async def start(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
-        """Start a work order and return it, from its input alone if this process has no key for sealed data.
+        """Start a work order, and return it. Without the key of sealed data, return what its input describes.
 
         Raises:
             AlreadyRunningError: The id was used before.
@@ -163,24 +163,24 @@ class WorkOrders(Executions[Task]):
         return row
 
     async def list(self, which: OrderFilter = EVERY_ORDER, *, limit: int = 100, after: str = "") -> TasksReply:
-        """Return a page of work orders from the server's index, open work orders first, each work order once.
+        """Return a page of work orders from the server's list, open ones first, each once.
 
         Raises:
-            InvalidInputError: The query cannot contain such a name.
-            NotFoundError: `after` is the `next` of no page.
+            InvalidInputError: A name of the filter has a character that a query cannot contain.
+            NotFoundError: `after` is not the `next` of a page.
             ServerNotReachedError: The server refused.
         """
         rows, following = await page_of(self.client, which.query, after=after, limit=limit)
         return TasksReply(tasks=tuple([await task_of_row(row) for row in rows]), next=following)
 
     async def wait_for_end(self, order_id: str) -> Task:
-        """Wait until a work order is closed, and return it; the end of a run that was reset does not count."""
+        """Wait until a work order is closed, across resets, and return the work order."""
         while not (task := await self.wait(order_id)).is_closed:
             pass
         return task
 
     async def without_worker(self, row: WorkflowExecution) -> Task:
-        """Return an open work order from the server's data, without waiting for a worker."""
+        """Return an open work order from the server's records, without waiting for a worker."""
         from clients.executions.steps_in_history import with_steps
 
         task = await task_of_row(row)
@@ -211,7 +211,7 @@ class WorkOrders(Executions[Task]):
     async def waits_of(
         self, description: WorkflowExecutionDescription, *, tells_next_try: bool = False
     ) -> str | None:
-        """Return the result of `waiting_for` for a description that was just read."""
+        """Return the same as `waiting_for`, given the server's description of a work order or watch."""
         if description.status is WorkflowExecutionStatus.COMPLETED:
             watch = await watch_of(self.client, watched_order(description.id))
             return await waiting_for(watch, tells_next_try=tells_next_try) if watch is not None else None
@@ -223,11 +223,11 @@ class WorkOrders(Executions[Task]):
         return await waiting_for(description, tells_next_try=tells_next_try)
 
     async def at_end(self, view: Task) -> Task:
-        """Return a completed work order in the current stage of its pull request."""
+        """Return a completed work order with the current state of its pull request."""
         return await with_watch(self.client, view) if view.stage is Stage.REVIEW else view
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> Task:
-        """Return an open work order from a worker, else from its row in the index."""
+        """Return an open work order from a worker; if no worker answers, from the server's list."""
         if (cause := await self.stuck_cause(row)) is not None:
             return (await task_of_row(row)).model_copy(update={"stuck": cause})
         task = None if has_failed else await self.answer_of(row.id, self.query, Task)
@@ -238,7 +238,7 @@ class WorkOrders(Executions[Task]):
         return task_at_close(view, row, error)
 
     def remedy_for_closed(self, view: Task) -> str:
-        """Return the remedy for the cancel of a closed work order."""
+        """Return the remedy for an attempt to cancel a closed work order."""
         if view.status is Status.FAILED:
             return f"To give it up, run `septet move {view.id} cancelled`."
         if view.stage is Stage.REVIEW:
@@ -278,5 +278,5 @@ def _without_credentials(order: WorkOrderInput) -> WorkOrderInput:
 
 
 def id_of_key(key: str) -> str:
-    """Return the id, derived from an idempotency key, of a work order that the caller gave no id."""
+    """Return the id that a work order gets if the caller gives only an idempotency key."""
     return f"wo-{sha256(key.encode()).hexdigest()[:16]}"
