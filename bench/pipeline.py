@@ -20,8 +20,8 @@ from bench.stage import SEPTET, Stage, stage, worker
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import Status, Step
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import PipelineInput, PipelineIssue
-from septet.contracts.pipeline_view import IssueStatus, PipelineView
+from septet.pipelines.inputs import PipelineInput, PipelineIssue
+from septet.pipelines.views import IssueStatus, PipelineView
 
 EXECUTORS: Final = ((1, 1.1), (4, 1.2))
 """The numbers of executors, each with the most time as a multiple of the critical path."""

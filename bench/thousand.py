@@ -20,8 +20,8 @@ from bench.figure import Figure, median
 from bench.pace import Pace
 from bench.repository import make_repository
 from bench.stage import SEPTET, Stage, cpu_seconds, stage, worker
-from septet.contracts.pipeline import PipelineInput, PipelineIssue
-from septet.contracts.pipeline_view import IssueStatus, PipelineView
+from septet.pipelines.inputs import PipelineInput, PipelineIssue
+from septet.pipelines.views import IssueStatus, PipelineView
 
 MOST_EVENTS: Final = 51_200 // 10
 """A tenth of Temporal's limit of a history, like `MOST_BYTES`."""

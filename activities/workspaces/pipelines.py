@@ -17,8 +17,6 @@ from septet.agents.outcomes.endings import SUPERSEDED
 from septet.agents.runs.usage import pass_on
 from septet.agents.turns.end_of_turn import end_all
 from septet.contracts.lanes import CloseLanes, EnterLane
-from septet.contracts.pipeline import IssuesRead, ReadIssues
-from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.workspace import Workspace
 from septet.errors import NotFoundError
 from septet.git.checkpoints.move import bring_snapshot
@@ -26,9 +24,11 @@ from septet.git.engine.place import Place
 from septet.git.evidence.evidence import current_head
 from septet.git.vault.vault import find, first_and_last, vault_at
 from septet.git.workspace.plan import switch
+from septet.pipelines.inputs import IssuesRead, ReadIssues
 from septet.pipelines.issues import read_issues
 from septet.pipelines.records import note, report
 from septet.pipelines.store import store_of
+from septet.pipelines.views import PipelineView
 from septet.system.threads import LOOKS, shielded_thread, stoppable_thread
 
 

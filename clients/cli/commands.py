@@ -41,21 +41,21 @@ def _row(place: str, options: str, summary: str, example: str = "", **more: Any)
 
 _PIPELINE: Final = "pl-1f0c9a2b"
 _PIPELINES: Final = {
-    "show": _row("start.pipelines:show", "start.pipeline_options:OnePipelineOptions", "Show one pipeline: where each issue is, with its commit, pull request and reason.", _PIPELINE),
-    "list": _row("start.pipelines:list_pipelines", "start.pipeline_options:PipelinesOptions", "List the pipelines, open ones first.", ""),
-    "results": _row("start.pipelines:results", "start.pipeline_options:OnePipelineOptions", "Show what was planned and what was carried out so far, as two JSON documents.", f"{_PIPELINE} --json"),
-    "report": _row("start.pipelines:report", "start.pipeline_options:OnePipelineOptions", "Show the report on a pipeline that is over, as Markdown.", f"{_PIPELINE} > report.md"),
-    "pause": _row("start.pipelines:pause", "start.pipeline_options:DecideOnPipelineOptions", "Start nothing new until you resume it.", _PIPELINE),
-    "resume": _row("start.pipelines:resume", "start.pipeline_options:DecideOnPipelineOptions", "Continue after a pause.", _PIPELINE),
-    "skip": _row("start.pipelines:skip", "start.pipeline_options:SkipOptions", "Skip an issue, and the issues that depend on it.", f"{_PIPELINE} 42 --why 'done by hand'"),
-    "replan": _row("start.pipelines:replan", "start.pipeline_options:ReplanOptions", "Plan an issue again before it is implemented.", f"{_PIPELINE} 42 --why 'Leave the schema as it is.'"),
-    "stop": _row("start.pipelines:stop", "start.pipeline_options:DecideOnPipelineOptions", "Finish the running issues and start no others.", _PIPELINE),
-    "cancel": _row("start.pipelines:cancel", "start.pipeline_options:DecideOnPipelineOptions", "Stop all agents now; a rescue keeps their work.", _PIPELINE),
+    "show": _row("pipelines.commands:show", "pipelines.options:OnePipelineOptions", "Show one pipeline: where each issue is, with its commit, pull request and reason.", _PIPELINE),
+    "list": _row("pipelines.commands:list_pipelines", "pipelines.options:PipelinesOptions", "List the pipelines, open ones first.", ""),
+    "results": _row("pipelines.commands:results", "pipelines.options:OnePipelineOptions", "Show what was planned and what was carried out so far, as two JSON documents.", f"{_PIPELINE} --json"),
+    "report": _row("pipelines.commands:report", "pipelines.options:OnePipelineOptions", "Show the report on a pipeline that is over, as Markdown.", f"{_PIPELINE} > report.md"),
+    "pause": _row("pipelines.commands:pause", "pipelines.options:DecideOnPipelineOptions", "Start nothing new until you resume it.", _PIPELINE),
+    "resume": _row("pipelines.commands:resume", "pipelines.options:DecideOnPipelineOptions", "Continue after a pause.", _PIPELINE),
+    "skip": _row("pipelines.commands:skip", "pipelines.options:SkipOptions", "Skip an issue, and the issues that depend on it.", f"{_PIPELINE} 42 --why 'done by hand'"),
+    "replan": _row("pipelines.commands:replan", "pipelines.options:ReplanOptions", "Plan an issue again before it is implemented.", f"{_PIPELINE} 42 --why 'Leave the schema as it is.'"),
+    "stop": _row("pipelines.commands:stop", "pipelines.options:DecideOnPipelineOptions", "Finish the running issues and start no others.", _PIPELINE),
+    "cancel": _row("pipelines.commands:cancel", "pipelines.options:DecideOnPipelineOptions", "Stop all agents now; a rescue keeps their work.", _PIPELINE),
 }  # fmt: skip
 _INTAKES: Final = {
-    "add": _row("start.pipelines:add", "start.pipeline_options:AddIntakeOptions", "Start a work order for each open issue with a label, now and from now on.", "--repo https://github.com/o/r --label septet"),
-    "list": _row("start.pipelines:list_intakes", "start.pipeline_options:IntakesOptions", "List the intakes.", ""),
-    "remove": _row("start.pipelines:remove", "start.pipeline_options:RemoveIntakeOptions", "Stop taking issues; work orders that have started continue.", "septet-intake-o-r-1f0c9a2b-9c3d1e"),
+    "add": _row("start.intakes:add", "start.options:AddIntakeOptions", "Start a work order for each open issue with a label, now and from now on.", "--repo https://github.com/o/r --label septet"),
+    "list": _row("start.intakes:list_intakes", "start.options:IntakesOptions", "List the intakes.", ""),
+    "remove": _row("start.intakes:remove", "start.options:RemoveIntakeOptions", "Stop taking issues; work orders that have started continue.", "septet-intake-o-r-1f0c9a2b-9c3d1e"),
 }  # fmt: skip
 _ISSUES: Final = {
     "add": _row("decide.local_forge:add_issue", "decide.options:AddIssueOptions", "Add an issue.", "--title 'Totals are wrong' --body 'add(1, 2) gives -1'"),
@@ -84,7 +84,7 @@ GROUPS: Final[Mapping[str, Mapping[str, CommandRow]]] = {
     "Start": {
         "run": _row("start.run:run", "start.options:RunOptions", "Start a work order: an issue becomes a pull request.", "https://github.com/o/r/issues/42 --wait"),
         "create": _row("start.run:create", "start.options:CreateOptions", "Put a work order on the board; it starts later.", "--title 'Totals are wrong' --priority 5 --after wo-41"),
-        "pipeline": _row("start.pipelines:pipeline", "start.pipeline_options:StartPipelineOptions", "Work on many issues: one agent plans them, another implements the plans.", "--repo https://github.com/o/r --issues 1,2,3 --wait", commands=_PIPELINES),
+        "pipeline": _row("pipelines.commands:pipeline", "pipelines.options:StartPipelineOptions", "Work on many issues: one agent plans them, another implements the plans.", "--repo https://github.com/o/r --issues 1,2,3 --wait", commands=_PIPELINES),
         "intake": CommandRow(summary="Turn issues with a label into work orders.", commands=_INTAKES),
         "demo": _row("start.demo:demo", "start.options:DemoOptions", "Try Septet: turn an issue of a sample repository into a pull request.", "--scenario crash", has_keys=True),
         "issue": CommandRow(summary="Add, list, show and close issues of a repository on this machine.", commands=_ISSUES),

@@ -27,7 +27,7 @@ from septet.contracts.wire import Wire
 from septet.errors import AlreadyRunningError, NotFoundError, RefusedTransitionError, ServerNotReachedError
 
 if TYPE_CHECKING:
-    from septet.contracts.pipeline_view import PipelineView
+    from septet.pipelines.views import PipelineView
 
 View = TypeVar("View", "Task", "PipelineView")
 Answer = TypeVar("Answer")

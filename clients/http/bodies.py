@@ -14,9 +14,9 @@ from clients.starting.tracked_issue import with_issue_of_page
 from septet.agents.clis.registry import ADAPTERS
 from septet.contracts.names import ORDER_ID
 from septet.contracts.order import TEXT_LIMIT_BYTES, Name, OrderChoices, WorkOrderInput
-from septet.contracts.pipeline import PIPELINE_ID, PipelineInput
 from septet.contracts.repository import Repository
 from septet.contracts.wire import StrictWire, Wire
+from septet.pipelines.inputs import PIPELINE_ID, PipelineInput
 
 Body = TypeVar("Body", bound=Wire)
 _JSON: Final = "application/json"

@@ -40,11 +40,11 @@ from clients.operations.reading import ENTRIES_AT_ONCE, REQUESTS_AT_ONCE
 from clients.temporal.pull_request_watch import tell_watches
 from clients.temporal.work_orders import OrderFilter
 from septet.contracts.names import LOCAL_PULL, Stage, Status
-from septet.contracts.pipeline_view import PipelineReply
 from septet.contracts.replies import RescuesReply, TaskReply
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
 from septet.forges.local.forge import LocalForge
+from septet.pipelines.views import PipelineReply
 
 _READS_AFTER_MERGE: Final = 25
 """The most times that `merge` checks whether the board shows the merge."""

@@ -10,9 +10,9 @@ from pydantic import ConfigDict, Field, StringConstraints
 from septet.contracts.amounts import BudgetText
 from septet.contracts.budget import BudgetName, LimitCall
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, RetryCall, Sha256, Who, Words
-from septet.contracts.pipeline import IssueId
 from septet.contracts.replies import Reply
 from septet.contracts.wire import StrictWire, Wire
+from septet.pipelines.inputs import IssueId
 
 After = Annotated[str, Field(description="The `next` of the page before; the first page when absent.")]
 Limit = Annotated[int, Field(ge=1, le=1000, description="The most rows to return.")]

@@ -20,15 +20,15 @@ from workers.connection.connection import connect, is_loopback, server_address
 if TYPE_CHECKING:
     from clients.disk.rescues import Rescues
     from clients.operations.reading import OrderReading
+    from clients.pipelines.client import PipelineClient
+    from clients.pipelines.operations import PipelineOperations
     from clients.starting.orders import Starting
-    from clients.starting.pipelines import PipelineOperations
     from clients.temporal.board import BoardRows
     from clients.temporal.budgets import BudgetClient
     from clients.temporal.costs import CostClient
     from clients.temporal.decisions import OrderDecisions
     from clients.temporal.deliveries import Deliveries
     from clients.temporal.intakes import IntakeClient
-    from clients.temporal.pipelines import PipelineClient
 
 Kind = TypeVar("Kind")
 
@@ -78,9 +78,9 @@ class Operations:
     board: ClassVar[LazyPart["BoardRows"]] = LazyPart("clients.temporal.board:BoardRows")
     budgets: ClassVar[LazyPart["BudgetClient"]] = LazyPart("clients.temporal.budgets:BudgetClient")
     costs: ClassVar[LazyPart["CostClient"]] = LazyPart("clients.temporal.costs:CostClient")
-    pipelines: ClassVar[LazyPart["PipelineClient"]] = LazyPart("clients.temporal.pipelines:PipelineClient")
+    pipelines: ClassVar[LazyPart["PipelineClient"]] = LazyPart("clients.pipelines.client:PipelineClient")
     for_pipelines: ClassVar[LazyPart["PipelineOperations"]] = LazyPart(
-        "clients.starting.pipelines:PipelineOperations"
+        "clients.pipelines.operations:PipelineOperations"
     )
     intakes: ClassVar[LazyPart["IntakeClient"]] = LazyPart("clients.temporal.intakes:IntakeClient")
     deliveries: ClassVar[LazyPart["Deliveries"]] = LazyPart("clients.temporal.deliveries:Deliveries")

@@ -19,15 +19,15 @@ from clients.operations.operation import (
     RaiseBody,
 )
 from clients.operations.operations import Operations
+from clients.pipelines.client import PIPELINES_AT_ONCE, PipelineDecision
 from clients.temporal.budgets import BUDGETS_AT_ONCE
-from clients.temporal.pipelines import PIPELINES_AT_ONCE, PipelineDecision
 from septet.contracts.budget import BudgetName, LimitCall, RaiseCall
 from septet.contracts.costs import Since
 from septet.contracts.intake import IntakeId, IntakeInput, IntakeRemovedReply, IntakeReply, IntakesReply
 from septet.contracts.names import CostKey
-from septet.contracts.pipeline import PipelineInput
-from septet.contracts.pipeline_view import PipelineReply, PipelinesReply, ReportReply, ResultsReply
 from septet.contracts.replies import BudgetReply, BudgetsReply, CostsReply, RaiseReply
+from septet.pipelines.inputs import PipelineInput
+from septet.pipelines.views import PipelineReply, PipelinesReply, ReportReply, ResultsReply
 
 _ISSUE: Final = "The issue's id in the pipeline; only for `skip` and `replan`."
 Budget = Annotated[

@@ -12,12 +12,12 @@ from temporalio.service import RPCError
 from clients.operations.operations import Operations
 from clients.page.rendering import text_of
 from clients.page.standing import BoardView, view_of_board
-from clients.temporal.pipelines import KnownViews
+from clients.pipelines.client import KnownViews
+from clients.pipelines.rows import work_ahead
 from septet.contracts.costs import Estimate
-from septet.contracts.pipeline_view import PipelineReply, PipelineView
 from septet.contracts.replies import DetailReply, WatchReply
-from septet.costs.estimate import work_ahead
 from septet.errors import SeptetError
+from septet.pipelines.views import PipelineReply, PipelineView
 
 Answer = TypeVar("Answer")
 

@@ -14,9 +14,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from clients.executions.pipeline_rows import OVER, counts_of
 from clients.page import changes, standing
 from clients.patches import PatchLine, difference
+from clients.pipelines.rows import OVER, counts_of
 from clients.tool_calls import only_confirms, without_workspace
 from septet.contracts.amounts import cost_text
 from septet.contracts.decisions import Target, targets_of

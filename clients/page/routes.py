@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from temporalio.service import RPCError
 
 from clients.error_reply import error_reply
-from clients.executions.pipeline_rows import OVER
 from clients.operations.operations import Operations
 from clients.page.access import PageAccess
 from clients.page.live import (
@@ -28,6 +27,7 @@ from clients.page.live import (
     work_order_changes,
 )
 from clients.page.rendering import HEADERS, STATIC, render, static_file, text_of
+from clients.pipelines.rows import OVER
 from clients.starting.agents import worker_agents
 from clients.starting.checks import checked_order
 from septet.agents.clis.registry import ADAPTERS

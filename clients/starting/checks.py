@@ -18,7 +18,7 @@ from septet.git.engine.address import parse_address
 from workflows.wire.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, STAGE
 
 if TYPE_CHECKING:
-    from septet.contracts.pipeline import PipelineInput
+    from septet.pipelines.inputs import PipelineInput
     from septet.repository_settings import RepositorySettings
 
 LONGEST_TITLE: Final = 200

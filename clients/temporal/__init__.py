@@ -1,1 +1,1 @@
-"""The typed clients of work orders, pipelines, budgets and intakes, which call the Temporal server."""
+"""The typed clients of work orders, budgets and intakes, which call the Temporal server."""

@@ -8,7 +8,7 @@ sum of the costs varies less than each cost, so that the sum lies in the added i
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import linear_regression, quantiles
@@ -26,7 +26,6 @@ from septet.contracts.costs import (
     TurnCost,
 )
 from septet.contracts.names import Step
-from septet.contracts.pipeline_view import IssueState, IssueStatus
 from septet.system.text import count_noun
 
 FEWEST: Final = 9
@@ -281,14 +280,3 @@ def _tokens(count: float) -> str:
 
 def _minutes(minutes: float) -> str:
     return f"{minutes:.0f}" if minutes >= _TWO_DIGITS else f"{minutes:.1f}"
-
-
-def work_ahead(issues: Iterable[IssueState]) -> tuple[WorkAhead, ...]:
-    """Return the remaining work of each open issue; running work counts as work that has just begun."""
-    ahead: list[WorkAhead] = []
-    for issue in issues:
-        if issue.status in {IssueStatus.WAITING, IssueStatus.PLANNING}:
-            ahead.append(WHOLE)
-        elif issue.status in {IssueStatus.PLANNED, IssueStatus.EXECUTING}:
-            ahead.append(WorkAhead(REST_STEPS, issue.plan_bytes))
-    return tuple(ahead)

@@ -1,1 +1,1 @@
-"""The decisions and the files of a pipeline, without Temporal."""
+"""The input, the views, the decisions and the files of a pipeline, without Temporal."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from septet.contracts.pipeline import MOST_BEFORE, MOST_DEPENDENCIES, MOST_ISSUES, PipelineIssue, ReadIssues
-from septet.contracts.pipeline_view import IssueState
 from septet.contracts.wording import describe_mistakes
 from septet.errors import InvalidInputError, NotFoundError
+from septet.pipelines.inputs import MOST_BEFORE, MOST_DEPENDENCIES, MOST_ISSUES, PipelineIssue, ReadIssues
+from septet.pipelines.views import IssueState
 from septet.system.text import cut_line, name_some
 
 if TYPE_CHECKING:

@@ -11,7 +11,9 @@ from pydantic_core import to_json
 
 from septet.contracts.amounts import cost_text
 from septet.contracts.facts import Usage
-from septet.contracts.pipeline_view import (
+from septet.contracts.wire import Wire
+from septet.pipelines.store import PipelineStore
+from septet.pipelines.views import (
     ExecutionResult,
     ExecutionResults,
     IssueState,
@@ -21,8 +23,6 @@ from septet.contracts.pipeline_view import (
     PlanningResult,
     PlanningResults,
 )
-from septet.contracts.wire import Wire
-from septet.pipelines.store import PipelineStore
 from septet.system.durable import write_durably
 from septet.system.locks import hold_lock
 from septet.system.text import cut, one_line

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from septet.contracts.pipeline_view import IssueState, IssueStatus
+from septet.pipelines.views import IssueState, IssueStatus
 
 CLOSED: Final = frozenset({IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED})
 """The final statuses of an issue."""

@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 
 from pydantic_core import from_json
 
-from septet.contracts.pipeline import ISSUE_ID, PIPELINE_ID
-from septet.contracts.pipeline_view import IssueState
 from septet.contracts.solution import ExecutionRecord, SolutionAnswer
 from septet.contracts.wire import Wire
 from septet.errors import InvalidInputError
+from septet.pipelines.inputs import ISSUE_ID, PIPELINE_ID
+from septet.pipelines.views import IssueState
 from septet.state import StateDir
 from septet.system.durable import write_durably
 

@@ -19,9 +19,9 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from septet.contracts.lanes import CloseLanes, EnterLane
-from septet.contracts.pipeline import IssuesRead, ReadIssues
-from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.workspace import Workspace
+from septet.pipelines.inputs import IssuesRead, ReadIssues
+from septet.pipelines.views import PipelineView
 from workers.connection.plugin import SeptetPlugin
 from workflows.pipeline import Pipeline
 from workflows.pull_request.pull_request import PullRequestWorkflow

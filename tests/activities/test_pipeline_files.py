@@ -9,9 +9,9 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.workspaces.pipelines import PipelineActivities
-from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
-from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineStatus, PipelineView
 from septet.forges.local.forge import LocalForge
+from septet.pipelines.inputs import IssuesRead, PipelineIssue, ReadIssues
+from septet.pipelines.views import IssueState, IssueStatus, PipelineStatus, PipelineView
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from fakes.solutions import task
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.clis.registry import adapter_for
 from septet.agents.turns.warm import warm_orders
-from septet.contracts.pipeline import PipelineInput, PipelineIssue
-from septet.contracts.pipeline_view import PipelineView
 from septet.git.engine.engine import Git
+from septet.pipelines.inputs import PipelineInput, PipelineIssue
+from septet.pipelines.views import PipelineView
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -20,11 +20,11 @@ from temporalio.worker import Replayer, Worker
 from septet.contracts.facts import FileChange, Usage
 from septet.contracts.lanes import CloseLanes, EnterLane, SessionSummary, SummariseCall
 from septet.contracts.names import Step, Verdict
-from septet.contracts.pipeline import IssuesRead, PipelineIssue, ReadIssues
-from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import MoveWorkspace, Workspace
+from septet.pipelines.inputs import IssuesRead, PipelineIssue, ReadIssues
+from septet.pipelines.views import IssueState, IssueStatus, PipelineView
 from workers.connection.plugin import SeptetPlugin
 from workflows.budgets import Account
 from workflows.pipeline import Pipeline

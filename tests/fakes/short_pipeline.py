@@ -6,7 +6,7 @@ from temporalio import workflow
 from temporalio.common import RawValue
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.pipeline_view import PipelineView
+    from septet.pipelines.views import PipelineView
     from workflows.wire.inputs import takes_raw_input
 from workflows.pipeline import Pipeline
 from workflows.pipeline.orders import WindowLimits

@@ -16,12 +16,12 @@ WARM: Final = (
     # The modules that read each command line.
     "clients.cli.parsing.command_line", "clients.cli.parsing.values", "clients.cli.terminal.reply",
     "clients.cli.decide.options", "clients.cli.options", "clients.cli.serve.options",
-    "clients.cli.start.pipeline_options", "clients.cli.watch.options",
+    "clients.cli.pipelines.options", "clients.cli.watch.options",
     # The modules that commands import at use, and would import again in each process.
     "clients.cli.render.tables", "clients.cli.render.board", "clients.cli.render.detail", "clients.cli.render.logs",
-    "clients.cli.render.pipeline", "clients.disk.runs", "clients.error_reply", "clients.starting.tracked_issue",
+    "clients.cli.pipelines.rendering", "clients.disk.runs", "clients.error_reply", "clients.starting.tracked_issue",
     "clients.temporal.board",
-    "clients.temporal.costs", "clients.temporal.decisions", "clients.temporal.intakes", "clients.temporal.pipelines",
+    "clients.temporal.costs", "clients.temporal.decisions", "clients.temporal.intakes", "clients.pipelines.client",
     "septet.agents.clis.registry", "septet.contracts.pull_request_watch", "septet.contracts.steps", "septet.forges",
     "septet.pipelines", "septet.pipelines.records", "septet.trackers.choose",
     # The modules of `up` and `worker`, which take a second.

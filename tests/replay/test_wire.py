@@ -17,10 +17,10 @@ from temporalio.exceptions import ApplicationError
 from septet.contracts.decisions import MoveReason
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import PipelineInput
 from septet.contracts.steps import EndCall, FailureFacts, FinalizeCall, StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import CancelledWork, MoveWorkspace, OpenWorkspace, Workspace
+from septet.pipelines.inputs import PipelineInput
 from workflows.wire.inputs import parse_input
 
 _TODAY: Final[dict[str, tuple[type[BaseModel], type[BaseModel]]]] = {

@@ -21,8 +21,8 @@ from fakes.waiting import wait_until
 from temporalio.client import Client
 from temporalio.testing import WorkflowEnvironment
 
+from clients.pipelines.client import PipelineClient
 from clients.temporal.budgets import BudgetClient
-from clients.temporal.pipelines import PipelineClient
 from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.board import MEMO
 from septet.contracts.budget import (

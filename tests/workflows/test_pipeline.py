@@ -13,9 +13,9 @@ from temporalio.exceptions import ApplicationError, CancelledError
 
 from septet.contracts.lanes import Role, SessionSummary
 from septet.contracts.names import Status, Step
-from septet.contracts.pipeline import IssueCall, PipelineCall
-from septet.contracts.pipeline_view import IssueStatus, PipelineStatus
 from septet.contracts.task import Task
+from septet.pipelines.inputs import IssueCall, PipelineCall
+from septet.pipelines.views import IssueStatus, PipelineStatus
 from workflows.pipeline import Pipeline
 from workflows.work_order import WorkOrder
 

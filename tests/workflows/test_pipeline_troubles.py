@@ -15,14 +15,14 @@ from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError, CancelledError
 
+from clients.pipelines.client import PipelineClient
 from clients.temporal.hosts import give_up
-from clients.temporal.pipelines import PipelineClient
 from septet.contracts.lanes import Lane, LaneLeft, Role
 from septet.contracts.names import Status, Step
-from septet.contracts.pipeline import IssueCall, PipelineCall, PipelineInput, PipelineIssue
-from septet.contracts.pipeline_view import IssueStatus, NotedIssues, PipelineRun, PipelineStatus, PipelineView
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import OpenWorkspace
+from septet.pipelines.inputs import IssueCall, PipelineCall, PipelineInput, PipelineIssue
+from septet.pipelines.views import IssueStatus, NotedIssues, PipelineRun, PipelineStatus, PipelineView
 from septet.state import StateDir
 from workflows.pipeline import Pipeline
 from workflows.pipeline.state import PipelineState

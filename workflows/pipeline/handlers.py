@@ -6,8 +6,8 @@ from temporalio import workflow
 
 from septet.contracts.board import SeatRequest
 from septet.contracts.lanes import FilesChanged, LaneLeft
-from septet.contracts.pipeline import IssueCall, PipelineCall
-from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineView
+from septet.pipelines.inputs import IssueCall, PipelineCall
+from septet.pipelines.views import IssueState, IssueStatus, PipelineView
 from workflows.pipeline.notes import Notes
 from workflows.pipeline.state import PipelineState
 from workflows.wire.failures import refusal

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from septet.contracts.lanes import Lane
-from septet.contracts.pipeline_view import PipelineRun
+from septet.pipelines.views import PipelineRun
 
 
 def make_lanes(pipeline_id: str, opened_by: str, run: PipelineRun) -> Iterator[Lane]:

@@ -10,8 +10,8 @@ from temporalio.exceptions import ActivityError, TimeoutType
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
 
 from septet.contracts.lanes import CloseLanes
-from septet.contracts.pipeline_view import IssueState, NotedIssues, PipelineView
 from septet.pipelines.schedule import CLOSED
+from septet.pipelines.views import IssueState, NotedIssues, PipelineView
 from workflows.pipeline.state import PipelineState
 from workflows.wire.activity_stubs import CLOSE_LANES, NOTE_RESULTS, WRITE_REPORT
 from workflows.wire.policies import ActivityOptions

@@ -21,10 +21,10 @@ from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 from septet.contracts.board import MEMO, first_task, row_of
 from septet.contracts.names import Stage, Step
 from septet.contracts.order import StepSettings, WorkOrderInput
-from septet.contracts.pipeline import PipelineIssue
-from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun
 from septet.contracts.task import Task, TaskError
+from septet.pipelines.inputs import PipelineIssue
 from septet.pipelines.schedule import CLOSED, find_doomed
+from septet.pipelines.views import IssueState, IssueStatus, PipelineRun
 from septet.system.timestamps import timestamp
 from workflows.pipeline.handlers import PipelineHandlers
 from workflows.pipeline.state import skip_error

@@ -6,8 +6,11 @@ from typing import Final
 
 from septet.contracts.lanes import FilesChanged, Lane, LaneLeft, Role
 from septet.contracts.names import Step
-from septet.contracts.pipeline import PipelineCall, PipelineIssue
-from septet.contracts.pipeline_view import (
+from septet.contracts.task import Task, TaskError
+from septet.pipelines.inputs import PipelineCall, PipelineIssue
+from septet.pipelines.issues import MANY, TITLE_BYTES, shorten_issue
+from septet.pipelines.schedule import CLOSED, below_of, held_by, same_files
+from septet.pipelines.views import (
     ContinuedState,
     IssueSession,
     IssueState,
@@ -17,9 +20,6 @@ from septet.contracts.pipeline_view import (
     PipelineStatus,
     PipelineView,
 )
-from septet.contracts.task import Task, TaskError
-from septet.pipelines.issues import MANY, TITLE_BYTES, shorten_issue
-from septet.pipelines.schedule import CLOSED, below_of, held_by, same_files
 from septet.system.text import cut_line
 from septet.system.timestamps import timestamp
 from workflows.pipeline.lanes import host_of, is_open, make_lanes, shown_lane

@@ -11,12 +11,12 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 
 with workflow.unsafe.imports_passed_through():
     from septet.contracts.lanes import Lane, LaneGrant, Role
-    from septet.contracts.pipeline import PIPELINE_ID, PipelineIssue, ReadIssues
-    from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
     from septet.contracts.task import TaskError
     from septet.errors import InvalidInputError
+    from septet.pipelines.inputs import PIPELINE_ID, PipelineIssue, ReadIssues
     from septet.pipelines.issues import merge_issues, order_issues
     from septet.pipelines.schedule import next_to_execute, next_to_plan
+    from septet.pipelines.views import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
     from septet.system.text import table_cell
     from septet.system.timestamps import timestamp
     from workflows.pipeline.notes import Notes

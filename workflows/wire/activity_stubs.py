@@ -20,8 +20,6 @@ from septet.contracts.intake import (
 )
 from septet.contracts.lanes import CloseLanes, EnterLane, SessionSummary, SummariseCall
 from septet.contracts.names import Step
-from septet.contracts.pipeline import IssuesRead, ReadIssues
-from septet.contracts.pipeline_view import PipelineView
 from septet.contracts.pull_request_watch import PullRequestEnd, PullRequestLook
 from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult, SweepCall
@@ -36,6 +34,8 @@ from septet.contracts.workspace import (
     Workspace,
 )
 from septet.janitor.terms import SweepReport
+from septet.pipelines.inputs import IssuesRead, ReadIssues
+from septet.pipelines.views import PipelineView
 from workflows.wire.policies import ActivityOptions
 
 Input = TypeVar("Input")

@@ -8,9 +8,9 @@ from temporalio import workflow
 from septet.contracts.decisions import FindingsDecision, MoveCall, PlanDecision, PreviousRun, RetryCall
 from septet.contracts.lanes import LaneGrant, Role
 from septet.contracts.names import Step
-from septet.contracts.pipeline import IssueCall
 from septet.contracts.task import Move, Task, TaskStep
 from septet.contracts.workspace import HostSilence
+from septet.pipelines.inputs import IssueCall
 from septet.system.text import table_cell
 from workflows.gates import FINDINGS_UPDATES, BudgetGate, FindingsGate, PlanGate
 from workflows.hosts.host_watch import HostWatch

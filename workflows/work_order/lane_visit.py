@@ -22,11 +22,11 @@ from septet.contracts.lanes import (
 )
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import IssueCall
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.contracts.workspace import OpenWorkspace, Workspace
+from septet.pipelines.inputs import IssueCall
 from septet.pipelines.notes import no_summary
 from workflows.hosts.host_watch import HostWatch
 from workflows.hosts.steps import ActivityIds

@@ -17,7 +17,7 @@ from bench.chaos.plan import Kind, Plan
 from bench.chaos.side import Septet
 from bench.chaos.trial import Seen, Trial
 from bench.chaos.warm_blows import WarmBlows
-from septet.contracts.pipeline import PipelineInput, PipelineIssue
+from septet.pipelines.inputs import PipelineInput, PipelineIssue
 from septet.state import StateDir
 
 KINDS: Final[tuple[Kind, ...]] = ("worker", "restart", "supervisor", "agent", "tool", "server")

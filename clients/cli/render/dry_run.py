@@ -13,7 +13,7 @@ from septet.contracts.replies import DryRunReply, DryRunStep
 from septet.system.preview import printable
 
 if TYPE_CHECKING:
-    from septet.contracts.pipeline_view import PipelineDryRunReply
+    from septet.pipelines.views import PipelineDryRunReply
 
 _NO_WORKER = "unknown: no worker answers"
 

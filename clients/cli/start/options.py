@@ -201,3 +201,48 @@ class InitOptions:
     _: KW_ONLY
     repo: Annotated[Path, option("--repo", metavar="DIR", help="The working tree of the repository.")] = Path()
     as_json: Json = False
+
+
+@option_group
+class IntakeOptions:
+    """An intake as the command line gives it: the fields of its input."""
+
+    repo: Annotated[str, option("--repo", metavar="REPO", help="A path, a URL for git, or OWNER/NAME on GitHub.")]
+    label: Annotated[
+        str | None, option(metavar="LABEL", help="Take issues with this label. [default: septet]")
+    ] = None
+    every: Annotated[
+        int | None, option(metavar="SECONDS", help="Seconds between checks of the forge. [default: 300]")
+    ] = None
+    agent: Agent = None
+    model: Model = None
+    project: Project = None
+    at_once: Annotated[bool, option("--at-once", help="Begin without waiting for a turn on the board.")] = False
+    approve_plan: Annotated[bool, option("--approve-plan", help="Wait for approval after planning.")] = False
+    draft: Draft = False
+
+
+@command_options
+class AddIntakeOptions:
+    """The options of `septet intake add`."""
+
+    _: KW_ONLY
+    intake: IntakeOptions
+    server: Server = SERVER
+
+
+@command_options
+class IntakesOptions:
+    """The options of `septet intake list`."""
+
+    _: KW_ONLY
+    server: Server = SERVER
+
+
+@command_options
+class RemoveIntakeOptions:
+    """The options of `septet intake remove`."""
+
+    intake_id: Annotated[str, argument(metavar="ID", help="The intake, as `septet intake list` shows it.")]
+    _: KW_ONLY
+    server: Server = SERVER

@@ -57,7 +57,7 @@ WALL_CLOCKS = {
     "septet/trackers/linear/webhook.py": "how old a signed delivery is: an old one is refused, and Linear sends it again",
     "clients/temporal/deliveries.py": "how old a delivery is: one of days ago is not obeyed any more",
     "activities/board/comment_commands.py": "how old a comment is: one of days ago is not obeyed any more",
-    "clients/temporal/pipelines.py": "when a pipeline was asked for, until its workflow says it by the server's clock",
+    "clients/pipelines/client.py": "when a pipeline was asked for, until its workflow says it by the server's clock",
 }
 """The use of the wall clock, by module. No limit, heartbeat or lease uses it."""
 

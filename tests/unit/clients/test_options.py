@@ -9,12 +9,12 @@ from typing import Final
 import pytest
 from fakes.command_lines import given_to, leaves, options_of
 
-from clients.cli.start.pipelines import pipeline_input
+from clients.cli.pipelines.commands import pipeline_input
 from clients.cli.start.run import order_input
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import PipelineInput
 from septet.contracts.wire import Wire
 from septet.forges.kinds import KINDS
+from septet.pipelines.inputs import PipelineInput
 from septet.settings import Settings
 
 ROOT = Path(__file__).parents[3]

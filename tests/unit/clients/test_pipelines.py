@@ -5,14 +5,17 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from clients.cli.render.pipeline import PipelineLines, next_commands, picture
-from clients.cli.start.pipeline_options import PipelineOptions
-from clients.cli.start.pipelines import pipeline_input
-from clients.executions.pipeline_rows import counts_of, view_of_input
+from clients.cli.pipelines.commands import pipeline_input
+from clients.cli.pipelines.options import PipelineOptions
+from clients.cli.pipelines.rendering import PipelineLines, next_commands, picture
+from clients.pipelines.rows import counts_of, view_of_input
 from septet.contracts.facts import FileChange
 from septet.contracts.lanes import Lane
-from septet.contracts.pipeline import PipelineInput
-from septet.contracts.pipeline_view import (
+from septet.contracts.solution import Outline
+from septet.contracts.task import TaskError
+from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
+from septet.pipelines.inputs import PipelineInput
+from septet.pipelines.views import (
     ContinuedState,
     IssueState,
     IssueStatus,
@@ -20,9 +23,6 @@ from septet.contracts.pipeline_view import (
     PipelineStatus,
     PipelineView,
 )
-from septet.contracts.solution import Outline
-from septet.contracts.task import TaskError
-from septet.errors import InvalidInputError, NotFoundError, SeptetError, UsageError
 
 WHEN = "2025-01-01T00:00:00.000Z"
 OUTLINE = Outline(id="SOL-1", summary="Do it.", files=("app.py",), files_count=1)

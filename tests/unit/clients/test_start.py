@@ -19,7 +19,7 @@ UNUSED_BY_RUN = (
     "psutil",
     "septet.agents.clis.registry",
     "septet.contracts.forge_events",
-    "septet.contracts.pipeline",
+    "septet.pipelines.inputs",
     "septet.contracts.steps",
     "septet.forges.local",
     "septet.repository_file",

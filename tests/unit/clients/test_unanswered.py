@@ -8,9 +8,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from clients.executions.messages import BUDGET, PIPELINE, WorkflowCalls
 from septet.contracts.budget import AccountView
-from septet.contracts.pipeline import PipelineCall
-from septet.contracts.pipeline_view import PipelineView
 from septet.errors import ServerNotReachedError
+from septet.pipelines.inputs import PipelineCall
+from septet.pipelines.views import PipelineView
 
 
 class WithoutPoller:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from septet.contracts.pipeline_view import IssueState
 from septet.pipelines.schedule import below_of, held_by
+from septet.pipelines.views import IssueState
 
 
 def issue(name: str, *depends_on: str, builds_on: str = "", done: int = 0) -> IssueState:

@@ -7,13 +7,13 @@ from pydantic_core import to_json
 
 from septet.contracts.facts import FileChange, Rescue, Usage
 from septet.contracts.lanes import Role
-from septet.contracts.pipeline import MOST_DEPENDENCIES, MOST_ISSUES, TEXT_LIMIT_BYTES, PipelineIssue
-from septet.contracts.pipeline_view import IssueSession, IssueState, IssueStatus, NotedIssues, PipelineRun
 from septet.contracts.solution import Outline
 from septet.contracts.task import Task, TaskError, TaskStep
 from septet.errors import InvalidInputError
+from septet.pipelines.inputs import MOST_DEPENDENCIES, MOST_ISSUES, TEXT_LIMIT_BYTES, PipelineIssue
 from septet.pipelines.issues import order_issues
 from septet.pipelines.records import as_markdown, report_of
+from septet.pipelines.views import IssueSession, IssueState, IssueStatus, NotedIssues, PipelineRun
 from workflows.pipeline.state import PipelineState
 
 PAYLOAD_BYTES = 2 * 1024 * 1024

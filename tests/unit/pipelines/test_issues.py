@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from septet.contracts.pipeline import PipelineIssue
 from septet.errors import InvalidInputError, NotFoundError
+from septet.pipelines.inputs import PipelineIssue
 from septet.pipelines.issues import depends_on_in, issues_in, order_issues, read_issue_file
 
 

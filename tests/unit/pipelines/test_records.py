@@ -14,7 +14,12 @@ from fakes.solutions import solution, task
 from fakes.waiting import until
 
 from septet.contracts.facts import FileChange, Rescue, Usage
-from septet.contracts.pipeline_view import (
+from septet.contracts.solution import ExecutionRecord
+from septet.contracts.task import TaskError
+from septet.pipelines.records import execution_results, note, planning_results, report
+from septet.pipelines.solution import outline_of
+from septet.pipelines.store import PipelineStore
+from septet.pipelines.views import (
     ExecutionResults,
     IssueState,
     IssueStatus,
@@ -23,11 +28,6 @@ from septet.contracts.pipeline_view import (
     PipelineView,
     PlanningResults,
 )
-from septet.contracts.solution import ExecutionRecord
-from septet.contracts.task import TaskError
-from septet.pipelines.records import execution_results, note, planning_results, report
-from septet.pipelines.solution import outline_of
-from septet.pipelines.store import PipelineStore
 
 AT = "2026-01-01T00:00:00.000Z"
 LATER = "2026-01-01T00:05:00.000Z"
@@ -212,7 +212,7 @@ def test_the_report_tells_of_every_issue_that_was_ever_noted(store: PipelineStor
 _NOTES = """
 import sys
 from pathlib import Path
-from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineStatus, PipelineView
+from septet.pipelines.views import IssueState, IssueStatus, PipelineStatus, PipelineView
 from septet.pipelines.records import note
 from septet.pipelines.store import PipelineStore
 for number in range(100_000):

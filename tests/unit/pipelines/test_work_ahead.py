@@ -4,13 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
+from clients.pipelines.rows import work_ahead
 from septet.contracts.board import first_task
 from septet.contracts.lanes import Lane, LaneLeft, PlanningOutcome, Role
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import PipelineIssue
-from septet.contracts.pipeline_view import IssueState, IssueStatus, PipelineRun
-from septet.costs.estimate import REST_STEPS, WHOLE, WorkAhead, work_ahead
+from septet.costs.estimate import REST_STEPS, WHOLE, WorkAhead
+from septet.pipelines.inputs import PipelineIssue
+from septet.pipelines.views import IssueState, IssueStatus, PipelineRun
 from workflows.pipeline.state import PipelineState
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

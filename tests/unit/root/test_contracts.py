@@ -18,8 +18,8 @@ from septet.contracts.answers import (
 from septet.contracts.facts import Usage
 from septet.contracts.intake import IntakeInput
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
-from septet.contracts.pipeline import PipelineInput
 from septet.contracts.wire import Wire
+from septet.pipelines.inputs import PipelineInput
 
 
 class _Part(Wire):

@@ -1,12 +1,15 @@
 """Describe pipelines without a worker: from their inputs, and from the server's records of their ends."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from temporalio.client import WorkflowExecution
 
 from clients.executions.typed_client import CLOSED_AS
-from septet.contracts.pipeline import PipelineInput
-from septet.contracts.pipeline_view import (
+from septet.contracts.task import TaskError
+from septet.costs.estimate import REST_STEPS, WHOLE, WorkAhead
+from septet.pipelines.inputs import PipelineInput
+from septet.pipelines.views import (
     IssueState,
     IssueStatus,
     PipelineRow,
@@ -14,7 +17,6 @@ from septet.contracts.pipeline_view import (
     PipelineStatus,
     PipelineView,
 )
-from septet.contracts.task import TaskError
 from septet.system.timestamps import timestamp
 
 OVER: Final = frozenset(
@@ -82,6 +84,17 @@ def counts_of(view: PipelineView) -> dict[IssueStatus, int]:
     """Return the number of issues by status, without zeros."""
     statuses = [issue.status for issue in view.issues]
     return {status: statuses.count(status) for status in IssueStatus if status in statuses}
+
+
+def work_ahead(issues: Iterable[IssueState]) -> tuple[WorkAhead, ...]:
+    """Return the remaining work of each open issue; running work counts as work that has just begun."""
+    ahead: list[WorkAhead] = []
+    for issue in issues:
+        if issue.status in {IssueStatus.WAITING, IssueStatus.PLANNING}:
+            ahead.append(WHOLE)
+        elif issue.status in {IssueStatus.PLANNED, IssueStatus.EXECUTING}:
+            ahead.append(WorkAhead(REST_STEPS, issue.plan_bytes))
+    return tuple(ahead)
 
 
 def _issues(pipeline_id: str, order: PipelineInput) -> list[IssueState]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from clients.pipelines.client import PipelineClient, pipeline_id_of_key
+from clients.pipelines.rows import work_ahead
 from clients.starting.agents import (
     agents_asked_for,
     check_forge_key,
@@ -16,24 +18,23 @@ from clients.starting.agents import (
 )
 from clients.starting.checks import checked_pipeline
 from clients.temporal.costs import CostClient
-from clients.temporal.pipelines import PipelineClient, pipeline_id_of_key
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.costs import Estimate
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.pipeline import PipelineInput, PipelineIssue, ReadIssues
-from septet.contracts.pipeline_view import (
+from septet.costs.estimate import WHOLE, Question, WorkAhead
+from septet.errors import SeptetError
+from septet.forges.choose import forge_for
+from septet.forges.local.forge import LocalForge
+from septet.git.engine.address import parse_address, with_project
+from septet.pipelines.inputs import PipelineInput, PipelineIssue, ReadIssues
+from septet.pipelines.issues import merge_issues, order_issues, read_issues
+from septet.pipelines.views import (
     DryRunIssue,
     PipelineDryRunReply,
     PipelineReply,
     PipelineRun,
     PipelineView,
 )
-from septet.costs.estimate import WHOLE, Question, WorkAhead, work_ahead
-from septet.errors import SeptetError
-from septet.forges.choose import forge_for
-from septet.forges.local.forge import LocalForge
-from septet.git.engine.address import parse_address, with_project
-from septet.pipelines.issues import merge_issues, order_issues, read_issues
 from septet.settings import Settings
 from workers.watching.announced_agents import AnnouncedAgents
 

@@ -15,14 +15,20 @@ from temporalio.service import RPCError
 from clients.executions.index import page_of
 from clients.executions.messages import PIPELINE, Subject
 from clients.executions.news import follow_workflow
-from clients.executions.pipeline_rows import OVER, row_of_view, view_at_close, view_of_input, view_of_row
 from clients.executions.presence import why_nobody_works_on
 from clients.executions.seals import seals
 from clients.executions.task_rows import task_of_row
 from clients.executions.typed_client import Executions
+from clients.pipelines.rows import OVER, row_of_view, view_at_close, view_of_input, view_of_row
 from septet.contracts.decisions import Who, Words
-from septet.contracts.pipeline import PIPELINE_ID, IssueCall, PipelineCall, PipelineInput
-from septet.contracts.pipeline_view import (
+from septet.contracts.repository import without_credentials
+from septet.contracts.task import TaskError
+from septet.errors import AlreadyRunningError, InvalidInputError
+from septet.pipelines.inputs import PIPELINE_ID, IssueCall, PipelineCall, PipelineInput
+from septet.pipelines.issues import order_issues
+from septet.pipelines.records import as_markdown, documents, report_of
+from septet.pipelines.store import store_of
+from septet.pipelines.views import (
     IssueStatus,
     PipelineReply,
     PipelineRun,
@@ -31,12 +37,6 @@ from septet.contracts.pipeline_view import (
     ReportReply,
     ResultsReply,
 )
-from septet.contracts.repository import without_credentials
-from septet.contracts.task import TaskError
-from septet.errors import AlreadyRunningError, InvalidInputError
-from septet.pipelines.issues import order_issues
-from septet.pipelines.records import as_markdown, documents, report_of
-from septet.pipelines.store import store_of
 from septet.state import StateDir
 from septet.system.text import count_noun
 from septet.system.timestamps import timestamp

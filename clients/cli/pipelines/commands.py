@@ -1,15 +1,23 @@
-"""`septet pipeline` and `septet intake`: plan and implement many issues, and take issues with a label."""
+"""`septet pipeline`: plan and implement many issues."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 
-from clients.cli.render.dry_run import show_pipeline_dry_run
-from clients.cli.render.pipeline import (
+from clients.cli.pipelines.options import (
+    DecideOnPipelineOptions,
+    OnePipelineOptions,
+    PipelineOptions,
+    PipelinesOptions,
+    ReplanOptions,
+    SkipOptions,
+    StartPipelineOptions,
+)
+from clients.cli.pipelines.rendering import (
     follow_pipeline,
     next_commands,
     show_list,
@@ -17,34 +25,20 @@ from clients.cli.render.pipeline import (
     show_report,
     show_results,
 )
+from clients.cli.render.dry_run import show_pipeline_dry_run
 from clients.cli.render.work_order import show_commands, show_estimate
-from clients.cli.start.pipeline_options import (
-    AddIntakeOptions,
-    DecideOnPipelineOptions,
-    IntakeOptions,
-    IntakesOptions,
-    OnePipelineOptions,
-    PipelineOptions,
-    PipelinesOptions,
-    RemoveIntakeOptions,
-    ReplanOptions,
-    SkipOptions,
-    StartPipelineOptions,
-)
 from clients.cli.start.run import reviews_of
 from clients.cli.terminal.console import console
-from clients.cli.terminal.output import notify, say
+from clients.cli.terminal.output import notify
 from clients.cli.terminal.reply import CommandReply
+from clients.pipelines.client import PipelineDecision
 from clients.starting.repository_path import repository_here, whole_path
-from clients.temporal.pipelines import PipelineDecision
-from septet.contracts.intake import IntakeInput, IntakeView
-from septet.contracts.pipeline import PipelineInput
-from septet.contracts.pipeline_view import IssueStatus, PipelineReply, PipelineStatus, PipelineView
 from septet.contracts.wording import find_odd_text, reason_of
 from septet.errors import InvalidInputError, SeptetError, UsageError
+from septet.pipelines.inputs import PipelineInput
 from septet.pipelines.issues import read_issue_file
+from septet.pipelines.views import IssueStatus, PipelineReply, PipelineStatus, PipelineView
 from septet.settings import load_settings
-from septet.system.preview import printable
 from septet.system.text import name_some
 
 
@@ -190,49 +184,3 @@ def _reply(
 def _show_estimate(answer: PipelineReply) -> None:
     if answer.estimate is not None and answer.estimate.is_known:
         show_estimate(console(), answer.estimate.text)
-
-
-_FIELDS: Final = {"repo": "repository", "every": "every_seconds"}
-"""The names of the input's fields, by the names of their options; only names that differ."""
-
-
-async def add(options: AddIntakeOptions) -> CommandReply:
-    """Start a work order for each open issue with a label, now and from now on."""
-    intake = _intake(options.intake)
-    operations = await options.server.connect()
-    answer = await operations.starting.add_intake(intake)
-    return CommandReply.from_reply(answer, lambda: _show((answer.intake,)))
-
-
-async def list_intakes(options: IntakesOptions) -> CommandReply:
-    """List the intakes."""
-    operations = await options.server.connect()
-    answer = await operations.intakes.list()
-    return CommandReply.from_reply(answer, lambda: _show(answer.intakes))
-
-
-async def remove(options: RemoveIntakeOptions) -> CommandReply:
-    """Stop taking issues; work orders that have started continue."""
-    operations = await options.server.connect()
-    answer = await operations.intakes.remove(options.intake_id)
-    return CommandReply.from_reply(answer, lambda: say(f"{answer.removed} was removed."))
-
-
-def _show(intakes: Sequence[IntakeView]) -> None:
-    if not intakes:
-        say("There are no intakes. Add one: septet intake add --repo REPO")
-    for each in intakes:
-        say(printable(f"{each.id}  {each.repository}  label {each.label}, every {each.every_seconds} s"))
-
-
-def _intake(options: IntakeOptions) -> IntakeInput:
-    """Return the input of an intake from the command's options."""
-    fields = {name: value for name, value in asdict(options).items() if value is not None}
-    fields = {_FIELDS.get(name, name): value for name, value in fields.items()}
-    try:
-        return IntakeInput.model_validate({**fields, "repository": whole_path(options.repo)})
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = str(first["loc"][0])
-        wrong = next((name for name, own in _FIELDS.items() if own == field), field).replace("_", "-")
-        raise InvalidInputError(f"--{wrong} {reason_of(first)}.") from error

@@ -1,4 +1,4 @@
-"""The options of the commands that start work on many issues: pipelines and intakes."""
+"""The options of the commands about pipelines."""
 
 from dataclasses import KW_ONLY
 from pathlib import Path
@@ -134,49 +134,4 @@ class ReplanOptions:
     issue: PipelineIssue
     _: KW_ONLY
     why: Annotated[str, option(metavar="TEXT", help="What the planner should do differently.")] = ""
-    server: Server = SERVER
-
-
-@option_group
-class IntakeOptions:
-    """An intake as the command line gives it: the fields of its input."""
-
-    repo: Annotated[str, option("--repo", metavar="REPO", help="A path, a URL for git, or OWNER/NAME on GitHub.")]
-    label: Annotated[
-        str | None, option(metavar="LABEL", help="Take issues with this label. [default: septet]")
-    ] = None
-    every: Annotated[
-        int | None, option(metavar="SECONDS", help="Seconds between checks of the forge. [default: 300]")
-    ] = None
-    agent: Agent = None
-    model: Model = None
-    project: Project = None
-    at_once: Annotated[bool, option("--at-once", help="Begin without waiting for a turn on the board.")] = False
-    approve_plan: Annotated[bool, option("--approve-plan", help="Wait for approval after planning.")] = False
-    draft: Draft = False
-
-
-@command_options
-class AddIntakeOptions:
-    """The options of `septet intake add`."""
-
-    _: KW_ONLY
-    intake: IntakeOptions
-    server: Server = SERVER
-
-
-@command_options
-class IntakesOptions:
-    """The options of `septet intake list`."""
-
-    _: KW_ONLY
-    server: Server = SERVER
-
-
-@command_options
-class RemoveIntakeOptions:
-    """The options of `septet intake remove`."""
-
-    intake_id: Annotated[str, argument(metavar="ID", help="The intake, as `septet intake list` shows it.")]
-    _: KW_ONLY
     server: Server = SERVER

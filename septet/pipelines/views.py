@@ -8,11 +8,11 @@ from pydantic import Field, field_serializer
 from septet.contracts.costs import Estimate
 from septet.contracts.facts import FileChange, Rescue, Usage
 from septet.contracts.lanes import Lane, Role, SessionContext
-from septet.contracts.pipeline import PipelineInput
 from septet.contracts.replies import PagedReply, Reply
 from septet.contracts.solution import Outline
 from septet.contracts.task import TaskError
 from septet.contracts.wire import Wire
+from septet.pipelines.inputs import PipelineInput
 
 
 class IssueSession(Wire):

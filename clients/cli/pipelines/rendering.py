@@ -15,11 +15,11 @@ from rich.text import Text
 from clients.cli.render.tables import GAP, age_of, fit, table_of
 from clients.cli.terminal.console import console
 from clients.cli.terminal.output import notify
-from clients.executions.pipeline_rows import counts_of
 from clients.operations.absence import Absence, outlast, outlast_wait
 from clients.operations.operations import Operations
+from clients.pipelines.rows import counts_of
 from septet.contracts.names import LOCAL_PULL
-from septet.contracts.pipeline_view import (
+from septet.pipelines.views import (
     IssueState,
     IssueStatus,
     PipelineRow,

@@ -1,0 +1,1 @@
+"""The commands about pipelines, their options and what they print."""
