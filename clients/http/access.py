@@ -1,4 +1,4 @@
-"""Admit only small requests with the token and with a Host header of this machine; mask keys in all answers."""
+"""Check the size, token, Host header and origin of each HTTP request, and mask keys in all answers."""
 
 import secrets
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ BODY_LIMIT_BYTES: Final = 256 * 1024
 """The most bytes of a body: four times the longest text of an issue, because JSON escapes lengthen a text."""
 _DROPPED_BYTES: Final = 16 * BODY_LIMIT_BYTES
 OPEN_PATHS: Final = frozenset({"/health", "/openapi.json"}) | reference.PATHS
-"""The paths that show no work order."""
+"""The paths that need no token, because they show no work order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The check of each request to the API. Pages of other sites fail it: they have no token, and no CORS."""
+    """Checks each request to the API, and refuses programs without the token and pages of other sites."""
 
     app: ASGIApp
     token: str | None
     """The API's token; `None` admits every program on this machine."""
     deciding_key: str | None = None
-    """The key of the page's script: a request with this key and the page's own origin may decide as people do."""
+    """The page's key for decisions; with this key, a request from the page's own origin needs no token."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -56,10 +56,10 @@ class Guard:
             await self.app(scope, _receive_body(body, receive), send)
 
     def _refusal(self, method: str, path: str, headers: Headers) -> Response | None:
-        """Return the refusal of a request with a foreign Host header, from another site, or without the token.
+        """Return the error for a request that must not pass; `None` for a good request.
 
-        The Host header matters because another site may bind its own name to this machine. The site matters
-        because its pages may send requests, although they cannot read the answers.
+        A site may bind its own name to this machine, so the Host header is checked. Pages of other sites may send
+        requests, although they cannot read the answers, so the origin is checked too.
         """
         if len(headers.getlist("host")) > 1:  # a proxy and this server may read different ones
             return problem(HTTPStatus.BAD_REQUEST, "BadRequest", "There are several Host headers.", "Send one.")
@@ -87,14 +87,14 @@ class Guard:
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy, headers=challenge)
 
     def _is_own_page(self, headers: Headers) -> bool:
-        """Return whether the page's script sent the request: from the page's origin, with its key to decide."""
+        """Return whether the page's script sent the request: from the page's own origin, with the deciding key."""
         key = headers.get(DECIDING_KEY_HEADER, "")
         known = self.deciding_key is not None and secrets.compare_digest(key.encode(), self.deciding_key.encode())
         return known and "origin" in headers and not comes_from_another_site(headers)
 
 
 def refuse_strangers(headers: Headers, remedy: str, *, is_of_any_site: bool) -> Response | None:
-    """Return the refusal of a request with a foreign Host header or, unless `is_of_any_site`, of another site."""
+    """Return the error for a request that names another host or comes from another site's page; else `None`."""
     if not names_this_machine(headers):
         detail, call = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
         return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, call)
@@ -110,7 +110,7 @@ def knows_token(headers: Headers, token: str) -> bool:
 
 
 def names_this_machine(headers: Headers) -> bool:
-    """Return whether the Host header is a name of loopback that no other site can have.
+    """Return whether the Host header is a name of this machine that no other site can have.
 
     Another site may bind its own name to loopback, but not a name below `localhost` (RFC 6761).
     """
@@ -132,9 +132,9 @@ def comes_from_another_site(headers: Headers) -> bool:
 
 
 async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes | None:
-    """Return the body; `None` if the body is larger than the limit, even if the header names a smaller length.
+    """Return a request's body; `None` if the body is larger than the limit.
 
-    This reads and drops some bytes above the limit, because a client that still writes would not read the refusal.
+    Some bytes above the limit are read and dropped, because a client reads no answer while it still writes.
     """
     if "content-length" not in headers and "transfer-encoding" not in headers:
         return b""
@@ -151,7 +151,7 @@ async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes |
 
 
 def _receive_body(body: bytes, receive: Receive) -> Receive:
-    """Return a channel that returns the body once; after that, the channel continues with `receive`."""
+    """Return an ASGI channel that first receives the given body, and then continues with `receive`."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_next() -> Message:
@@ -161,7 +161,7 @@ def _receive_body(body: bytes, receive: Receive) -> Receive:
 
 
 class MaskedAnswers:
-    """Masks keys in whole bodies, and in each part of a stream. Each part has only whole events."""
+    """Masks keys in all answers of an ASGI application."""
 
     def __init__(self, app: ASGIApp) -> None:
         """Set the application whose answers are masked."""
@@ -175,7 +175,7 @@ class MaskedAnswers:
 
 
 class _Masking:
-    """Masks one answer. The head waits for the first part of the body: masking may change the body's length."""
+    """Masks one answer. The headers are sent with the body's first part, because masking may change the length."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -38,20 +38,20 @@ PATH: Final = "/mcp"
 
 
 def mcp_route(operations: Operations) -> Route:
-    """Return the route with the tools; the application must guard this route like its other routes."""
+    """Return the route of the MCP endpoint; the application must check its requests like all others."""
     return Route(PATH, _Endpoint(partial(lend, operations)), include_in_schema=False)
 
 
 @dataclass(slots=True)
 class _Endpoint:
-    """The MCP endpoint: answers each request without a session, so that the end of a process loses no state."""
+    """The MCP endpoint, which keeps no session, so that the end of this process loses no state."""
 
     context: OperationsContext
     _sessions: "Callable[[], StreamableHTTPSessionManager] | None" = None
     _preparing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, after which no session remains."""
+        """Answer one request."""
         async with self._preparing:  # two that come at once import nothing twice
             if self._sessions is None:
                 self._sessions = await asyncio.to_thread(_prepare_sessions, self.context)
@@ -61,7 +61,7 @@ class _Endpoint:
 
 
 def _prepare_sessions(context: OperationsContext) -> "Callable[[], StreamableHTTPSessionManager]":
-    """Return the function that creates MCP sessions; the slow import of the MCP server happens only here."""
+    """Import the MCP server, which takes long, and return the function that creates MCP sessions."""
     from clients.mcp.server import http_sessions
 
     return http_sessions(context)
@@ -72,11 +72,11 @@ _PLACES: Final[dict[str, Any]] = {
     "pipeline_id": PipelineId,
     "intake_id": Annotated[IntakeId, Path(description="The intake's id.")],
 }
-"""The types of those arguments of operations that are part of a path, by the argument's name."""
+"""The types of arguments that are part of a route's path, by the argument's name."""
 
 
 def operations_router() -> APIRouter:
-    """Return the routes of all operations that have a route."""
+    """Return a router with the routes of all operations that have a route."""
     router = APIRouter()
     for each in (*ORDER_OPERATIONS, *BUDGET_OPERATIONS):
         if each.route:
@@ -100,7 +100,7 @@ def operations_router() -> APIRouter:
 
 
 def _endpoint_of(operation: Operation) -> Callable[..., Awaitable[Reply]]:
-    """Return a function that runs an operation; by the function's signature, FastAPI reads the request."""
+    """Return the function that FastAPI calls for an operation's route; its signature describes the request."""
     bodies = {each.name: each.default for each in operation.arguments if is_body(each)}
 
     async def endpoint(operations: Connected, **given: object) -> Reply:
@@ -115,7 +115,7 @@ def _endpoint_of(operation: Operation) -> Callable[..., Awaitable[Reply]]:
 
 
 def _parameter_of(argument: Parameter) -> Parameter:
-    """Return an operation's argument for FastAPI, which reads a body strictly; an optional body may be absent."""
+    """Return an operation's argument as FastAPI's parameter; FastAPI then reads a body strictly."""
     kind, default = _PLACES.get(argument.name, argument.annotation), argument.default
     if is_body(argument):
         kind = Annotated[kind, read_strictly(kind)]
@@ -147,7 +147,7 @@ async def health(operations: Connected) -> Health:
 
 @dataclass(frozen=True, slots=True)
 class ApiChoices:
-    """The choices of the process that serves the application."""
+    """The settings of the HTTP application."""
 
     ui_url: str | None = None
     """The address of Temporal's web UI, unless this host's embedded server serves the UI."""
@@ -163,7 +163,7 @@ _PLAIN: Final = ApiChoices()
 
 
 def api_of(operations: Operations, token: str | None, choices: ApiChoices = _PLAIN) -> FastAPI:
-    """Return the application; without a token, the application admits every program on this machine."""
+    """Return the HTTP application; without a token, it admits every program on this machine."""
     # FastAPI gives each body an alias, of which Pydantic warns when it makes the body's type ready. FastAPI keeps
     # that warning away as a route is declared; ours are made ready with the first request.
     warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)
@@ -191,7 +191,7 @@ def api_of(operations: Operations, token: str | None, choices: ApiChoices = _PLA
 
 class _Api(FastAPI):
     def openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI description, with the schema of problems and the need for the token."""
+        """Return the OpenAPI description, with the schema of errors and the required token."""
         if self.openapi_schema is None:
             about: dict[str, Any] = {"title": self.title, "version": self.version, "description": self.description}
             document = get_openapi(**about, routes=self.routes)

@@ -165,7 +165,7 @@ class PromptBody(StrictWire):
 
 
 async def json_alone(request: Request) -> None:
-    """Refuse a body whose header does not name JSON: a form on another site's page could send such a body.
+    """Refuse a body that is not declared as JSON, because a form on another site's page could send such a body.
 
     Raises:
         HTTPException: 415.

@@ -40,7 +40,7 @@ _EVENT: Final = {
 """The schema of an event. The data of `log` is an entry, the data of `end` is an id, a status and a stage, and the
 data of `error` is the reason why the stream ended too soon."""
 _END: Final = "#end"
-"""The last characters of the last event's id, after the id of the last entry."""
+"""The end of the last event's id; the id begins with the id of the last log entry."""
 _NO_MORE: Final = "The work order is closed, and everything was sent: do not reconnect."
 
 
@@ -95,7 +95,7 @@ async def _events(operations: Operations, order_id: str, after: str) -> AsyncIte
 
 
 async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIterator[list[LogEntry]]:
-    """At each read, yield a list of the new entries after the entry `after`, until the work order is closed."""
+    """Yield lists of new log entries until the work order is closed; the first list begins after `after`."""
     logs = AgentLogs(operations.state, order_id)
     end = asyncio.create_task(operations.orders.wait_for_end(order_id))
     try:
@@ -115,6 +115,6 @@ async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIte
 
 
 def _event(kind: str, data: dict[str, Any], event_id: str = "") -> bytes:
-    """Return one event; the event's data is one line, because JSON has no line breaks."""
+    """Return one server-sent event, with its data as JSON on one line."""
     number = f"id: {event_id}\n" if event_id else ""
     return f"{number}event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

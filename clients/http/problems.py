@@ -74,7 +74,7 @@ def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
 
 
 def problems_of_a_body() -> dict[int | str, dict[str, Any]]:
-    """Return OpenAPI's description of the error answers of every path that takes a body."""
+    """Return OpenAPI's description of the error answers that every path with a body may give."""
     refused = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
     return problems(*refused, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
 
@@ -88,7 +88,7 @@ def problem(
 
 
 def problem_of(error: SeptetError) -> JSONResponse:
-    """Return the answer to one of Septet's errors, with the status of the error's nearest class in the table."""
+    """Return the HTTP answer for one of Septet's errors; the nearest class in the table gives the status."""
     statuses = (_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
     status = next(statuses, HTTPStatus.INTERNAL_SERVER_ERROR)
     title = (type(error).__doc__ or "").strip().splitlines()[0]
@@ -149,7 +149,7 @@ def answer_errors(app: FastAPI) -> None:
 
 
 def _message(detail: Mapping[str, Any], fields: Iterable[str]) -> str:
-    """Return the place of a mistake in the request and the reason, but never the wrong value."""
+    """Return a message with the place and the reason of a mistake in a request, but never the wrong value."""
     where, *inner = detail["loc"] or ("body",)
     if detail["type"] == "json_invalid":
         at = next((part for part in detail["loc"] if isinstance(part, int)), None)

@@ -29,7 +29,7 @@ _LOOPBACK_6: Final = "::1"
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The port and the address at which a server listens."""
+    """The address and port at which a server listens, and the option that sets the port."""
 
     port: int
     option: str
@@ -45,7 +45,7 @@ class Door:
 
 @dataclass(frozen=True, slots=True)
 class ServedApi:
-    """The addresses of the API while it is served, the page's visitors, and the codec."""
+    """The addresses of a running API, the page's visitors, and the codec."""
 
     address: str
     page: str
@@ -54,11 +54,11 @@ class ServedApi:
     codec: SealingCodec | None = None
     """The codec of the codec endpoint, if payloads are sealed."""
     codec_address: str = ""
-    """The codec endpoint's address, with the endpoint's key, for other sites; empty if the settings name none."""
+    """The codec endpoint's address, with a key, for pages of other sites; empty if the settings name no site."""
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to the command of its process, and reports when it is ready."""
+    """A server that handles no signals, and reports when it is ready."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -71,13 +71,13 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Capture no signals: the command of the process handles them."""
+        """Capture no signals: the command that runs the server handles them."""
         yield
 
 
 @asynccontextmanager
 async def serve_api(operations: Operations, settings: Settings, door: Door) -> AsyncIterator[ServedApi]:
-    """Serve the API on a port during the block, and yield its addresses; at the end, open streams are cut off.
+    """Serve the API on a port during the block, and yield its addresses; open streams end with the block.
 
     Raises:
         UsageError: The port is taken, and the remedy names the option; or other machines would need no token.
@@ -146,14 +146,14 @@ async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
 
 
 def _is_no_cut(record: logging.LogRecord) -> bool:
-    """Return whether to log a record; false if it only reports that the server's end cut off an open page."""
+    """Return whether to log a record; false for a mere report that the server's end cut off an open page."""
     is_cut = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
     return not is_cut and not str(record.msg).startswith("Cancel %s running task")
 
 
 @contextmanager
 def _listen(door: Door) -> Iterator[list[socket.socket]]:
-    """Listen at `door`; on loopback, listen by IPv6 too, because browsers try IPv6 first for the page's name.
+    """Yield sockets that listen at `door`; on loopback, also by IPv6, which browsers try first.
 
     If another user listened by IPv6, a browser would send the page's key to that user.
     """

@@ -1,9 +1,9 @@
 """Relay Temporal's web UI to browsers that have opened the page, and decrypt sealed payloads for the UI.
 
-The embedded server's UI admits every request, under any host name: a page of another site that has bound its own
-name to this machine could read and end work orders. So the UI listens at an unpublished address, and browsers use
-this relay. A request to the relay needs a Host header that names this machine, and the page's cookie; a request
-that changes something also needs the relay's origin.
+The embedded server's UI admits every request under any host name. A page of another site could bind its own name
+to this machine, and then read and end work orders. So the UI listens at a secret address, and browsers use this
+relay. A request to the relay needs a Host header of this machine, and the page's cookie. A request that changes
+something also needs the relay's origin.
 """
 
 import hmac
@@ -35,7 +35,7 @@ _REMEDY: Final = (
 
 
 def codec_key(token: str) -> str:
-    """Return the key in the codec address for browsers; the key gives access to the codec endpoint only."""
+    """Return the key in the codec endpoint's address for browsers; it gives access to this endpoint only."""
     return hmac.digest(token.encode(), b"codec", "sha256").hex()
 
 
@@ -48,9 +48,9 @@ def is_codec(path: str) -> bool:
 class CodecEndpoint:
     """An ASGI application that serves the codec endpoint, and passes all other requests to `app`.
 
-    A request needs the API's token. A page of another site may use the endpoint only if the settings name the
-    page's exact origin. The page's browser has no token to send, so the endpoint's address for the browser has a
-    key, which is derived from the token.
+    A request needs the API's token, or the key in the endpoint's address, which is derived from the token. The key
+    is for browsers, which have no token to send. A page of another site may use the endpoint only if the settings
+    name the page's exact origin.
     """
 
     app: ASGIApp
@@ -72,7 +72,7 @@ class CodecEndpoint:
         await response(scope, receive, send)
 
     def _refusal(self, request: Request) -> Response | None:
-        """Return the refusal of a request without permission, or the answer to a browser's preflight request."""
+        """Return the error for a request without permission, or the answer to a preflight request; else `None`."""
         is_named = request.headers.get("origin") in self.origins
         if request.method == "OPTIONS" and is_named:
             return Response(status_code=HTTPStatus.NO_CONTENT, headers=_PREFLIGHT)
@@ -102,7 +102,7 @@ _PREFLIGHT: Final = {
 
 
 async def transform(codec: SealingCodec, request: Request) -> Response:
-    """Seal (encrypt) or open (decrypt) the payloads of a request, and return the response with the payloads."""
+    """Encrypt or decrypt the payloads of a request, and return the response."""
     operation = request.url.path.rpartition("/")[2]
     if operation not in {"encode", "decode"}:
         return problem(HTTPStatus.NOT_FOUND, "NotFound", "There is no such path.", "Use /encode or /decode.")
@@ -136,7 +136,7 @@ async def _body(request: Request) -> bytes:
 _HOP_BY_HOP: Final = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}
 )
-"""The headers of one connection, which a relay does not pass on (RFC 9110)."""
+"""The headers that concern only one connection, and that a relay does not pass on (RFC 9110)."""
 _NOT_PASSED: Final = _HOP_BY_HOP | {"host", "cookie", "content-length"}
 _CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _POLICIES: Final = {
@@ -145,8 +145,8 @@ _POLICIES: Final = {
     "Referrer-Policy": "same-origin",  # no link in a work order's text sends this name to its server
 }
 _OWN_FRAMES: Final = "frame-ancestors 'self'"
-"""The policy that forbids pages of other origins to show the UI in a frame, because such a page could misdirect a
-click. The UI's own pages need frames: they show a work order's Markdown in a frame."""
+"""The policy that forbids other origins to show the UI in a frame, because such a page could misdirect a click.
+The UI's own pages show a work order's Markdown in a frame."""
 _SIGN_IN: Final = (
     "Sign-in link required. Open the link that septet up printed at its last start, then reload this page.\n"
 )
@@ -154,7 +154,7 @@ _SIGN_IN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Visitors:
-    """The browsers that may see the UI: they have the cookie of the page, which has another port."""
+    """Decides which browsers may see the UI: those with the cookie of the page."""
 
     page_port: int
     key: str | None = field(repr=False)
@@ -170,7 +170,7 @@ class Visitors:
 
 @dataclass(frozen=True, slots=True)
 class UiRelay:
-    """An ASGI application that passes on the requests of visitors, and the answers of the UI."""
+    """An ASGI application that passes visitors' requests on to the UI, and returns the UI's answers."""
 
     client: httpx.AsyncClient
     """The HTTP client with the UI's address; the client follows no redirect."""
@@ -179,7 +179,7 @@ class UiRelay:
     """The codec that decrypts payloads for the UI; the UI calls the codec at the relay's address."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request: refuse it, open or seal its payloads, or pass it on to the UI."""
+        """Refuse a request, encrypt or decrypt its payloads, or pass the request on to the UI."""
         if scope["type"] != "http":
             return
         request = Request(scope, receive)
@@ -226,5 +226,5 @@ class UiRelay:
 
 
 def relay_client(host: str, port: int) -> httpx.AsyncClient:
-    """Return an HTTP client of the UI at this address; the client uses no proxy of the environment."""
+    """Return an HTTP client for the UI at this address; it ignores the proxies that the environment names."""
     return httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=60.0, trust_env=False)

@@ -1,4 +1,4 @@
-"""The paths to which forges and trackers send events. A request needs a valid signature instead of the token."""
+"""The paths to which forges and trackers send webhooks. Such a request needs no token, but a valid signature."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

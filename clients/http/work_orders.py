@@ -111,7 +111,7 @@ _LINK = {"Link": {"description": 'The next page, `rel="next"`, where there is on
 
 
 def _creates(tag: str, noun: str) -> dict[str, Any]:
-    """Return the framework's arguments for a route that starts a work order or a pipeline."""
+    """Return FastAPI's arguments for a route that starts a work order or a pipeline."""
     location = {"Location": {"description": f"The {noun}'s path.", "schema": {"type": "string"}}}
     responses = {**_DECIDES["responses"], HTTPStatus.CREATED: {"headers": location}}
     return {**_DECIDES, "tags": [tag], "status_code": HTTPStatus.CREATED, "responses": responses}

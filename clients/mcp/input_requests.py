@@ -1,4 +1,4 @@
-"""The questions of work orders to people, as forms that a client shows, and the effect of the answers."""
+"""Ask people for decisions on work orders by forms that an MCP client shows, and carry out the answers."""
 
 import hashlib
 import json
@@ -36,17 +36,17 @@ class Answers(Wire):
 
 
 class InputResponse(Wire):
-    """The answer to a form: only `accept` decides anything."""
+    """A client's answer to a form; only the action `accept` decides anything."""
 
     action: Literal["accept", "decline", "cancel"]
     content: Answers | None = None
 
 
 async def input_requests(operations: Operations, detail: DetailReply) -> dict[str, JsonValue]:
-    """Return a work order's question as a form, by a key that no other question has; empty without a question.
+    """Return the form with a work order's question, by the question's key; empty without a question.
 
     Raises:
-        ServerNotReachedError: The work order has a question, and no worker has reported the question.
+        ServerNotReachedError: The work order has a question, but no worker answered.
     """
     task = detail.task
     if task.findings:
@@ -65,7 +65,7 @@ async def input_requests(operations: Operations, detail: DetailReply) -> dict[st
 
 
 async def decide(operations: Operations, task: Task, response: Mapping[str, Any], who: str) -> None:
-    """Carry out the answer to a form: approve or reject the plan or findings of `task`, or raise a budget.
+    """Carry out the answer to a form: approve or reject the plan or the findings, or raise a budget.
 
     Raises:
         InvalidInputError: The form was accepted without a decision, or with one that the form does not offer.
@@ -92,7 +92,7 @@ async def decide(operations: Operations, task: Task, response: Mapping[str, Any]
 
 
 async def _raise_budget(operations: Operations, wait: BudgetWait, amount: str, who: str) -> None:
-    """Raise the budget that a task waits for, unless another person has changed the budget's limit meanwhile."""
+    """Raise the budget for which a task waits, unless its limit has changed meanwhile."""
     try:
         call = parse_decision(RaiseCall, limit=amount.strip(), step=wait.step, who=who, expected=wait.limit)
         await operations.budgets.raise_limit(wait.scope, call)
@@ -106,12 +106,12 @@ def _amount_to_add(wait: BudgetWait) -> str:
 
 
 def _can_all_pass(task: Task) -> bool:
-    """Return whether a person may approve all findings; no person can approve a key of the worker."""
+    """Return whether a person may approve all findings; findings without an id cannot be approved."""
     return all(finding.id for finding in task.findings)
 
 
 def _key(detail: DetailReply, subject: str) -> str:
-    """Return the key of a work order's question, derived from the subject and the time of the question."""
+    """Return the key of a work order's question, made from the subject and the time of the question."""
     task, last = detail.task, detail.history[-1] if detail.history else None
     is_known = bool(task.steps) or task.budget is not None  # the row has the budget alone
     if last is None or last.to != task.stage or not is_known:
@@ -131,7 +131,7 @@ def _form(message: str, *, can_approve: bool) -> JsonValue:
 
 
 def _budget_form(task: Task, wait: BudgetWait) -> JsonValue:
-    """Return the form that requests a higher budget; with a daily budget, work continues the next day anyway."""
+    """Return the form for a higher budget; if the budget is daily, the form names the time of the next one."""
     resets = f" It continues by itself at {wait.until}." if wait.until else ""
     message = f"{task.id} ({task.title}) waits. {wait.message} Raise it to continue.{resets}"
     example = f"Such as {_amount_to_add(wait)}."

@@ -1,4 +1,4 @@
-"""The MCP server, which lists and calls tools, and answers with the same objects as the CLI and the HTTP API."""
+"""The MCP server, whose tools answer with the same objects as the CLI and the HTTP API."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -37,7 +37,7 @@ a person. A step takes minutes: look again after a while, not at once."""
 
 
 def http_sessions(context: OperationsContext) -> Callable[[], StreamableHTTPSessionManager]:
-    """Return the function that creates MCP sessions, which have no state and answer in JSON."""
+    """Return the function that creates MCP sessions for HTTP; the sessions have no state and answer in JSON."""
     server = mcp_server(context, beside=False)
     return partial(StreamableHTTPSessionManager, server, json_response=True, stateless=True)
 
@@ -45,7 +45,7 @@ def http_sessions(context: OperationsContext) -> Callable[[], StreamableHTTPSess
 def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
     """Return the MCP server, which connects to Temporal only when an agent calls a tool.
 
-    With `beside`, an agent on this machine has started the server in the agent's own folder.
+    `beside` is true if an agent on this machine has started the server in the agent's own folder.
     """
 
     @cache
@@ -88,7 +88,7 @@ def mcp_server(connect: OperationsContext, *, beside: bool) -> Server[Any]:
 
 
 async def serve_stdio(context: OperationsContext) -> None:
-    """Serve MCP until stdin ends. Meanwhile, all other output of this process goes to stderr."""
+    """Serve MCP over stdin and stdout until stdin ends; all other output of this process goes to stderr."""
     server = mcp_server(context, beside=True)
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,4 +1,4 @@
-"""Work orders as tasks of MCP's Tasks extension: the server answers a long call at once, and the client polls."""
+"""Work orders as tasks of MCP's Tasks extension: a long call is answered at once, and the client polls."""
 
 import json
 from collections.abc import AsyncIterator
@@ -44,12 +44,12 @@ Json = dict[str, JsonValue]
 
 
 def created_task(reply: TaskReply) -> Json:
-    """Return the protocol's task, by which a client follows the started work."""
+    """Return a started work order as a task of the protocol, which the client polls."""
     return _mask_values({"resultType": "task", **_envelope(DetailReply(task=reply.task), "working")})
 
 
 def detailed_task(detail: DetailReply, asks: Json) -> Json:
-    """Return a work order as it is now, with its question to the client, its result or its error."""
+    """Return a work order as a task of the protocol, with its question, its result or its error."""
     task = detail.task
     match task.status:
         case Status.COMPLETED:
@@ -100,7 +100,7 @@ def _mask_values(value: Json) -> Json:
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 _NAME_LENGTH: Final = 200
 _TASK_TOOLS: Final = frozenset({"run", "retry"})
-"""The tools that start work; the work continues after the tool has answered."""
+"""The tools that start work, which continues after the tool's answer."""
 _MISTAKES: Final = (NotFoundError, InvalidInputError, RefusedTransitionError)
 
 Context = ServerRequestContext[Any, Any]
@@ -123,13 +123,13 @@ Params = TypeVar("Params", bound=TaskParams)
 
 @dataclass(frozen=True, slots=True)
 class TaskMethods:
-    """The methods of the extension, for clients of protocol revision 2026-07-28 that declare the extension."""
+    """The methods of MCP's Tasks extension, for clients that declare the extension."""
 
     connect: OperationsContext
     server: Server[Any]
 
     def register(self) -> None:
-        """Add the methods to the server, and advertise them at discovery; older clients see no difference."""
+        """Add the methods to the server, and announce the extension; older clients see no difference."""
         self.server.add_request_handler("server/discover", RequestParams, self.discover)
         self.server.add_request_handler("tasks/get", RequestParams, self.get)
         self.server.add_request_handler("tasks/update", RequestParams, self.update)
@@ -146,7 +146,7 @@ class TaskMethods:
         )
 
     async def get(self, context: Context, _: RequestParams) -> Json:
-        """Return a task as it is now; a question that no worker reports now is in a later answer."""
+        """Return a task as it is now; without a worker's answer, the task's question is missing."""
         params = _read(TaskParams, context)
         asks: Json = {}
         async with self._operations() as operations:
@@ -184,7 +184,7 @@ class TaskMethods:
 
     @asynccontextmanager
     async def _operations(self) -> AsyncIterator[Operations]:
-        """Yield the operations on work orders; turn Septet's errors into errors of the protocol."""
+        """Yield the operations; turn Septet's errors into errors of the protocol."""
         try:
             async with self.connect() as operations:
                 yield operations
@@ -205,7 +205,7 @@ def _read(kind: type[Params], context: Context) -> Params:
 
 
 def becomes_task(tool: str, context: Context) -> bool:
-    """Return whether a call of this client is answered with a task."""
+    """Return whether the server answers a client's call of a tool with a task, which the client polls."""
     is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
     return tool in _TASK_TOOLS and is_modern and _declares_tasks(context)
 

@@ -1,4 +1,4 @@
-"""The tools of agents, made from the table of operations."""
+"""The MCP tools, made from the operations."""
 
 import json
 from collections.abc import Mapping
@@ -29,25 +29,25 @@ _HINTS: Final[Mapping[Effect, ToolAnnotations]] = {
     "restores": ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False),
 }
 _IDS: Final = frozenset({"order_id", "pipeline_id"})
-"""The arguments of operations that have the name `id` in a tool."""
+"""The arguments of operations that are called `id` in a tool."""
 _DEFAULTS: Final = {Parameter.empty: ...}
 
 
 class _ToolInput(StrictWire):
-    """The base of tools' inputs, whose schemas omit what is only for the HTTP reference, such as examples."""
+    """The base class of tools' inputs; their schemas omit the examples, which are for the HTTP reference."""
 
     model_config = ConfigDict(json_schema_extra=None)
 
 
 @dataclass(frozen=True)
 class AgentTool:
-    """One operation as a tool: its schemas, the check of its arguments, and its call."""
+    """One operation as an MCP tool."""
 
     operation: Operation
 
     @cached_property
     def takes(self) -> type[StrictWire]:
-        """The model of the tool's input: the operation's arguments, with a body's fields in place of the body."""
+        """The model of the tool's input: the operation's arguments; a body is replaced by its fields."""
         changes, arguments = self.operation.for_tool, self.operation.arguments
         fields: dict[str, Any] = {
             _field_of(each): changes.get(each.name) or (each.annotation, _DEFAULTS.get(each.default, each.default))
@@ -75,9 +75,9 @@ class AgentTool:
         )
 
     def read(self, arguments: Mapping[str, Any], *, beside: bool = False) -> StrictWire:
-        """Return the tool's input, made from an agent's arguments.
+        """Return the tool's input, made from the arguments that an agent gave.
 
-        With `beside`, the agent works in the folder of this process: a repository may be a relative path.
+        With `beside`, the agent works in this process's folder, so a repository may be a relative path.
 
         Raises:
             InvalidInputError: The arguments do not fit the tool; the message names the first wrong argument.
@@ -114,7 +114,7 @@ TOOLS: Final = {each.tool: AgentTool(each) for each in (*ORDER_OPERATIONS, *BUDG
 
 
 def tool_result(reply: Reply | ErrorReply) -> CallToolResult:
-    """Return a reply as an object, and as text for clients that cannot read objects; keys are masked."""
+    """Return a reply as MCP's result, both as an object and as text, with masked keys."""
     structured = json.loads(mask_json(reply.model_dump_json().encode()))
     text = TextContent(text=json.dumps(structured, ensure_ascii=False))
     return CallToolResult(content=[text], structured_content=structured, is_error=not reply.ok)
@@ -125,7 +125,7 @@ def _field_of(argument: Parameter) -> str:
 
 
 class _Untitled(GenerateJsonSchema):
-    """Makes schemas without titles, which only repeat the names: an agent pays for each word."""
+    """Makes JSON Schemas without titles, because a title only repeats the name."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
         """Return false: no field gets a title."""

@@ -1,8 +1,8 @@
 """Admit to the page each browser that once opened the link of `septet up` or `septet serve`.
 
-The state directory keeps the link's key. Two other keys are derived from the link's key. The cookie contains the
-looking key, which permits no decision. The page's script keeps the deciding key and sends it with each decision
-(`clients/http/access.py` checks this key). None of the keys reveals the API's token.
+The link contains a key, from which two other keys are derived. The looking key is in the cookie, and permits no
+decision. The page's script keeps the deciding key, and sends it with each decision; `clients/http/access.py`
+checks it. No key reveals the API's token.
 """
 
 import hmac
@@ -25,14 +25,14 @@ _OPEN_PATHS: Final = "/static/"
 
 
 def is_page(path: str) -> bool:
-    """Return whether a path belongs to the page, so that `PageAccess` checks the access."""
+    """Return whether a path belongs to the page; `PageAccess` then checks the access."""
     return path in {"/", "/live", "/live/pipelines", "/new", "/new/estimate", "/pipeline"} or path.startswith(
         ("/work-orders/", "/pipeline/", _OPEN_PATHS)
     )
 
 
 def missing_page(method: str, accept: str) -> Response | None:
-    """Return the HTML response for a missing page; `None` for programs, which get JSON."""
+    """Return the HTML response for an unknown path; `None` for programs, which get JSON."""
     if method != "GET" or "text/html" not in accept:
         return None
     title, message = "There is no page here", "Check the address, or start from the board."
@@ -44,13 +44,13 @@ def missing_page(method: str, accept: str) -> Response | None:
 
 @dataclass(frozen=True, slots=True)
 class PageAccess:
-    """The check whether a browser has the link's key or the cookie, and so may see the page."""
+    """Decides whether a browser may see the page: with the link's key, or with the cookie."""
 
     key: str | None
     """The link's key; `None` admits every browser of this machine."""
 
     def refusal(self, request: Request) -> Response | None:
-        """Return the response that replaces the requested page; `None` if the browser is admitted."""
+        """Return the response that replaces the requested page; `None` if the browser may see the page."""
         if self.key is None or request.url.path.startswith(_OPEN_PATHS):
             return None
         token, cookie = request.query_params.get("token"), cookie_name(request.url.port or 80)
@@ -78,7 +78,7 @@ _GO_ON: Final = '<!doctype html><meta http-equiv="refresh" content="0; url={addr
 
 
 def cookie_name(port: int) -> str:
-    """Return the cookie's name for a port: a browser sends the cookies of one port to all ports of the machine."""
+    """Return the name of the cookie of a page at this port; the browser sends the cookie to other ports too."""
     return f"septet-{port}"
 
 

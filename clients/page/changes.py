@@ -1,4 +1,4 @@
-"""Prepare changes for a review: a tree of files, and each file's lines with numbers and colours."""
+"""Prepare changes for a review on the page: the files by folder, and lines with numbers and colours."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,8 +57,8 @@ class Language:
     """The tokens and keywords of a family of programming languages."""
 
     pieces: re.Pattern[str]
-    """The pattern of tokens. Its groups have the names of the page's classes (`c` comment, `s` string, `m` number,
-    `f` name, `k` keyword) or the name `word`."""
+    """The pattern of tokens. Its groups are named like the page's CSS classes (`c` comment, `s` string, `m`
+    number, `f` name, `k` keyword), or `word`."""
     words: frozenset[str] = frozenset()
     """The language's keywords, in lower case."""
 
@@ -97,7 +97,7 @@ def language_of(path: str) -> Language | None:
 
 
 def pieces_of(language: Language, code: str) -> Iterator[tuple[str, str]]:
-    """Yield the pieces of some code, each after its CSS class; the class is empty for a piece without colour."""
+    """Split code into pieces, and yield each with its CSS class before it; the class is empty without a colour."""
     at, before = 0, ""
     for piece in language.pieces.finditer(code):
         kind, text = piece.lastgroup or "", piece[0]
@@ -116,7 +116,7 @@ _COLOURED_LINES: Final = 2000
 """The most lines of a file that gets colours; the colours of a longer file would take too long."""
 _COLOURED_CHARACTERS: Final = 100_000
 _COLOURED_IN_ALL: Final = 300_000
-"""The most characters of one review that get colours; the files after these have no colours."""
+"""The most characters of one review that get colours; later files have none."""
 _COLOURED_LINE: Final = 1000
 """The most characters of a line in a file that gets colours: people do not write files with longer lines."""
 
@@ -202,7 +202,7 @@ def _coloured(file: PatchFile) -> list[Markup]:
 
 
 def _colour(language: Language, lines: Sequence[PatchLine]) -> list[Markup]:
-    """Return each line's code in colours, without its sign; strings can extend over several lines."""
+    """Return the code of each line in colours, without the line's sign; a string may extend over several lines."""
     coloured: list[list[Markup]] = [[] for _ in lines]
     at = 0
     for kind, text in pieces_of(language, "\n".join(line.text[1:] for line in lines)):

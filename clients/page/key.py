@@ -1,12 +1,12 @@
-"""The token of the API, and the page's keys, which open the page and nothing else.
+"""The API's token, and the keys that open the page.
 
-The state directory keeps the link's key, so that a link outlives its server; `septet open --new-key` makes another
-key. A page that other machines reach has a new key with each start of its server.
+The state directory keeps the key of the page's link, so a link works across restarts. `septet open --new-key`
+makes another key. If other machines can reach the page, each start makes a new key.
 
-The link contains its key. The cookie contains the looking key, which is derived from the link's key. A browser
-sends the cookie to every port of the same host name, so the page has its own host name, which only the link
-reveals: browsers resolve all names below `localhost` to this machine. The deciding key is derived from the link's
-key too. The page's script keeps the deciding key, which no other port can read.
+Two keys are derived from the link's key. The looking key is in the cookie, and opens the page. The deciding key
+permits decisions; the page's script keeps it, and no other port can read it. A browser sends a cookie to every
+port of a host name. So the page has its own secret host name below `localhost`: browsers resolve all such names to
+this machine.
 """
 
 import hmac
@@ -28,12 +28,12 @@ def new_page_key() -> str:
 
 
 def looking_key(key: str) -> str:
-    """Return the cookie's key, which opens the page and permits no decision."""
+    """Return the cookie's key, derived from the link's key; it opens the page and permits no decision."""
     return _made_of(key, b"look")
 
 
 def deciding_key(key: str) -> str:
-    """Return the key that the page's script sends with each decision; this key does not reveal the link's key."""
+    """Return the key with which the page's script sends decisions; it does not reveal the link's key."""
     return _made_of(key, b"decide")
 
 
@@ -60,10 +60,10 @@ _OFF: Final = "none"
 
 
 def api_token(settings: Settings) -> str | None:
-    """Return the token that the API requires, made on first use; `None` if the setting switches the token off.
+    """Return the API's token, made on first use; `None` if the settings switch the token off.
 
     Raises:
-        MachineFailedError: The state directory's file exists and contains no token.
+        MachineFailedError: The token's file in the state directory is empty.
     """
     token = settings.api_token.get_secret_value() if settings.api_token is not None else ""
     if token:

@@ -1,4 +1,4 @@
-"""Send the page's changes to an open browser, as server-sent events with pieces of the page."""
+"""Send changes to an open page in a browser: pieces of HTML in server-sent events."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ _LOOK_SHARE: Final = 5
 """The least pause between reads, in multiples of the read's duration: a large board is read more rarely."""
 _COME_BACK_MS: Final = 2000
 OF_A_LOOK: Final = ("overview", "steps", "plan", "diff")
-"""The pieces of a work order's page that are made from a `WatchReply` alone."""
+"""The pieces of a work order's page that are made only from a `WatchReply`."""
 
 
 def board_changes(operations: Operations, project: str | None) -> AsyncGenerator[bytes, None]:
@@ -46,7 +46,7 @@ def pipelines_changes(operations: Operations) -> AsyncGenerator[bytes, None]:
 
 
 async def pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGenerator[bytes, None]:
-    """Yield an event with a pipeline as HTML, now and after each change, and last an event of the end."""
+    """Yield an event with a pipeline as HTML, now and after each change; the last event reports the end."""
     async with aclosing(operations.pipelines.views(pipeline_id)) as views:
         last: PipelineView | None = None
         estimate: Estimate | None = None
@@ -62,7 +62,7 @@ async def pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGen
 
 
 async def _changes(name: str, variable: str, ask: Callable[[], Awaitable[Answer]]) -> AsyncGenerator[bytes, None]:
-    """Yield an event with a piece of the page, now and after each change of the reply that the piece shows."""
+    """Yield an event with a piece of the page as HTML, now and whenever the result of `ask` changes."""
     loop, last = asyncio.get_running_loop(), None
     while True:
         began = loop.time()
@@ -75,7 +75,7 @@ async def _changes(name: str, variable: str, ask: Callable[[], Awaitable[Answer]
 
 
 async def work_order_changes(operations: Operations, order_id: str, ui: object) -> AsyncGenerator[bytes, None]:
-    """Yield events with the changed pieces of a work order's page, and last an event of the end."""
+    """Yield events with the changed pieces of a work order's page; the last event reports the end."""
     pieces = Pieces(ui)
     detail: DetailReply | None = None
     kind = "put"
@@ -94,14 +94,14 @@ async def work_order_changes(operations: Operations, order_id: str, ui: object) 
 
 @dataclass(slots=True)
 class Pieces:
-    """The pieces of a work order's page, as HTML, that one browser has received."""
+    """Renders the pieces of a work order's page, and remembers what one browser has received."""
 
     ui: object
     _sources: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     _html: dict[str, str] = field(default_factory=dict)
 
     def changed_pieces(self, look: WatchReply, detail: DetailReply) -> dict[str, str]:
-        """Return the HTML of the changed pieces, by the names of the pieces.
+        """Return the changed pieces as HTML, by name.
 
         Call this method outside the event loop, because a long plan or patch takes long to render.
         """
@@ -121,15 +121,15 @@ class Pieces:
 
 
 def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
-    """Return those facts of a reply whose change shows that the history, runs or rescues may have changed."""
+    """Return facts of a reply; if they change, the history, runs or rescues may have changed too."""
     task = reply.task
     return task.status, task.stage, task.updated_at, len(task.steps), task.rescues
 
 
 async def keep_alive(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-    """Yield the events, and comments between them, by which the server notices that a browser has gone.
+    """Yield the events, and comments during pauses; by the comments, the server notices that a browser has gone.
 
-    After an error the stream ends and closes `events`, and the browser connects again by itself.
+    After an error the stream ends, and the browser connects again by itself.
     """
     yield f"retry: {_COME_BACK_MS}\n\n".encode()
     async with aclosing(events):
@@ -159,5 +159,5 @@ async def _next_event(events: AsyncIterator[bytes]) -> bytes | None:
 
 
 def _event(kind: str, data: dict[str, Any]) -> bytes:
-    """Return one event; its data is one line, because JSON has no line breaks."""
+    """Return one server-sent event, with its data as JSON on one line."""
     return f"event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

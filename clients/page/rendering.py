@@ -1,4 +1,4 @@
-"""The page's templates, which escape all values: other people wrote the issues, plans and transcripts."""
+"""Render the page's templates. All values are escaped: other people wrote the issues, plans and transcripts."""
 
 import json
 import re
@@ -45,13 +45,13 @@ STATIC: Final = {
 CARDS_SHOWN: Final = 60
 """The most cards in one stage of the board; the page shows only the number of further cards."""
 _HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
-"""The tags that replace those of a plan's headings, because the higher tags are for the page's own headings."""
+"""The tags for the headings of a plan; the page's own headings use the higher tags."""
 _MINUTE_SECONDS: Final = 60
 _LINK: Final = re.compile(r"https?://|mailto:", re.IGNORECASE)
 
 
 class _Markdown(MarkdownIt):
-    """Markdown with links to http, https and mail only."""
+    """A Markdown parser that makes links only to http, https and mail addresses."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802 -- the parser asks it by this name
         return _LINK.match(url) is not None
@@ -91,7 +91,7 @@ def _elapsed_time(seconds: float) -> str:
 
 
 def _web_link(address: str | None) -> str | None:
-    """Return an address if a browser may follow it; `None` for another, such as a path of the local forge."""
+    """Return an address if it is a web address; else `None`, such as for a path of the local forge."""
     return address if address is not None and address.startswith(("https://", "http://")) else None
 
 
@@ -102,7 +102,7 @@ def _steps_to_come(task: Task, running: str) -> list[str]:
 
 
 def _moves_of(task: Task) -> list[Target]:
-    """Return the targets of a move that a work order's page offers; other decisions have their own buttons."""
+    """Return the stages to which a work order's page offers a move; other decisions have their own buttons."""
     others = {Target.CANCELLED} if not task.is_closed else {Target.EXECUTING}
     return [target for target in targets_of(task.status, task.stage) if target not in others]
 
@@ -159,7 +159,7 @@ _SHOWN: Final = 120
 
 
 def heading_of(entry: LogEntry) -> str:
-    """Return a tool call's heading on one line."""
+    """Return a one-line heading for a tool call."""
     call = _arguments(entry)
     words = next((str(call[name]) for name in _NAMES if call.get(name)), "") if call else entry.text
     line = without_workspace(" ".join(words.split()))
@@ -167,7 +167,7 @@ def heading_of(entry: LogEntry) -> str:
 
 
 def edit_of(entry: LogEntry) -> tuple[PatchLine, ...]:
-    """Return the lines of a diff for a tool call that edits a file; an empty tuple for any other call."""
+    """Return a tool call's edit of a file as lines of a diff; an empty tuple for any other call."""
     call = _arguments(entry)
     before, after = call.get("old_string", call.get("oldString")), call.get("new_string", call.get("newString"))
     if before is None and after is None:
@@ -178,7 +178,7 @@ def edit_of(entry: LogEntry) -> tuple[PatchLine, ...]:
 
 
 def body_of(entry: LogEntry) -> str:
-    """Return the text below a call's heading: the arguments, one on each line if they can be parsed."""
+    """Return the text below a tool call's heading: the arguments, one on each line if they can be parsed."""
     call = _arguments(entry)
     if not call:
         return entry.text
@@ -193,7 +193,7 @@ def words_of(entry: LogEntry) -> str:
 
 
 def says_nothing_new(entry: LogEntry) -> bool:
-    """Return whether an entry only confirms a write, or repeats the answer, which also appears as the result."""
+    """Return whether an entry only confirms a write, or is an answer that another entry repeats."""
     return entry.tool == "StructuredOutput" or only_confirms(entry)
 
 

@@ -62,7 +62,7 @@ class TemporalUi:
 
 
 def temporal_ui(operations: Operations, address: str | None) -> TemporalUi | None:
-    """Return the UI at `address`, else the UI of this host's embedded server; `None` if neither is known."""
+    """Return the addresses in the UI at `address`, by default this host's embedded UI; `None` without a UI."""
     client = operations.client
     if address is None:
         server = read_server_file(operations.state)

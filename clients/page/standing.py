@@ -1,4 +1,4 @@
-"""Describe for people the state of a work order, and the decision that the work order needs from a person."""
+"""Describe for people the state of a work order, and what it needs from a person."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,7 +25,7 @@ _STEPS: Final = {step.value: step.number for step in Step}
 
 @dataclass(frozen=True, slots=True)
 class BoardView:
-    """The board with the running steps from this host's disk."""
+    """The board, with the running steps that this host's disk shows."""
 
     reply: BoardReply
     steps: Mapping[str, str]
@@ -35,7 +35,7 @@ class BoardView:
 
     @property
     def needs(self) -> tuple[Task, ...]:
-        """The work orders that need a person: waiting plans first, reviews last, and each group by age."""
+        """The work orders that need a person: waiting plans first, reviews last, and otherwise by age."""
         tasks = [task for stage in self.reply.stages.values() for task in stage if need_of(task)]
 
         def turn(task: Task) -> tuple[bool, bool, str]:
@@ -91,7 +91,7 @@ def _need_of_findings(findings: tuple[KeyFinding, ...]) -> str:
 
 
 def news_of(task: Task) -> tuple[tuple[str, str], ...]:
-    """Return the notifications for a browser, each as a key, which begins with the page's path, and a text."""
+    """Return no notification or one for a browser: a key that begins with the page's path, and a text."""
     page, title = f"/work-orders/{quote(task.id, safe='')}", task.title or task.id
     need, key = need_of(task), _question_key(task) or task.word
     is_news = need or (task.is_closed and task.stage is not Stage.EXECUTING)
@@ -99,7 +99,7 @@ def news_of(task: Task) -> tuple[tuple[str, str], ...]:
 
 
 def _question_key(task: Task) -> str:
-    """Return a key that differs for each question of a work order; empty if there is no question now."""
+    """Return a text that differs for each question of a work order; empty if there is no question now."""
     budget = task.budget
     if task.waits_for_a_decision:
         return f"plan {task.plan_sha256}"
@@ -111,7 +111,7 @@ def _question_key(task: Task) -> str:
 
 
 def wait_of(task: Task) -> str:
-    """Return the cause of a wait that needs no person now; else an empty text."""
+    """Return why a work order waits, if it needs no person now; else an empty text."""
     match task.status, task.stage:
         case Status.PENDING, Stage.TRIAGED:
             return f"Waiting for {', '.join(task.after)}" if task.after else "Waiting for its turn"
@@ -124,31 +124,31 @@ def wait_of(task: Task) -> str:
 
 
 def is_local_pull(address: str | None) -> bool:
-    """Return whether a pull request is of a repository on a disk, so that this page can merge it."""
+    """Return whether a pull request belongs to a repository on this machine, so that the page can merge it."""
     return LOCAL_PULL.fullmatch(address or "") is not None
 
 
 def obstacle_of(address: str | None) -> SeptetError | None:
-    """Return the error that prevents the page's merge of a pull request on a disk; `None` without an obstacle."""
+    """Return the error because of which the page cannot merge a local pull request; `None` without an obstacle."""
     if (pull := LOCAL_PULL.fullmatch(address or "")) is None:
         return None
     return LocalForge(Path(unquote(pull["path"])), load_settings().git_env).find_obstacle(int(pull["number"]))
 
 
 def number_of_step(step: str) -> int:
-    """Return the number of a step, from 1; 0 if the name is not one of the seven steps."""
+    """Return the number of a step from 1 to 7; 0 if the name is no step."""
     return _STEPS.get(step, 0)
 
 
 def steps_done(task: Task) -> int:
-    """Return the number of the seven steps that a work order has passed."""
+    """Return how many of the seven steps a work order has passed."""
     if task.status is Status.COMPLETED and not task.has_plan_alone:
         return len(_STEPS)
     return max((number_of_step(row.step) for row in task.steps if row.success), default=0)
 
 
 def age_of(stamp: str) -> str:
-    """Return the age of a time in one unit, in the same format as `page.js`."""
+    """Return how long ago a time was, in one unit, in the same format as `page.js`."""
     if not stamp:
         return ""
     seconds = max(0, int((datetime.now(UTC) - datetime.fromisoformat(stamp)).total_seconds()))
