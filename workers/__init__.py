@@ -1,1 +1,1 @@
-"""The workers: how a worker is put together, started and stopped."""
+"""The workers: their parts, their start and their end."""

@@ -1,4 +1,4 @@
-"""Run work at the same time as a worker, and end the work together with the worker."""
+"""Run background work next to a worker, and end it together with the worker."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
-    """Run `work` while the block runs; after the block, cancel `work` and wait for its end.
+    """Run `work` in the background while the block runs, then cancel it and wait for its end.
 
     An error of the work is logged, and does not fail the block.
     """
@@ -32,12 +32,12 @@ async def beside(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
 def repeating(
     look: Callable[[], Awaitable[object]], pause_seconds: float, event: str
 ) -> AbstractAsyncContextManager[None]:
-    """Call `look` again and again during the block, with a pause after each call, as `repeat` does."""
+    """Call `look` repeatedly in the background while the block runs; see `repeat`."""
     return beside(repeat(look, lambda: pause_seconds, event))
 
 
 async def repeat(look: Callable[[], Awaitable[object]], pause_seconds: Callable[[], float], event: str) -> None:
-    """Call `look` again and again, for ever; an error of a call is only logged.
+    """Call `look` again and again, without end; log an error of a call.
 
     Args:
         event: The name of the log event of a failed call.

@@ -1,4 +1,4 @@
-"""The parts of a worker: its host, and the activities of each queue."""
+"""The parts of a worker: its host, and the activities of each of its queues."""
 
 import platform
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -57,18 +57,17 @@ _OPENINGS_PER_AGENT: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The host of one worker, and the activities of each queue by their names."""
+    """A worker's host, and the activities of each queue by name."""
 
     host: Host
     shared: Mapping[str, Activity]
-    """The activities on the queue of work orders, for which any host will do, such as opening a workspace."""
+    """The activities on the queue of work orders, which any host can run, such as opening a workspace."""
     own: Mapping[str, Activity]
-    """The activities on the host's own queue. For example, a step runs on the host that has the workspace, and a
-    work order enters a lane on the host that has the lane."""
+    """The activities on the host's own queue. A step, for example, runs on the host that has the workspace."""
     control: Mapping[str, Activity]
 
     def living_agents(self) -> list[Run]:
-        """Return the agent runs whose agents are alive."""
+        """Return the runs whose agents are alive."""
         runs = self.host.runs
         held = (order for order in runs.orders() if runs.is_held(order))
         return [run for order in held if (run := runs.living(order)) is not None]
@@ -82,11 +81,11 @@ async def parts_of(
     accounts: Accounts | None = None,
     intakes_of: IntakesOf = no_intakes,
 ) -> AsyncIterator[Parts]:
-    """Build and yield a worker's parts; while the block runs, a supervisor is ready for the first agent.
+    """Build a worker's parts and yield them; while the block runs, one supervisor is ready for the next agent.
 
     Args:
         serves: The abilities that this host's workspaces announce.
-        accounts: The accounts of budgets, in which room is reserved before an agent starts.
+        accounts: The budget accounts, in which room is reserved before an agent starts.
 
     Raises:
         SandboxError: The sandbox that the settings require does not start here.
@@ -122,10 +121,9 @@ async def parts_of(
 
 
 def openings_at_once(settings: Settings) -> int:
-    """Return how many activities of the queue of work orders a worker runs at a time, at most.
+    """Return the most activities of the queue of work orders that a worker runs at a time.
 
-    Most of these activities open a workspace and wait for a remote; a remote that hangs must leave room for
-    others.
+    There must be room for others while some wait for a remote that hangs.
     """
     return max(_FEWEST_OPENINGS, _OPENINGS_PER_AGENT * agents_at_once(settings))
 
@@ -231,7 +229,7 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
 
 
 def _checkpoint_folders(settings: Settings, state: StateDir) -> Iterator[Path]:
-    """Yield the checkpoint remote's folder, to hide from agents, unless the state directory is inside of it."""
+    """Yield the checkpoint remote's folder, which agents must not see, unless the state directory is inside it."""
     if settings.checkpoint_remote in {None, ORIGIN}:
         return
     with suppress(SeptetError, OSError):  # each checkpoint warns of a wrong address

@@ -1,4 +1,4 @@
-"""The limits of a worker: the number of agents at a time, of open files, and of cached workflows."""
+"""The limits of a worker: how many agents run at once, open files, and cached workflows."""
 
 import resource
 from collections.abc import Callable
@@ -17,25 +17,25 @@ from septet.agents.processes.memory import memory_bytes
 from septet.settings import MIB, Settings
 
 _ENGINE_MIB: Final = 512
-"""The memory that the worker, an embedded server and the system need, in MiB."""
+"""The memory in MiB for everything except agents: the worker, an embedded server and the system."""
 _MOST: Final = 200
-"""The most agents at a time with which one worker was tested."""
+"""The most agents with which one worker was tested."""
 _FULL: Final = ResourceBasedTunerConfig(target_memory_usage=0.9, target_cpu_usage=1.0)
-"""The shares of memory and CPU in use above which no second or further agent starts."""
+"""The shares of memory and CPU above which the worker starts no further agent."""
 _OPEN_FILES, _OPEN_FILES_OF_AGENT = 128, 12
-"""The number of a worker's open files, and the most for each agent: streams, sockets, locks, pipes of git."""
+"""How many files a worker opens, and how many more for each agent."""
 MORE_OPEN_FILES: Final = (
     "Raise the limit (`ulimit -Hn`, LimitNOFILE= of its unit), or set SEPTET_MAX_AGENTS lower."
 )
 _ONE: Final = FixedSizeSlotSupplier(1)
-"""The slot supplier for kinds of tasks that the worker of agents never gets."""
+"""The slots for kinds of tasks that the worker of agents never gets."""
 
 
 def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes) -> int:
     """Return the most agents that a worker runs at a time.
 
-    By default, this is how many default agents fit into memory, at least one. Tools that agents start, such as
-    compilers, are not included.
+    By default, as many default agents as fit into the memory, at least one; tools that agents start are not
+    counted.
 
     Args:
         memory: Returns the machine's memory, in bytes.
@@ -51,7 +51,7 @@ def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes)
 
 
 def allow_open_files(agents: int) -> int:
-    """Raise this process's limit of open files for a number of agents; return how many files are still missing."""
+    """Raise this process's limit of open files for so many agents; return how many files are still missing."""
     wanted = _OPEN_FILES + _OPEN_FILES_OF_AGENT * agents
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
@@ -63,8 +63,8 @@ def allow_open_files(agents: int) -> int:
 def agent_slots(settings: Settings) -> dict[str, Any]:
     """Return the options of the Temporal worker that runs agents.
 
-    If the number of agents follows from the memory, the SDK's tuner is a second guard: the tuner starts no further
-    agent while the memory is nearly full. The tuner alone would start too many, because it reserves no memory.
+    If the number of agents comes from the memory's size, the SDK's tuner is added, which starts no agent while
+    memory is nearly full. The tuner alone would start too many, because it reserves no memory.
     """
     most = agents_at_once(settings)
     if settings.max_agents != "auto":

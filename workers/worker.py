@@ -35,28 +35,26 @@ from workers.watching.reports import reporting_health, serving_on_board, telling
 from workers.watching.schedules import scheduling_janitor, sealing_intakes
 
 HEARTBEAT_THROTTLE: Final = timedelta(seconds=1)
-"""The shortest time between heartbeats, because activities send heartbeats rarely, and a requested heartbeat must
-be sent soon."""
+"""The shortest time between heartbeats of an activity: heartbeats are rare, and a requested heartbeat must be sent
+soon."""
 
 _STICKY: Final = timedelta(seconds=2)
-"""The time that a work order waits for the worker with its cached state, which may be dead, before another worker
-replays the work order. The default is 10 s."""
+"""How long a work order waits for the worker that has it in its cache, before another worker replays it. The SDK's
+default is 10 s."""
 
 _ANSWERS: Final = 40
-"""The most activities of the control queue at a time, such as probes, and ends of cancelled work orders. Agents
-take none of these slots."""
+"""The most activities of the control queue at a time; agents take none of these slots."""
 
 _GRACE: Final = timedelta(seconds=3)
-"""The time for which a stopping worker waits for its activities; agents live on under their supervisors, and the
-next attempts adopt them."""
+"""How long a stopping worker waits for its activities; agents continue under their supervisors."""
 
 
 class _Announcement(SimplePlugin):
-    """An announcement: a plugin without effect, whose name the server shows with the worker."""
+    """A plugin without effect, whose name the server shows with the worker."""
 
 
 def announcements(host: Host) -> list[SimplePlugin]:
-    """Return the plugins that announce the agents that a host can use when its worker starts."""
+    """Return the plugins by which a starting worker announces the agents that its host can use."""
     names = [f"{AGENT}{name}" for name in usable_agents(host.agents, host.state.root)]
     others = [f"{DEFAULT}{host.settings.agent}", f"{SANDBOX}{host.sandbox.kind}"]
     others += [f"{MODEL}{host.settings.model}"] if host.settings.model else []
@@ -74,7 +72,7 @@ async def running_worker(
     decide: Decide = decide_nothing,
     intakes_of: IntakesOf = no_intakes,
 ) -> AsyncIterator[Parts]:
-    """Serve work orders while the block runs, and yield the worker's parts; agents live on after the block.
+    """Serve work orders while the block runs, and yield the worker's parts; agents continue after the block.
 
     Args:
         client: The client; its plugin is `SeptetPlugin` with the queue of the settings.

@@ -1,1 +1,1 @@
-"""The builds of the workflows' code: the ids and patches of builds, and the promotion of a build."""
+"""Builds, which are versions of the workflows' code: their ids, their patches, and their promotion."""

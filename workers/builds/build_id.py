@@ -1,4 +1,4 @@
-"""The id of a build, which is a hash of all code that workflows run, and the ids of the patches in that code."""
+"""The id of a build, which is a hash of all code that workflows run, and the ids of that code's patches."""
 
 import ast
 import hashlib
@@ -13,14 +13,14 @@ from typing import Final
 from septet.settings import Settings
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-"""The folder of all packages of this installation."""
+"""The folder with all packages of this installation."""
 _OURS: Final = frozenset({"septet", "workflows"})
-"""The only packages of Septet that workflows import, because workflows call activities by stubs."""
+"""The only packages of Septet that workflows import."""
 _IMPORT: Final = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import\b[ \t]*(\([^)]*\)|.*)|import[ \t]+(.*))", re.MULTILINE
 )
-"""For `from a import b, c`, the first group is the package, and the second the names, even over several lines; for
-`import a`, the last group holds the modules."""
+"""An import statement. After `from`, the first group is the package and the second the imported names; otherwise
+the last group is the list of modules."""
 _NAME: Final = re.compile(r"[\w.]+")
 
 
@@ -33,9 +33,9 @@ def build_id(settings: Settings) -> str:
 
 @cache
 def import_closure(root: Path) -> Mapping[str, Path]:
-    """Return, by module name, the files of workflows, and of all modules and packages that workflows import.
+    """Return the files of all modules that workflows import directly or indirectly, by module name.
 
-    The imports are read, not executed; an import inside a function counts too.
+    The code is read, not executed; imports inside functions count too.
     """
     closure: dict[str, Path] = {}
     names = [*_modules_below(root / "workflows")]
@@ -64,7 +64,7 @@ def _modules_below(folder: Path) -> Iterator[str]:
 
 
 def _path_of(root: Path, name: str) -> Path | None:
-    """Return the file of a module or package of Septet; `None` for another name."""
+    """Return the file of a module of Septet; `None` for any other name."""
     if name.partition(".")[0] not in _OURS:
         return None
     stem = root.joinpath(*name.split("."))
@@ -72,10 +72,10 @@ def _path_of(root: Path, name: str) -> Path | None:
 
 
 def imports_of(code: str) -> Iterator[str]:
-    """Yield every imported name that may be a module's name: for `from a import b`, both `a` and `a.b`.
+    """Yield all imported names that may be modules; for `from a import b`, both `a` and `a.b`.
 
-    This reads lines and does not parse: parsing would take a tenth of a worker's start. The result may include
-    words of docstrings, which match no file.
+    This reads lines, because parsing would take a tenth of a worker's start. The result may include words of
+    docstrings.
     """
     for package, names, modules in _IMPORT.findall(code):
         yield from _NAME.findall(modules)
@@ -86,19 +86,17 @@ def imports_of(code: str) -> Iterator[str]:
 
 _CALLS: Final = frozenset({"patched", "deprecate_patch"})
 _BLOCKS: Final = ("body", "orelse", "finalbody", "handlers", "cases")
-"""The fields of a statement, or of a case of a statement, that hold further statements."""
+"""The fields of a syntax node that hold further statements."""
 
 
 def own_patches() -> frozenset[str]:
-    """Return the ids of all patches that the workflows of this installation use or deprecate."""
+    """Return the ids of all patches in this installation's workflows."""
     return patches_below(ROOT)
 
 
 @cache
 def patches_below(root: Path) -> frozenset[str]:
-    """Return the ids of the patches in the workflows' code below a folder, without a run of the code.
-
-    This parses only modules whose text names a call of a patch, because each worker calls this at its start.
+    """Return the ids of the patches in the workflows' code below a folder, by reading the code.
 
     Raises:
         ValueError: The id of a patch is neither a text nor a module's constant.
@@ -112,20 +110,20 @@ def patches_below(root: Path) -> frozenset[str]:
 
 
 class Code:
-    """The modules that workflows import, parsed on first use."""
+    """The modules that workflows import, which are parsed only when needed."""
 
     def __init__(self, sources: Mapping[str, bytes]) -> None:
         self._sources = sources
         self._trees: dict[str, ast.Module] = {}
 
     def trees_with(self, names: Iterable[str]) -> dict[str, ast.Module]:
-        """Return the parsed modules whose text contains one of `names`, by the names of the modules."""
+        """Return the parsed modules whose text contains one of `names`, by module name."""
         words = [name.encode() for name in names]
         found = [name for name, text in self._sources.items() if any(word in text for word in words)]
         return {name: self._tree(name) for name in found}
 
     def id_of(self, argument: ast.expr, module: str) -> str:
-        """Return a patch's id from an argument: a literal, a constant, or an imported constant.
+        """Return a patch's id from the argument of its call: a literal, a constant, or an imported constant.
 
         Raises:
             ValueError: The argument is neither a literal nor a constant.
@@ -174,7 +172,7 @@ def _imported_names(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
 
 
 def _statements_of(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all statements at any depth, but no expressions, with which `ast.walk` takes five times as long."""
+    """Yield all statements at any depth, without expressions: `ast.walk` would take five times as long."""
     for block in _BLOCKS:
         for node in getattr(tree, block, ()):
             yield node

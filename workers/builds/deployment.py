@@ -1,4 +1,4 @@
-"""The server's Worker Deployment of a queue: the known builds, and which build gets work orders."""
+"""The server's Worker Deployment of a queue: its known builds, and which of them gets work orders."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ from temporalio.service import RPCError, RPCStatusCode
 DECISIONS: Final = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
 OPENINGS: Final = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
 UNVERSIONED: Final = ""
-"""The id that stands for the build of workers without a version."""
+"""The name that stands for workers without a version."""
 _PATCHES: Final = "septet-patches"
 """The key in a build's metadata; the value is a JSON list of the ids of the build's patches."""
 _LEAST_INTERVAL: Final = timedelta(seconds=10)
@@ -35,28 +35,27 @@ _LEAST_INTERVAL: Final = timedelta(seconds=10)
 _FIRST_INTERVAL: Final = timedelta(seconds=60)
 """The longest time until a worker sends its second heartbeat."""
 _SILENT: Final = 2
-"""The number of intervals without a heartbeat after which a worker is silent."""
+"""The number of missed heartbeats after which a worker counts as silent."""
 _STOPPING: Final = frozenset({WorkerStatus.WORKER_STATUS_SHUTTING_DOWN, WorkerStatus.WORKER_STATUS_SHUTDOWN})
 
 
 @dataclass(frozen=True, slots=True)
 class ListedWorker:
-    """An entry of the server's list of workers; a stopped or killed worker stays in the list for minutes."""
+    """A worker in the server's list; a stopped or killed worker remains listed for minutes."""
 
     instance: str
     identity: str
     build: str
     heard_at: datetime
-    """The time of the worker's last heartbeat, by the worker's own clock."""
+    """The time of the worker's last heartbeat, by the worker's clock."""
     interval: timedelta
     is_stopping: bool
     opens: bool
-    """Whether the worker opens workspaces: if it has slots for that, free or taken; a drained worker has no
-    slot."""
+    """Whether the worker can open workspaces, now or later; a drained worker cannot."""
 
     @classmethod
     def of(cls, heartbeat: WorkerHeartbeat) -> "ListedWorker":
-        """Return the list's entry of the worker that has sent a heartbeat."""
+        """Return the worker that has sent a heartbeat."""
         slots = heartbeat.activity_task_slots_info
         return cls(
             instance=heartbeat.worker_instance_key,
@@ -70,9 +69,10 @@ class ListedWorker:
 
     @property
     def last_sign_at(self) -> datetime:
-        """The time when the worker's next heartbeat is due; for a stopping worker, the time of the last heartbeat.
+        """The latest time of which the worker's last heartbeat gives evidence.
 
-        If a poll is later than this time, another worker has polled.
+        It is the time when the next heartbeat is due, or the last heartbeat of a stopping worker. A later poll
+        comes from another worker.
         """
         return self.heard_at if self.is_stopping else self.heard_at + self.interval
 
@@ -81,35 +81,35 @@ class ListedWorker:
         return now - self.heard_at > _SILENT * self.interval
 
     def is_gone(self, now: datetime) -> bool:
-        """Return whether the worker takes no more work."""
+        """Return whether the worker takes no more work, because it is stopping or silent."""
         return self.is_stopping or self.is_silent(now)
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """The current build, and the build that gets a percentage of the work orders."""
+    """The current build, and the build that gets only a percentage of the work orders."""
 
     current: str = UNVERSIONED
     ramping: str = UNVERSIONED
     percentage: float = 0.0
     is_decided: bool = False
-    """Whether a current build was ever chosen, even if the choice was no build."""
+    """Whether a current build was ever set, even if workers without a version are current."""
     token: bytes = b""
-    """The token of this state. With the token, the server refuses a change if the state has changed since."""
+    """The server's token for this state; with it, the server refuses a change if the state has changed since."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The deployment whose name is the name of a queue. Each method raises RPCError if the server refuses.
+    """The server's deployment of a queue. Each method raises RPCError if the server refuses.
 
-    The server limits how many changes of a deployment run at once: a request over the limit is repeated.
+    If too many changes of a deployment run at once, a request is repeated.
     """
 
     client: Client
     name: str
 
     async def routing(self) -> Routing:
-        """Return which builds get work orders; without builds, workers without a version get the work orders."""
+        """Return which builds get work orders."""
         request = DescribeWorkerDeploymentRequest(namespace=self.client.namespace, deployment_name=self.name)
         try:
             answer = await self.client.workflow_service.describe_worker_deployment(request, retry=True)
@@ -127,11 +127,11 @@ class Deployment:
         )
 
     async def has(self, build: str) -> bool:
-        """Return whether a worker of a build has ever polled."""
+        """Return whether the server has ever seen a worker of a build."""
         return await self._metadata(build) is not None
 
     async def patches_of(self, build: str) -> frozenset[str] | None:
-        """Return the patches that a build has reported; `None` if the build has not yet reported."""
+        """Return the ids of the patches that a build has reported; `None` if it has not reported them yet."""
         entry = (await self._metadata(build) or {}).get(_PATCHES)
         return frozenset(json.loads(entry.data)) if entry is not None else None
 
@@ -165,7 +165,7 @@ class Deployment:
         await self.client.workflow_service.set_worker_deployment_current_version(request, retry=True)
 
     async def ramp(self, build: str, percentage: float) -> None:
-        """Route a percentage of work orders to a build; with 0 the current build gets all work orders again."""
+        """Let a build get a percentage of work orders; with 0, the current build gets all work orders again."""
         request = SetWorkerDeploymentRampingVersionRequest(
             namespace=self.client.namespace,
             deployment_name=self.name,
@@ -176,7 +176,7 @@ class Deployment:
         await self.client.workflow_service.set_worker_deployment_ramping_version(request, retry=True)
 
     async def last_polls(self, of: TaskQueueType.ValueType = DECISIONS) -> Mapping[str, datetime]:
-        """Return when the workers of each build last began a poll; the server remembers polls for five minutes.
+        """Return when the workers of each build last began a poll, for polls of the last five minutes.
 
         An idle worker polls once a minute.
 
@@ -193,7 +193,7 @@ class Deployment:
         return polls
 
     async def workers(self) -> tuple[ListedWorker, ...]:
-        """Return the workers of the queue; none if the server cannot list workers."""
+        """Return the listed workers of the queue; empty if the server cannot list workers."""
         request = ListWorkersRequest(
             namespace=self.client.namespace, page_size=1000, query=f'TaskQueue="{self.name}"'
         )
@@ -206,9 +206,9 @@ class Deployment:
         return tuple(ListedWorker.of(each.worker_heartbeat) for each in answer.workers_info)
 
     async def signs_of(self, build: str) -> set[tuple[str, datetime]]:
-        """Return the last polls and heartbeats of a build's workers, with times; a new entry proves a live worker.
+        """Return the last polls and heartbeats of a build's workers; a new one proves that a worker lives.
 
-        Callers compare two results with each other, never one clock with another.
+        Only results of this method are comparable, because clocks differ.
         """
         polls, workers = await asyncio.gather(self.last_polls(), self.workers())
         heard = {

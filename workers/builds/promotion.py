@@ -18,10 +18,10 @@ from workers.builds.build_id import build_id, own_patches
 from workers.builds.deployment import OPENINGS, UNVERSIONED, Deployment, ListedWorker, Routing
 
 SILENT: Final = timedelta(seconds=90)
-"""The time without a poll after which a build has no worker: a worker polls at least once a minute, and clocks
-may differ by half a minute."""
+"""The time without a poll after which a build counts as without workers. A worker polls at least once a minute,
+and clocks may differ by half a minute."""
 _TOLD_WITHIN_SECONDS: Final = 10.0
-"""The longest wait for a worker's report of the build's patches: no worker reports later."""
+"""The longest time until a starting worker has reported its build's patches."""
 _LOOK_SECONDS: Final = 0.5
 _NAMED: Final = 3
 """The most work orders that a message names."""
@@ -30,34 +30,34 @@ _PATCHES: Final = SearchAttributeKey.for_keyword_list("TemporalChangeVersion")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionCall:
-    """The request to promote a build."""
+    """A request to promote a build."""
 
     build: str | None = None
-    """The build; if absent, the build of this installation."""
+    """The build; by default the build of this installation."""
     ramp: float | None = None
-    """The percentage of work orders for the build; if absent, the build gets all. With 0 the current build gets
-    all."""
+    """The percentage of work orders for the build; all by default. With 0, the current build gets all work orders
+    again."""
     force: bool = False
-    """Whether to promote the build even if running work orders have to wait after that."""
+    """Whether to promote the build even if running work orders then have to wait."""
     within_seconds: float = SILENT.total_seconds()
-    """The longest wait for a poll or heartbeat of the build's workers, which a stopped worker does not send."""
+    """How many seconds to wait for a new poll or heartbeat of the build's workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """The result of a promotion: the promoted and the former build, the share of work orders, what waits."""
+    """The result of a promotion: the promoted and the former build, the percentage, the work orders that wait."""
 
     build: str
     before: str
-    """The build that was current; empty for workers without a version."""
+    """The build that was current before; empty for workers without a version."""
     percentage: float
     waiting: tuple[str, ...]
-    """The running workflows that cannot continue under the build, or may be unable to if the build's patches are
-    unknown."""
+    """The running workflows that cannot continue under the build. If the build's patches are unknown, all that may
+    be unable to."""
 
 
 async def promote(client: Client, settings: Settings, call: PromotionCall) -> Promotion:
-    """Route all or a percentage of the work orders, including running ones, to a build; return the result.
+    """Let a build get all or a percentage of the work orders, including running ones; return the result.
 
     Raises:
         UsageError: Versioning is off, so builds do not exist.
@@ -87,9 +87,9 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
 
 
 async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]:
-    """Return the builds with workers, and the time since each build's last poll, mostly less than a minute.
+    """Return the builds with living workers, and the time since each build's last poll.
 
-    A build is left out if all its workers have stopped, missed their heartbeats, or not polled for `SILENT`.
+    A build is left out if its workers have stopped, missed heartbeats, or not polled for `SILENT`.
 
     Raises:
         RPCError: The server refused.
@@ -105,7 +105,7 @@ async def builds_with_workers(deployment: Deployment) -> Mapping[str, timedelta]
 
 
 async def opens_workspaces(deployment: Deployment) -> bool:
-    """Return whether any host takes new work; drained hosts do not.
+    """Return whether any host takes new work.
 
     Raises:
         RPCError: The server refused.
@@ -118,8 +118,8 @@ def any_opens(polls: Iterable[datetime], workers: Sequence[ListedWorker], now: d
     """Return whether any worker of a queue opens workspaces.
 
     Args:
-        polls: The times of each build's last poll to open workspaces: a worker without a free slot does not poll.
-        workers: The workers that the server lists: a new worker is listed with its first heartbeat.
+        polls: The time of each build's last poll to open workspaces; a worker without a free slot does not poll.
+        workers: The workers that the server lists; a new worker is listed after its first heartbeat.
     """
     gone = [worker for worker in workers if worker.is_gone(now)]
     since = max((now - SILENT, *(worker.last_sign_at for worker in gone)))
@@ -146,7 +146,7 @@ async def _route(deployment: Deployment, routing: Routing, build: str, ramp: flo
 
 
 async def _until_served(deployment: Deployment, build: str, within_seconds: float) -> None:
-    """Wait for a new poll or heartbeat of a build's worker: an old one may be from a worker that has ended."""
+    """Wait for a new poll or heartbeat of a build, because an old one may be from an ended worker."""
     try:
         async with asyncio.timeout(within_seconds):
             known = await deployment.signs_of(build)
@@ -161,7 +161,7 @@ async def _until_served(deployment: Deployment, build: str, within_seconds: floa
 
 
 async def _patches_of(deployment: Deployment, build: str, call: PromotionCall) -> frozenset[str] | None:
-    """Return the patches of a build, after a wait if its workers have just started; `None` without a report."""
+    """Return a build's patches, after a wait if its workers have just started; `None` if it reports none."""
     if build == UNVERSIONED:
         return None
     with suppress(TimeoutError):
@@ -175,7 +175,7 @@ async def _patches_of(deployment: Deployment, build: str, call: PromotionCall) -
 async def _waiting_under(
     client: Client, task_queue: str, patches: frozenset[str] | None
 ) -> Mapping[str, list[str]]:
-    """Return, by patch, the running workflows that use a patch which a build lacks."""
+    """Return, for each patch that a build lacks, the running workflows that use it."""
     query = f'TaskQueue="{task_queue}" AND ExecutionStatus="Running" AND TemporalChangeVersion IS NOT NULL'
     names: dict[str, list[str]] = defaultdict(list)
     async for row in client.list_workflows(query):

@@ -1,4 +1,4 @@
-"""The versioning of a worker: the queue of work orders is versioned, the queues of hosts are not."""
+"""The versioning of a worker: work orders move between builds, and the queues of hosts have no version."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,16 +19,16 @@ from workers.server.preflight import PreflightError
 
 _SEEN_WITHIN_SECONDS: Final = 30.0
 _TRIES: Final = 5
-"""The most tries to set the first build while other workers set their own builds."""
+"""How often to try to set the first build, while other workers set their builds."""
 
 _log = structlog.get_logger()
 
 
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
-    """Return the versioning of the worker of work orders; `None` if versioning is off.
+    """Return the versioning options of the worker for work orders; `None` if versioning is off.
 
-    Work orders may wait for days, and a host mostly runs one build. Therefore a work order moves to the current
-    build at its next decision, and its history is replayed under that build.
+    A running work order moves to the current build at its next workflow task: it may last for days, and a host
+    mostly runs only one build.
     """
     if not settings.versioning:
         return None
@@ -43,9 +43,8 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
 async def announcing_build(client: Client, settings: Settings, *, sole: bool) -> AsyncIterator[None]:
     """Report this polling worker's build to the server, and the build's patches while the block runs.
 
-    Work orders move to a new build only by `septet promote`, not because its worker starts. Two kinds of builds
-    become current without a promotion: the first build of a deployment, and the build of an embedded server's
-    `sole` worker.
+    The start of a worker moves no work orders; only `septet promote` does. Two builds become current by
+    themselves: the first build of a deployment, and the build of an embedded server's `sole` worker.
 
     Raises:
         PreflightError: The server refused.
@@ -76,7 +75,7 @@ async def announcing_build(client: Client, settings: Settings, *, sole: bool) ->
 
 
 async def _become_first(deployment: Deployment, own: str) -> None:
-    """Make this build current if no build was ever current; if several workers try, one succeeds."""
+    """Make this build current if no build was ever current; if several workers try, only one succeeds."""
     for _ in range(_TRIES):
         routing = await deployment.routing()
         if routing.is_decided or routing.ramping:

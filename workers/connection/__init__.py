@@ -1,1 +1,1 @@
-"""The connection of a client or worker to its Temporal server, and the conversion of values."""
+"""The connection to the Temporal server, and the conversion of values for it."""

@@ -28,10 +28,9 @@ _REFUSALS: Final = (
         "certificate and key of this client do not belong together, or one is missing",
     ),
 )
-"""The reasons why a server refuses this client, by the SDK's error text."""
+"""Why a server refuses this client: patterns of the SDK's error text, each with the reason for people."""
 _CLOSED: Final = 'message: "transport error"|"connection closed"'
-"""The SDK's error text if a server answers and then closes the connection: this error may come before the alert
-that names the cause."""
+"""The SDK's error text if a server answers and then closes the connection, perhaps before it names the cause."""
 _CLOSED_TLS: Final = (
     "it closed the connection, as one does that does not accept this client's certificate, or was given none"
 )
@@ -152,7 +151,7 @@ def refuse_foreign_server(address: str, own: Path) -> None:
 
 
 def _check_address(address: str, why: str) -> str:
-    """Return an address if it is HOST:PORT, with an IPv6 address in brackets."""
+    """Return an address if it is HOST:PORT; brackets are required around an IPv6 address."""
     match = _ADDRESS.fullmatch(address)
     if match is None or not 0 < int(match["port"]) <= _HIGHEST_PORT:
         message = f"{address} is not the address of a Temporal server ({why})."
@@ -161,7 +160,7 @@ def _check_address(address: str, why: str) -> str:
 
 
 def _refusal(words: str, *, secure: bool) -> str:
-    """Return the reason why a server refuses this client; empty if the SDK's error text shows no reason."""
+    """Return why a server refuses this client; empty if the SDK's error text shows no known reason."""
     for pattern, cause in (*_REFUSALS, (_CLOSED, _CLOSED_TLS if secure else _CLOSED_PLAIN)):
         if match := re.search(pattern, words):
             return " ".join((cause, *(f"({name})" for name in match.groups())))
@@ -169,7 +168,7 @@ def _refusal(words: str, *, secure: bool) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """Return an error's first line, or for an error of the SDK's transport its innermost cause."""
+    """Return the first line of an error; for an error of the SDK's transport, that of the innermost cause."""
     line = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
     causes = _QUOTED.findall(line) if _TRANSPORT in line else []
     return f"{causes[-1]}." if causes else line

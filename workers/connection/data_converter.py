@@ -1,4 +1,4 @@
-"""The conversion of values for the server: pydantic's JSON, masked, and sealed if keys exist."""
+"""Convert values to and from Temporal's payloads: pydantic's JSON, masked, and sealed if there are keys."""
 
 import re
 from collections.abc import Sequence
@@ -26,14 +26,13 @@ from septet.system.text import cut_bytes
 from workers.connection.payload_codec import SealedDataConverter
 
 _OF_ALL_KINDS: Final = tuple(PydanticPayloadConverter().converters.values())
-"""The converters, with caches of types, that all payload converters share, because the SDK makes a payload
-converter for each workflow, and two for each task of a workflow."""
+"""The SDK's converters, shared by all payload converters because they cache types and the SDK makes many."""
 
 
 class MaskingPayloadConverter(PydanticPayloadConverter):
-    """Masks keys in everything that goes into a history: inputs, results, heartbeats, failures' details, memos.
+    """Masks keys in everything that Temporal keeps: inputs, results, heartbeats, failures' details, memos.
 
-    The masking runs before a codec, which may seal the masked value.
+    The masking comes before the sealing.
     """
 
     def __init__(self) -> None:
@@ -47,7 +46,7 @@ class MaskingPayloadConverter(PydanticPayloadConverter):
         return payloads
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
-        """Return the values of payloads. A caller that requests raw values has to refuse unsealed values itself.
+        """Return the values of payloads. A caller that requests raw values must refuse unsealed values itself.
 
         Raises:
             SealedError: The payloads are sealed, and this process has no keys; another worker may retry a
@@ -63,14 +62,12 @@ class MaskingPayloadConverter(PydanticPayloadConverter):
 
 
 _FAILURE_BYTES: Final = 3500
-"""The most bytes of a failure. The server stores a retried failure of at most 4,096 bytes, and nothing of the
-message of a longer one."""
+"""The most bytes of a failure. The server stores at most 4,096 bytes, and drops the message of a longer failure.
+"""
 _SEALED_FAILURE_BYTES: Final = 2700
-"""The most bytes of a failure before sealing. Sealing adds less than 350 bytes to message and stack, and less than
-350 to the details."""
+"""The most bytes of a failure before it is sealed; the sealing adds less than 700 bytes."""
 _SHORTEST_MESSAGE: Final = 200
-"""The fewest characters to which a message is cut. If the details leave less room, the failure is too long for the
-server."""
+"""A message of at most this many characters is not shortened further."""
 _STACK_BYTES: Final = 1000
 _ENCODED: Final = "Encoded failure"
 """The SDK's text in place of a sealed message."""
@@ -79,10 +76,10 @@ _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
 
 
 class FailureConverter(DefaultFailureConverter):
-    """Writes failures of bounded size.
+    """Writes exceptions as failures of limited size.
 
-    An `ApplicationError` is raised on purpose, and its message explains the failure: its stack and causes are
-    dropped. For a defect, Septet's frames and the messages of the causes stay. A worker's log has everything.
+    An `ApplicationError` explains itself, so its stack and causes are dropped. Of a defect, Septet's frames and
+    the causes' messages stay. A worker's log has everything.
     """
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
@@ -97,7 +94,7 @@ class FailureConverter(DefaultFailureConverter):
 
 
 class SealedFailureConverter(FailureConverter):
-    """Writes the message and the stack of a failure into a payload, so that a codec seals both."""
+    """Writes a failure's message and stack into a payload, which a codec can seal."""
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
         """Write an exception into `failure`; the SDK calls this for each cause too."""
@@ -118,7 +115,7 @@ def _write_words(failure: Failure, message: str, stack: str, payload_converter: 
 
 
 def _shorten(failure: Failure) -> None:
-    """Mask and shorten a failure's messages; keep only Septet's frames of the stack, and the causes' messages."""
+    """Mask and shorten a failure's messages and causes, and keep only Septet's frames of the stack."""
     failure.message = cut_bytes(mask(failure.message), 2500)
     frames = [
         match[0]
@@ -133,10 +130,7 @@ def _shorten(failure: Failure) -> None:
 
 
 def pydantic_values(codec: PayloadCodec | None, converter: DataConverter | None = None) -> DataConverter:
-    """Return `converter` with pydantic models, shortened failures, and `codec` if `converter` has no codec.
-
-    All other parts of `converter` stay.
-    """
+    """Return `converter` with pydantic's JSON, short failures, and `codec` unless it has a codec."""
     converter = converter or DataConverter.default
     sealing = codec if converter.payload_codec is None else None
     own = FailureConverter if sealing is None else SealedFailureConverter

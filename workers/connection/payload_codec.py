@@ -1,4 +1,4 @@
-"""The codec that seals (encrypts) payloads before they leave this process, and opens payloads that arrive."""
+"""The codec that seals payloads before they leave this process, and opens them when they arrive."""
 
 import asyncio
 import json
@@ -38,22 +38,21 @@ _ABOUT: Final = b"septet-payload-1"
 
 @dataclass(frozen=True)
 class SealingCodec(PayloadCodec, WithSerializationContext):
-    """Seals every payload that is written, and opens sealed payloads that are read.
+    """Seals every payload that is written, and opens every sealed payload that is read.
 
-    An unsealed payload is read as it is, so that work from before the keys continues. A worker that requires seals
-    replaces an unsealed payload by a mark, which the converter of values and the workflows refuse: if the codec
-    raised an error, the workflow would run for ever. A mark replaces a damaged payload too. A missing key is an
-    error: Temporal retries the task until the key exists.
+    Unsealed payloads are accepted, so that work from before the keys continues, unless the worker requires seals.
+    A worker replaces a refused or damaged payload by a marker, which the payload converter and the workflows
+    refuse: an error here would only repeat the task. A missing key is an error, so that Temporal retries the task.
     """
 
     keys: "KeyRing"
     serves: bool = False
     refuses_unsealed: bool = False
     activity: tuple[str, ...] = ()
-    """The activity whose input or result is converted: its workflow, type and id, each empty if unknown."""
+    """The workflow, type and id of the activity whose input or result is converted; each empty if unknown."""
 
     def with_context(self, context: SerializationContext) -> "SealingCodec":
-        """Return the codec for one activity's input and result, which clients never read."""
+        """Return the codec for one activity's input and result; other payloads keep this codec."""
         activity: tuple[str, ...] = ()
         if isinstance(context, ActivitySerializationContext):
             activity = (context.workflow_id or "", context.activity_type or "", context.activity_id or "")
@@ -115,7 +114,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
 @dataclass(frozen=True)
 class SealedDataConverter(DataConverter):
-    """Decodes unsealed payloads too, for a client, or for an activity that calls the server like a client."""
+    """A converter that also accepts unsealed payloads, for a client or an activity that reads like a client."""
 
     async def decode(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         """Return the values of payloads, sealed or not."""
@@ -126,7 +125,7 @@ class SealedDataConverter(DataConverter):
         return await super(SealedDataConverter, self._as_reader()).decode_failure(failure)
 
     def _as_reader(self) -> "SealedDataConverter":
-        """Return a converter that refuses nothing; for an activity's input, this converter, which may refuse."""
+        """Return a converter that accepts unsealed payloads; an activity's own input keeps this converter."""
         codec = self.payload_codec
         if not isinstance(codec, SealingCodec) or codec.activity or not codec.serves:
             return self
@@ -137,7 +136,7 @@ def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None
     """Return the codec with the keys of the settings; `None` if the settings name no keys.
 
     Args:
-        serves: Whether the codec belongs to a worker, which refuses unsealed values if the settings say so.
+        serves: Whether the codec is a worker's, which refuses unsealed values if the settings require that.
 
     Raises:
         InvalidInputError: The keys cannot be read.
@@ -157,7 +156,7 @@ def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None
 
 
 def _is_of(binding: bytes, activity: tuple[str, ...]) -> bool:
-    """Return whether a payload was sealed for an activity: for the same workflow, type and id, if known."""
+    """Return whether a payload was sealed for an activity; unknown parts of the activity match anything."""
     if not binding:
         return False
     workflow, *rest = json.loads(binding)

@@ -1,4 +1,4 @@
-"""The plugin of the SDK with the common parts of every client, worker, test and replay of Septet."""
+"""The SDK plugin with what every client, worker, test and replay of Septet needs."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -63,13 +63,12 @@ _WORKFLOWS: Final = (
     Costs,
 )
 _PASSED_THROUGH: Final = ("septet", "workers", "opentelemetry")
-"""The modules that the SDK's sandbox does not import again for each run of a workflow. To import all modules of a
-workflow would take 60 ms and 870 KB, so modules that import workflows pass these through too; a test searches
-workflows for everything that the sandbox refuses."""
+"""The modules that the SDK's sandbox does not import again for each run of a workflow. An import of all modules
+would take 60 ms and 870 KB per run. A test searches the workflows for code that the sandbox would refuse."""
 
 
 class SignalInputChecks(Interceptor):
-    """Drops signals whose input does not fit the handler; the SDK drops only input that it cannot decode."""
+    """Drops signals whose input does not fit the handler; the SDK itself drops only undecodable input."""
 
     def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> type[WorkflowInboundInterceptor]:
         """Return the class of the interceptor that checks signals."""
@@ -79,7 +78,7 @@ class SignalInputChecks(Interceptor):
 
 class _SignalInputChecksInbound(WorkflowInboundInterceptor):
     async def handle_signal(self, input: HandleSignalInput) -> None:
-        """Pass the signal to the handler, the method with the signal's name, or drop and log the signal."""
+        """Pass the signal to its handler, or drop and log it."""
         if not takes(getattr(workflow.instance(), input.signal), input.args):
             workflow.logger.error(f"The input of signal {input.signal} is not what it takes, dropping the signal")
             return
@@ -87,10 +86,7 @@ class _SignalInputChecksInbound(WorkflowInboundInterceptor):
 
 
 def takes(handler: Callable[..., Any], args: Sequence[object]) -> bool:
-    """Return whether a bound handler accepts these arguments, by number and type.
-
-    The SDK has decoded the arguments by the handler's types, except bytes and missing input.
-    """
+    """Return whether a handler accepts these decoded arguments, by number and type."""
     signature = inspect.signature(handler)
     try:
         given = signature.bind(*args).arguments
@@ -100,21 +96,20 @@ def takes(handler: Callable[..., Any], args: Sequence[object]) -> bool:
 
 
 def _is_of(value: object, annotation: object) -> bool:
-    """Return whether a value is of an annotated type; only plain types and unions are checked."""
+    """Return whether a value is of an annotated type; only plain types and unions are checked, others pass."""
     if annotation in (Any, inspect.Parameter.empty) or not isinstance(annotation, type | UnionType):
         return True
     return isinstance(value, annotation)
 
 
 class SeptetPlugin(SimplePlugin):
-    """Gives clients, workers and replays the converter of values, and workers and replays also the workflows.
+    """Gives clients, workers and replays the data converter, and workers and replays also the workflows.
 
     The plugin's interceptors observe a client's own calls and all workers of the client.
 
-    A client passes its plugin to its workers, so give no plugin to these workers; give the plugin to a replayer
-    and to a test's environment. If the caller gives workflows, as a test does, only these are served. The plugin
-    has no activities and no interceptor of their tokens: these belong to single queues, and every worker of the
-    client would get them.
+    A client passes its plugin to its workers, so these workers get no plugin themselves; a replayer and a test's
+    environment do. If the caller gives workflows, only these are served. The plugin has no activities, because
+    activities belong to single queues, and every worker of the client would get them.
     """
 
     def __init__(
@@ -123,7 +118,7 @@ class SeptetPlugin(SimplePlugin):
         interceptors: Sequence[ClientInterceptor | WorkerInterceptor] = (),
         codec: SealingCodec | None = None,
     ) -> None:
-        """Take the queue of work orders: only the client's worker of this queue serves all workflows."""
+        """Use the queue of work orders: only the client's worker of this queue gets all workflows."""
         super().__init__(
             "septet",
             data_converter=partial(pydantic_values, codec),
@@ -134,7 +129,7 @@ class SeptetPlugin(SimplePlugin):
         self._task_queue = task_queue
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
-        """Add all workflows to the worker of this queue; for other queues, keep the given workflows."""
+        """Add all workflows to the worker of the plugin's queue; other workers keep their own."""
         own = config.get("workflows", ())
         configured = super().configure_worker(config)
         if config["task_queue"] != self._task_queue:
@@ -143,7 +138,7 @@ class SeptetPlugin(SimplePlugin):
 
 
 def plugin_of(settings: Settings, codec: SealingCodec | None) -> SeptetPlugin:
-    """Return the plugin of a client whose workers serve the queue of work orders.
+    """Return the plugin of a client whose workers serve the settings' queue.
 
     Raises:
         InvalidInputError: Traces are on, and their packages are not installed.
@@ -152,7 +147,7 @@ def plugin_of(settings: Settings, codec: SealingCodec | None) -> SeptetPlugin:
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
-    """Return the SDK's sandbox with the passed-through modules, or `runner` if it is not the SDK's sandbox."""
+    """Return the SDK's sandbox with the passed-through modules; keep a `runner` of another kind."""
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
     restrictions = SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)
@@ -162,10 +157,10 @@ def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowR
 
 
 class SealRequiringRunner(UnsandboxedWorkflowRunner):
-    """Runs workflows that accept no input without a seal."""
+    """Runs workflows that refuse all unsealed input."""
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        """Return an instance that runs a workflow and refuses unsealed input."""
+        """Return the instance that runs one workflow and refuses unsealed input."""
         return _SealRequiringInstance(super().create_instance(det))
 
 
@@ -189,10 +184,10 @@ class _SealRequiringInstance(WorkflowInstance):
 
 
 def mark(job: WorkflowActivationJob) -> None:
-    """Put a payload that is refused into an update without input, or in place of an unsealed result.
+    """Replace a missing input of an update, or an unsealed result, by a payload that is refused.
 
-    A result is unsealed if it has no value, or is a failure with an unsealed message. An update is changed only if
-    its validator runs, because a replay runs only accepted updates.
+    A result is unsealed if it has no value, or is a failure with an unsealed message. An update that is replayed
+    was accepted before, and stays.
     """
     if job.HasField("do_update"):
         if job.do_update.run_validator and not job.do_update.input:
@@ -211,7 +206,7 @@ def _mark_result(result: ActivityResolution | ChildWorkflowResult) -> None:
 
 
 def _is_sealed(failure: Failure) -> bool:
-    """Return whether a failure is from a worker with a key, or from the server, which alone reports time-outs."""
+    """Return whether a failure was sealed, or is one of the server's own, such as a time-out."""
     if not failure.HasField("cause"):
         return False
     cause = failure.cause

@@ -15,17 +15,17 @@ from workers.observing.runtime import tracing_of
 
 
 class Listener(Protocol):
-    """An object that is notified of the start and the outcome of each activity."""
+    """Is notified of each activity's start and outcome."""
 
     def begin(self) -> None:
-        """Handle the start of an activity; this runs in the activity's task."""
+        """Handle an activity's start, inside the activity's asyncio task."""
 
     async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
-        """Handle the outcome of a step, a finalizer or a summary of a lane; a final failure has an outcome too."""
+        """Handle the outcome of a step, a finalizer or a lane's summary, also of one that failed for good."""
 
 
 def activity_observer(settings: Settings) -> "ActivityObserver":
-    """Return the interceptor of a worker's activities, with the listeners of the settings."""
+    """Return the interceptor that observes a worker's activities, with the listeners that the settings want."""
     listeners: list[Listener] = [StepMetrics()] if settings.metrics is not None else []
     if settings.traces is not None:
         listeners.append(tracing_of(settings, settings.traces)[1])
@@ -49,7 +49,7 @@ class _ObservedActivity(ActivityInboundInterceptor):
         self._listeners: Final = listeners
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        """Execute the activity; the logging context stays for the activity's whole task, even after a failure."""
+        """Execute the activity, with its context in all log lines of its task."""
         structlog.contextvars.bind_contextvars(**step_context(input.args))
         for listener in self._listeners:
             listener.begin()
@@ -70,7 +70,7 @@ class _ObservedActivity(ActivityInboundInterceptor):
 
 
 def step_context(args: Sequence[Any]) -> Mapping[str, str]:
-    """Return the step and the agent from the input of a step, a finalizer or a summary; empty for other input."""
+    """Return the step and the agent, for log lines, of a step, a finalizer or a summary; empty for other input."""
     call = args[0] if args else None
     call = call.call if isinstance(call, FinalizeCall) else call
     if not isinstance(call, StepCall | SummariseCall):

@@ -1,4 +1,4 @@
-"""Logs on stderr: short constant names of events, with fields and with Temporal's context."""
+"""Logs on stderr: events with short constant names, with fields and with Temporal's context."""
 
 import asyncio
 import logging
@@ -17,7 +17,7 @@ from septet.settings import Settings
 from septet.system.masking import mask
 
 _QUOTES: Final = ("why", "reason", "reasons", "error", "preview", "paths")
-"""The fields of log events whose values may quote an agent or a person."""
+"""The fields of log events that may quote an agent or a person."""
 _OF_THE_MACHINE: Final = (
     "guests_remain_root",
     "hosts_are_probed",
@@ -26,16 +26,15 @@ _OF_THE_MACHINE: Final = (
     "server_not_described",
     "unconfined",
 )
-"""The log events that quote nobody: they report what is wrong with the host, the server or the keys."""
+"""The log events that quote nobody, because they are about the host, the server or the keys."""
 _WITHHELD: Final = "(sealed)"
 _BEFORE_VALUES: Final = re.compile(r"[\n:(<]")
 _QUOTED_ERROR: Final = re.compile(r"\b(error(?: of type [^:]{0,200})?): .*", re.DOTALL)
-"""An error's text in a message, as in the SDK's `Completing as failure during heartbeat with error of type …:
-…`."""
+"""An error's text inside a message of the SDK, from the word `error` to the end."""
 
 
 def withhold_words(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Return a log event of Septet without an error's text and without fields that may quote people."""
+    """Remove error texts, and fields that may quote people, from a log event of Septet."""
     del logger, method
     if event.get("event") not in _OF_THE_MACHINE:
         event.update(dict.fromkeys(event.keys() & _QUOTES, _WITHHELD))
@@ -46,7 +45,7 @@ def withhold_words(logger: object, method: str, event: MutableMapping[str, Any])
 
 
 def withhold_cause(record: logging.LogRecord) -> bool:
-    """Replace an error's text in a library's log record by its type, and by a defect's stack; return `True`."""
+    """Replace the error in a library's log record by its type, and for a defect by its stack; return `True`."""
     message = _without_quotes(record)
     error = record.exc_info[1] if record.exc_info else None
     if error is not None:
@@ -57,7 +56,7 @@ def withhold_cause(record: logging.LogRecord) -> bool:
 
 
 def _without_quotes(record: logging.LogRecord) -> str:
-    """Return a log record's message without the errors' texts that asyncio and the SDK quote in messages."""
+    """Return a log record's message without the error texts that asyncio and the SDK quote."""
     message = record.getMessage()
     if record.name == "asyncio":
         return _BEFORE_VALUES.split(message, maxsplit=1)[0].rstrip()
@@ -112,7 +111,7 @@ def set_up_logs(settings: Settings) -> None:
 
 
 def logs_are_json(settings: Settings | None) -> bool:
-    """Return whether logs are JSON; if the settings are unreadable (`None`), the default applies."""
+    """Return whether logs are JSON; for unreadable settings (`None`), whether they are by default."""
     log_format = settings.log_format if settings is not None else "auto"
     return log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
 
@@ -120,9 +119,9 @@ def logs_are_json(settings: Settings | None) -> bool:
 def library_event(
     logger: object, method: str, event: MutableMapping[str, Any], *, is_sealed: bool = False
 ) -> MutableMapping[str, Any]:
-    """Turn a library's log record into an event with a constant name, and the record's message as a field.
+    """Turn a library's log record into an event with a constant name, which has the message as a field.
 
-    Unless payloads are sealed, the fields of a record of the SDK's core become fields of the event.
+    Unless payloads are sealed, the record's own fields become fields of the event.
     """
     del logger, method
     record: logging.LogRecord = event["_record"]
@@ -151,7 +150,7 @@ def _temporal_context(logger: object, method: str, event: MutableMapping[str, An
 
 
 def _workflow_trace(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Add the trace's id to a workflow's log event; activities add their trace's id themselves."""
+    """Add the trace id to a workflow's log event; activities add their trace id themselves."""
     del logger, method
     if workflow.in_workflow():
         from opentelemetry import trace
@@ -163,10 +162,7 @@ def _workflow_trace(logger: object, method: str, event: MutableMapping[str, Any]
 
 
 def shorten_event(logger: object, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Put the work order first, and remove fields that a person does not need.
-
-    The removed fields are the number of a first attempt, an activity with its step's name, and machines' ids.
-    """
+    """Put the work order first in a log event, and remove fields that no person needs."""
     del logger, method
     for name in _FOR_MACHINES:
         event.pop(name, None)
@@ -182,9 +178,9 @@ _FOR_PEOPLE: Final = (shorten_event, structlog.processors.TimeStamper(fmt="%H:%M
 
 
 def _with_the_cause(record: logging.LogRecord) -> bool:
-    """Add the cause to a warning of Temporal's own, and return whether to log it; only a defect has a traceback.
+    """Add the cause to a warning of the SDK; return whether to log the warning.
 
-    The end of an attempt that a person cancelled, paused or reset is not logged: that person knows of it.
+    Only a defect is logged with its stack. An attempt that a person ended is not logged.
     """
     error = record.exc_info[1] if record.exc_info else None
     if record.name == "temporalio.activity" and isinstance(error, asyncio.CancelledError):

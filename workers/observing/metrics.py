@@ -16,7 +16,7 @@ from septet.telemetry.step_values import record_end, record_finalizer, record_st
 
 
 def prometheus_config(address: str) -> PrometheusConfig:
-    """Return the SDK's configuration to serve metrics at host:port, with names in Prometheus's form."""
+    """Return the SDK's configuration to serve metrics at an address (host:port), named as Prometheus expects."""
     buckets = {metric.name: metric.buckets for metric in METRICS if metric.kind is MetricKind.HISTOGRAM}
     return PrometheusConfig(
         bind_address=address,
@@ -28,7 +28,7 @@ def prometheus_config(address: str) -> PrometheusConfig:
 
 
 def record_with(meter: MetricMeter) -> None:
-    """Send this process's recorded values to a runtime's meter, whose values Prometheus then reads."""
+    """Connect this process's recorder of metrics to a runtime, from which Prometheus reads."""
     instrument = cache(partial(_instrument, meter))  # made at the metric's first value
     RECORDER.send_to(lambda metric, value, labels: instrument(metric)(value, labels))
 
@@ -43,9 +43,9 @@ def _instrument(meter: MetricMeter, metric: Metric) -> Callable[[float, Mapping[
 
 
 class StepMetrics:
-    """Records the wait of each activity, and the outcomes of steps and finalizers.
+    """Records how long each activity waited, and the outcomes of steps and finalizers.
 
-    A replay of a workflow runs no activity again, so that no value counts twice.
+    A replay runs no activity, so no value counts twice.
     """
 
     def begin(self) -> None:
@@ -55,7 +55,7 @@ class StepMetrics:
         RECORDER.record(QUEUE_WAIT, max(wait, 0.0), activity=info.activity_type)
 
     async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
-        """Record the outcome of the activity."""
+        """Record the activity's outcome."""
         if isinstance(outcome, SessionSummary):
             if isinstance(call, SummariseCall):
                 record_summary(call, outcome)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workers.observing.traces import AgentTraces, Tracing
 
 _LOGGED: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
-"""The SDK's default log levels; most of the SDK's log lines report an absent server."""
+"""The SDK's log levels by default: most of its lines below are about an absent server."""
 
 
 _HEARTBEAT_SECONDS: Final = 10.0
@@ -24,13 +24,13 @@ _LEAST_HEARTBEAT_SECONDS: Final = 1.0
 
 
 def heartbeat_seconds(probe_seconds: float) -> float:
-    """Return the seconds between heartbeats of a process's workers; a heartbeat costs no Action."""
+    """Return the seconds between heartbeats of a process's workers; these heartbeats cost nothing."""
     return max(_LEAST_HEARTBEAT_SECONDS, min(_HEARTBEAT_SECONDS, probe_seconds / 6))
 
 
 @cache
 def quiet_runtime(heartbeat: float = _HEARTBEAT_SECONDS) -> Runtime:
-    """Return the one runtime of this process, which logs to stderr; `heartbeat` is in seconds."""
+    """Return this process's one runtime without metrics; `heartbeat` is in seconds."""
     return Runtime(
         telemetry=TelemetryConfig(logging=_logging()), worker_heartbeat_interval=timedelta(seconds=heartbeat)
     )
@@ -38,7 +38,7 @@ def quiet_runtime(heartbeat: float = _HEARTBEAT_SECONDS) -> Runtime:
 
 @cache
 def measured_runtime(heartbeat: float, address: str) -> Runtime:
-    """Return the runtime of a worker that serves metrics for Prometheus, at an address as host:port.
+    """Return the runtime of a worker that serves metrics for Prometheus at an address (host:port).
 
     Raises:
         MetricsAddressError: Metrics cannot be served at the address.
@@ -55,14 +55,14 @@ def measured_runtime(heartbeat: float, address: str) -> Runtime:
 
 
 def _logging() -> LoggingConfig:
-    """Return the SDK's logging configuration; in a command without logs, the SDK's warnings are not printed."""
+    """Return the SDK's logging configuration; a command without logs prints no warnings of the SDK either."""
     logger = logging.getLogger("temporalio")
     logger.addHandler(logging.NullHandler())
     return LoggingConfig(filter=_LOGGED, forwarding=LogForwardingConfig(logger=logger))
 
 
 def observers(settings: Settings) -> list[Interceptor]:
-    """Return a client's interceptors: the one for traces if settings want traces, otherwise none.
+    """Return a client's interceptors: one for traces if settings want traces, else none.
 
     Raises:
         InvalidInputError: Traces are on, and their packages are not installed.

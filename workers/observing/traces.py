@@ -1,8 +1,8 @@
 """Traces by OpenTelemetry: one trace for each work order, from the client to each agent run and tool call.
 
-Only a process with SEPTET_TRACES imports this module, which needs `septet[otel]`. The SDK's interceptor makes
-the spans of workflows and activities. Septet adds a span of the whole work order, a trace for a work order whose
-client began none, and spans of agents and their tools.
+Only a process with SEPTET_TRACES imports this module, which needs `septet[otel]`. The SDK makes the spans of
+workflows and activities. Septet adds a span for the whole work order, and spans for agents and their tools. If the
+client began no trace, Septet begins one.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ _WORK_ORDER: Final = "WorkOrder"
 _EXPORT_SPAN: Final = "__septet_export_span"
 _RESOURCE: Final = Resource.create({"service.name": "septet"})
 _PATIENCE_SECONDS: Final = 2
-"""The longest time, in seconds, by which a collector that does not answer delays a command."""
+"""How many seconds a collector that does not answer may delay a command."""
 _MOST_TOOL_CALLS: Final = 500
 _MOST_STREAM_BYTES: Final = 64 * 1024 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
@@ -51,9 +51,9 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 class _GuardedExporter(OTLPSpanExporter):
-    """Exports spans with this process's keys masked, even in stacks, which quote the cause of an error.
+    """Exports spans with this process's keys masked, also in stacks and messages of errors.
 
-    If payloads are sealed, no error text is exported: an error's text may quote issues, answers and people.
+    If payloads are sealed, no error text is exported, because it may quote people.
     """
 
     def __init__(self, address: str, *, withholds_words: bool) -> None:
@@ -92,7 +92,7 @@ def _mask_values(attributes: Mapping[str, AttributeValue]) -> Attributes:
 
 
 class SpanRoad(NamedTuple):
-    """The tracer and the exporting processor of this process's spans."""
+    """The tracer of this process, and the processor that exports its spans."""
 
     tracer: Tracer
     processor: BatchSpanProcessor
@@ -100,7 +100,7 @@ class SpanRoad(NamedTuple):
 
 @cache
 def road_to(address: str, *, withholds_words: bool = False) -> SpanRoad:
-    """Return the tracer and the processor that export to an OTLP collector, such as `http://127.0.0.1:4318`.
+    """Return the tracer and the processor for an OTLP collector, such as `http://127.0.0.1:4318`.
 
     With `withholds_words`, error texts are not exported.
     """
@@ -113,7 +113,7 @@ def road_to(address: str, *, withholds_words: bool = False) -> SpanRoad:
 
 
 class Tracing(TracingInterceptor):
-    """The SDK's tracing, with a trace for a work order that Temporal's own command line started."""
+    """The SDK's tracing, which also begins a trace for a work order that was started without one."""
 
     def __init__(self, road: SpanRoad) -> None:
         super().__init__(road.tracer)
@@ -122,24 +122,24 @@ class Tracing(TracingInterceptor):
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
     ) -> type[TracingWorkflowInboundInterceptor]:
-        """Return the class that traces workflows, and exports the root span when a work order ends."""
+        """Return the class that traces workflows and exports a work order's root span at its end."""
         super().workflow_interceptor_class(input)
         input.unsafe_extern_functions[_EXPORT_SPAN] = self._processor.on_end
         return _WorkOrderTracing
 
     def _completed_workflow_span(self, params: Any) -> Any:
-        """Make a span for a moment of a workflow, and return the workflow's span as the parent of later spans.
+        """Make a span for a moment of a workflow, and return the workflow's span as parent of later spans.
 
-        If the worker is killed before it sends the span, the span is lost: a replay does not make it again.
+        If the worker is killed before it sends the span, the span is lost, because a replay does not make it
+        again.
         """
         return None if super()._completed_workflow_span(params) is None else params.context
 
 
 class _WorkOrderTracing(TracingWorkflowInboundInterceptor):
-    """Tracing within a workflow: a replay computes the same ids, and exports nothing again.
+    """Traces one workflow; a replay computes the same ids, and exports nothing again.
 
-    The ids are cut from the ids of Temporal's runs. One trace holds all runs of a work order, each with a root
-    span.
+    The ids come from Temporal's run ids. All runs of a work order share a trace, and each run has a root span.
     """
 
     _root: SpanContext | None = None
@@ -164,7 +164,7 @@ class _WorkOrderTracing(TracingWorkflowInboundInterceptor):
         return self._workflow_context_carrier
 
     async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
-        """Execute the workflow, return its result, and export the workflow's span at its end."""
+        """Execute the workflow, and export its span at its end."""
         try:
             result = await super().execute_workflow(input)
         except (FailureError, asyncio.CancelledError) as error:  # a cancel; leaving the cache counts as a replay
@@ -198,13 +198,13 @@ class _WorkOrderTracing(TracingWorkflowInboundInterceptor):
 
 @dataclass(frozen=True, slots=True)
 class AgentTraces:
-    """Makes spans of an activity's agent runs, and of their tool calls, when the activity has ended."""
+    """Makes spans of an activity's agent run and its tool calls, after the activity has ended."""
 
     tracer: Tracer
     state_dir: Path
 
     def begin(self) -> None:
-        """Add the trace id to all log lines of the activity's task."""
+        """Add the trace id to all log lines of the activity."""
         trace_id = trace.format_trace_id(trace.get_current_span().get_span_context().trace_id)
         structlog.contextvars.bind_contextvars(trace_id=trace_id)
 
@@ -254,13 +254,13 @@ class AgentTraces:
         self._start({**use, **session}, int(activity.info().started_time.timestamp() * _SECOND_NS)).end()
 
     def _start(self, attributes: Mapping[str, str | float | None], started_ns: int) -> Span:
-        """Start the span of an agent run below the activity's span, and leave out empty attributes."""
+        """Start a span for an agent below the activity's span; omit empty attributes."""
         known = {name: value for name, value in attributes.items() if value is not None}
         name = f"invoke_agent {known['gen_ai.agent.name']}"
         return self.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=known, start_time=started_ns)
 
     def _tools(self, result: StepResult) -> Iterator[str]:
-        """Yield the names of the tools that a run called, from the run's stream; nothing if the stream is gone."""
+        """Yield the names of the tools that a run called, as its output stream shows; nothing without a stream."""
         adapter, size = ADAPTERS.get(result.agent), 0
         if adapter is None or not result.run:
             return
@@ -292,6 +292,6 @@ def _use(role: str, agent: str, step: str, usage: Usage) -> dict[str, str | floa
 
 
 def tracing(settings: Settings, address: str) -> tuple[Tracing, AgentTraces]:
-    """Return the interceptor that traces clients and workers, and the listener that traces a worker's agents."""
+    """Return the interceptor that traces clients and workers, and the listener that traces agents."""
     road = road_to(address, withholds_words=settings.seals)
     return Tracing(road), AgentTraces(road.tracer, settings.state_dir)

@@ -1,1 +1,1 @@
-"""Take over a dead worker's activities and agents."""
+"""Take over the activities and agents of dead workers."""

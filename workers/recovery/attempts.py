@@ -1,9 +1,8 @@
-"""Take over the attempts of a gone worker at once, and make running attempts notice a pause or a reset.
+"""Take over the attempts of a dead worker at once, and make running attempts notice a pause or a reset.
 
-When a worker's process ends, the locks on its activities' tokens are released. The successor fails the attempts
-with these tokens, and Temporal starts the next attempts, which adopt the agents. The successor also fails the
-attempts of a process that has been stopped for a few seconds; when that process continues, its attempts are
-superseded. A slow worker keeps its attempts.
+Each running activity has a token in a locked file. When a worker's process ends, the kernel releases the locks.
+Another worker of the host then fails the attempts with these tokens, and Temporal starts new attempts, which adopt
+the agents. A process that was stopped for a few seconds loses its attempts too. A slow worker keeps them.
 """
 
 import asyncio
@@ -34,8 +33,8 @@ from workers.recovery.tokens import HeldToken, holding_left_token, read_token, t
 
 LOOK_SECONDS: Final = 1.0
 STOPPED_SECONDS: Final = 4.0
-"""The seconds after which a stopped process loses its attempts: a cancel must take effect within ten seconds, and
-a debugger's short stop must not count."""
+"""How many seconds a process may be stopped before it loses its attempts: long enough for a debugger, and short
+enough for a cancel to take effect within ten seconds."""
 
 _PASSING: Final = frozenset(
     {
@@ -48,14 +47,14 @@ _PASSING: Final = frozenset(
         RPCStatusCode.UNAVAILABLE,
     }
 )
-"""The errors after which a server may accept the same token a moment later."""
+"""The errors after which the server may accept the same token a moment later."""
 
 _log = structlog.get_logger()
 
 
 @asynccontextmanager
 async def taking_over(client: Client, folder: Path, runs: Runs) -> AsyncIterator[None]:
-    """Take over the attempts of gone workers once before the block, and repeatedly while the block runs."""
+    """Take over the attempts of dead workers, once before the block and repeatedly while it runs."""
     successor = Successor(client, folder, runs)
     await successor.look()
     async with repeating(successor.look, LOOK_SECONDS, "tokens_not_looked_at"):
@@ -64,21 +63,21 @@ async def taking_over(client: Client, folder: Path, runs: Runs) -> AsyncIterator
 
 @dataclass(frozen=True, slots=True)
 class Successor:
-    """Takes over the attempts that other workers of this host have left."""
+    """Takes over the attempts of dead and stopped workers of this host."""
 
     client: Client
     folder: Path
     runs: Runs
     stopped_seconds: float = STOPPED_SECONDS
-    """The seconds for which a worker's process may be stopped before it loses its attempts."""
+    """How many seconds a worker's process may be stopped before it loses its attempts."""
     _stopped: dict[Path, float] = field(default_factory=dict)
-    """The time when the process that holds each token was first seen stopped, by the monotonic clock."""
+    """For each token's file, since when its process is known to be stopped, by the monotonic clock."""
 
     async def look(self) -> int:
-        """Fail the attempts of gone workers, and return their number.
+        """Fail the attempts of dead and stopped workers, and return their number.
 
-        This removes a token that the server does not know, or that belongs to another server; if the server cannot
-        accept a token now, the token stays for the next call.
+        A token that the server does not know is deleted. If the server cannot accept a token now, the token stays
+        for the next call.
         """
         taken, holders = 0, read_lock_holders()
         for path in tokens_in(self.folder):
@@ -97,7 +96,7 @@ class Successor:
         return taken
 
     async def _take(self, held_token: HeldToken) -> None:
-        """Fail one attempt; after a reset by a person meanwhile, let later attempts ignore the agent runs."""
+        """Fail one attempt; if a person has reset it, let later attempts ignore its agent runs."""
         handle: AsyncActivityHandle = self.client.get_async_activity_handle(task_token=held_token.token)
         reset = False
         try:
@@ -128,7 +127,7 @@ class Successor:
         )
 
     def _set_aside(self, key: RunKey) -> None:
-        """Let later attempts ignore an activity's agent runs, in the workspace or the lanes of its work order."""
+        """Let later attempts ignore an activity's agent runs, in the workspace or lanes of its work order."""
         own = watched_order(key.workflow_id)
         for place_id in self.runs.orders():
             pipeline = pipeline_of(place_id)
@@ -136,7 +135,7 @@ class Successor:
                 self.runs.set_aside(place_id, key)
 
     def _is_stopped(self, path: Path, holders: LockHolders) -> bool:
-        """Return whether the process that holds a token has been stopped for long."""
+        """Return whether the process with a token's lock has been stopped for too long."""
         if stopped_holder(path, holders) is None:
             self._stopped.pop(path, None)
             return False
@@ -145,17 +144,17 @@ class Successor:
 
 
 NEWS_SECONDS: Final = 15.0
-"""The seconds between checks for a pause or a reset, which must reach an agent within 30 s."""
+"""The seconds between checks for a pause or a reset; both must reach an agent within 30 s."""
 
 
 def looking_after_attempts(client: Client, attempts: RunningAttempts) -> AbstractAsyncContextManager[None]:
-    """Check every few seconds during the block whether an attempt of this process was paused or reset."""
+    """Check every few seconds while the block runs whether an attempt of this process was paused or reset."""
     return repeating(AttemptsLook(client, attempts).take, NEWS_SECONDS, "attempts_not_looked_at")
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The server's last description of an activity."""
+    """What the server said about an activity at the previous check."""
 
     transitions: int
     heartbeat: int
@@ -168,22 +167,22 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class AttemptsLook:
-    """Compares the server's descriptions of one process's attempts with the previous descriptions.
+    """Finds attempts of this process that may have been paused or reset, and makes them send a heartbeat.
 
-    The server itself pushes at most a cancel. The answer to a heartbeat also reports a pause or a reset, but each
-    heartbeat costs. A description costs nothing, and counts the state changes of the attempt's workflow. If
-    heartbeats do not explain a change, the attempt sends a heartbeat.
+    The server pushes at most a cancel. It reports a pause or a reset only in the answer to a heartbeat, which
+    costs money. A workflow's description is free and counts state changes. An attempt sends a heartbeat if its own
+    heartbeats do not explain a change.
     """
 
     client: Client
     attempts: RunningAttempts
     rare_seconds: float = NEWS_SECONDS
-    """If an attempt's heartbeats are at most these seconds apart, the attempt is not checked: its heartbeats
-    suffice."""
+    """Attempts with heartbeats at most this many seconds apart are not checked, because these heartbeats suffice.
+    """
     _seen: dict[RunningAttempt, _Seen] = field(default_factory=dict)
 
     async def take(self) -> int:
-        """Let each attempt that may have been paused or reset send a heartbeat; return the number of heartbeats.
+        """Make each attempt that may have been paused or reset send a heartbeat; return how many did.
 
         Raises:
             RPCError: The server does not answer now.
@@ -197,7 +196,7 @@ class AttemptsLook:
         return len(asking)
 
     async def _is_news(self, attempt: RunningAttempt) -> bool:
-        """Return whether an attempt may have been paused or reset; `True` at the attempt's first check."""
+        """Return whether an attempt may have been paused or reset; `True` at its first check."""
         described = await self._describe(attempt)
         activities = described.pending_activities if described is not None else ()
         pending = next((each for each in activities if each.activity_id == attempt.key.activity_id), None)
@@ -212,7 +211,7 @@ class AttemptsLook:
         return not started or before is None or not before.explains(seen)
 
     async def _describe(self, attempt: RunningAttempt) -> DescribeWorkflowExecutionResponse | None:
-        """Return the server's description of an attempt's workflow; `None` for an unknown workflow."""
+        """Return the server's description of the attempt's workflow; `None` if the server does not know it."""
         execution = WorkflowExecution(workflow_id=attempt.key.workflow_id, run_id=attempt.key.run_id)
         request = DescribeWorkflowExecutionRequest(namespace=self.client.namespace, execution=execution)
         try:

@@ -1,4 +1,4 @@
-"""End stray agents: agents of closed or paused work orders, and those that ran while no worker was here."""
+"""End stray agents: agents of closed or paused work orders, and agents that no worker followed."""
 
 import asyncio
 import os
@@ -28,29 +28,29 @@ from workers.beside import beside, repeat, try_look
 
 LOOK_SECONDS: Final = 30.0
 _LEAVING_SECONDS: Final = 2.0
-"""The time for the supervisor of an ended agent to release the writer's lock."""
+"""How many seconds an ended agent's supervisor may take to release the writer's lock."""
 _WHY: Final = "closed"
 _NOT_LOOKED_AFTER: Final = "strays_not_looked_after"
 
 _log = structlog.get_logger()
 
 _SETTLED_NS: Final = 1_000_000_000
-"""The nanoseconds after a folder's change within which another change may leave the folder's time as it is."""
+"""How many nanoseconds after a change of a folder the same time may stand for another change."""
 
 
 @dataclass(slots=True)
 class BusyOrders:
-    """Finds the work orders of one host in which an agent, an attempt or a waiting process works.
+    """Finds the work orders on one host whose writer's lock is held, by an agent, an attempt or a warm process.
 
-    Folders whose time has not changed are skipped: a process that takes a free lock makes a run's folder there.
+    A folder with an unchanged time is skipped, because taking a free lock changes the folder.
     """
 
     runs: Runs
     _quiet: dict[str, int] = field(default_factory=dict)
-    """By work order, when its folder last changed, in nanoseconds; only for work orders whose locks are free."""
+    """For each work order with free locks, when its folder last changed, in nanoseconds."""
 
     def find(self) -> list[str]:
-        """Return the work orders with a lock that an agent, an attempt or a waiting agent process holds."""
+        """Return the work orders with a held lock."""
         busy: list[str] = []
         quiet: dict[str, int] = {}
         settled = time.time_ns() - _SETTLED_NS
@@ -82,12 +82,11 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
 
 
 async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str]:
-    """End the agents of closed or paused work, save their work, and return the names of their agent runs.
+    """End the agents of closed or paused work, save their work, and return the names of their runs.
 
-    Temporal notifies the worker that follows an agent of a termination; without a worker, this checks the server.
-    After a reset, a new workflow run continues, maybe on another host, and only that run's attempts end agents.
-    Agents of unknown work orders, which may be another server's, may run until their orphan limit. A paused
-    agent's session and worktree stay as they are.
+    A worker that follows an agent learns of a termination from Temporal; for all other agents, this checks the
+    server. Only attempts of the newest workflow run end agents after a reset. Agents of unknown work orders may
+    belong to another server, and run until their orphan limit. A paused agent's session and worktree stay.
     """
     ended, runs = [], host.runs
     busy = await asyncio.to_thread(orders.find)
@@ -114,7 +113,7 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
 
 
 async def _end_agent(run: Run, why: str) -> bool:
-    """End one agent, but not an agent that follows it; return whether the agent has ended."""
+    """End one agent, unless a later agent has replaced it; return whether the agent has ended."""
     try:
         await end_agent(run, why)
     except SeptetError as error:
@@ -125,10 +124,10 @@ async def _end_agent(run: Run, why: str) -> bool:
 
 
 async def end_living(host: Host, why: str) -> list[str]:
-    """End all agents and waiting agent processes of this host, save their work, and return their runs' names.
+    """End all agents and warm processes of this host, save their work, and return the names of their runs.
 
-    The host's next worker resumes the sessions; the steps lose no try. This uses none of the worker's thread
-    pools, which may be closed by now.
+    The host's next worker resumes the sessions, and no step loses a try. This uses no thread pool of the worker,
+    because these may be closed by now.
     """
     runs = host.runs
     living = await asyncio.to_thread(_living, runs, runs.orders())
@@ -146,7 +145,7 @@ async def _end_warm(runs: Runs, place_id: str, why: str) -> None:
 
 
 async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
-    """End all agent processes of a run's work order, and save the work; return whether the processes ended."""
+    """End all agent processes of a run's work order, and save the work; return whether they ended."""
     try:
         await end_all(host.runs, run.folder.parent.name, why)
     except SeptetError as error:
@@ -157,9 +156,9 @@ async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
 
 
 def keep_what_was_left_alone(host: Host) -> None:
-    """Remove what killed supervisors left, and save the work of agents that ended while no worker was here.
+    """Clean up after killed supervisors, and save the work of agents that ended without a worker.
 
-    Supervisors ended these agents. The costs of agents that no attempt reported are recorded too.
+    This also records the costs of agents that no attempt has reported.
     """
     runs = host.runs
     for order_id in runs.orders():
@@ -198,7 +197,7 @@ def _keep_unless_busy(host: Host, run: Run, why: str) -> None:
 
 
 def _note_costs_unless_busy(host: Host, place_id: str) -> None:
-    """Record the unreported costs of turns; leave this to an agent or attempt that holds the lock."""
+    """Record unreported costs of turns, unless an agent or attempt holds the lock and will do so."""
     lock = host.runs.lock_writer(place_id)
     if lock is not None:
         with close_after(lock):
@@ -206,7 +205,7 @@ def _note_costs_unless_busy(host: Host, place_id: str) -> None:
 
 
 def _note_costs(host: Host, place_id: str) -> None:
-    """Record the costs of one work order; a failure is logged, and the other work orders are still counted."""
+    """Record the costs of one work order; log a failure."""
     try:
         note_unread_turns(host, place_id)
     except (SeptetError, OSError) as error:
@@ -214,7 +213,7 @@ def _note_costs(host: Host, place_id: str) -> None:
 
 
 def _keep(host: Host, run: Run, why: str) -> None:
-    """Save the work of a run; a failure is logged, and the work of other runs is still saved."""
+    """Save the work of a run; log a failure."""
     try:
         host.snapshots.rescue_once(host.place(run.folder.parent.name), why, run.record.step if run.record else "")
     except (SeptetError, OSError) as error:

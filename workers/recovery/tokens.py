@@ -1,7 +1,7 @@
-"""Keep the token of each running activity on disk; the next worker takes over the activity with the token.
+"""Keep the token of each running activity on disk, so that the next worker can take over the activity.
 
-The worker's process holds a lock on the token's file. The kernel releases the lock when the process ends in any
-way. A file is used for one activity after the other, because making a file takes as long as many writes.
+The worker's process holds a lock on the token's file, which the kernel releases when the process ends. One file
+serves many activities in turn, because making a file is slow.
 """
 
 import contextlib
@@ -26,13 +26,13 @@ _log = structlog.get_logger()
 
 
 class HeldToken(msgspec.Struct, frozen=True):
-    """An attempt of an activity, with the server's token."""
+    """An attempt of an activity, with the server's token for it."""
 
     token: bytes
     key: RunKey
     attempt: int
     started_at: float
-    """The start of the attempt, in seconds by the server's clock."""
+    """When the attempt started, in seconds by the server's clock."""
 
 
 class _File(NamedTuple):
@@ -44,14 +44,14 @@ class _File(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TokenFiles:
-    """The files in which one process keeps the tokens of its running activities."""
+    """The files with the tokens of one process's running activities."""
 
     folder: Path
     _free: list[_File] = field(default_factory=list)
 
     @contextlib.contextmanager
     def hold(self, held_token: HeldToken) -> Iterator[None]:
-        """Keep a token in a locked file during the block; if the disk refuses, a takeover waits for time-outs."""
+        """Keep a token in a locked file while the block runs; if the disk fails, run the block without a file."""
         try:
             file = self._write(msgspec.json.encode(held_token))
         except OSError as error:
@@ -69,12 +69,12 @@ class TokenFiles:
                 self._free.append(file)
 
     def close(self) -> None:
-        """Remove the files that hold no token now."""
+        """Delete the files that hold no token."""
         while self._free:
             _remove(self._free.pop())
 
     def _write(self, content: bytes) -> _File:
-        """Write a token into a free or new file, and return the file."""
+        """Write a token to a free or new file, and return the locked file."""
         file = self._take_free() or self._make()
         try:
             os.pwrite(file.descriptor, content, 0)
@@ -84,7 +84,7 @@ class TokenFiles:
         return file
 
     def _take_free(self) -> _File | None:
-        """Return an empty file that still exists, or `None`: another worker may have removed such files."""
+        """Return a free file; `None` if there is none, or another worker has deleted it."""
         while self._free:
             file = self._free.pop()
             if os.fstat(file.descriptor).st_nlink:
@@ -93,7 +93,7 @@ class TokenFiles:
         return None
 
     def _make(self) -> _File:
-        """Make a file, lock it before it gets its final name, and return it."""
+        """Make a file that is locked before it gets its final name."""
         path = self.folder / f"{secrets.token_hex(8)}{_SUFFIX}"
         draft = path.with_suffix(".draft")
         file = _File(path, os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -129,22 +129,22 @@ class _TokenHolder(ActivityInboundInterceptor):
 
 
 def running_attempt() -> HeldToken:
-    """Return the attempt that the calling activity runs, with its token."""
+    """Return the calling activity's attempt, with its token."""
     info = activity.info()
     key = RunKey(info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
     return HeldToken(info.task_token, key, info.attempt, info.started_time.timestamp())
 
 
 def tokens_in(folder: Path) -> list[Path]:
-    """Return the files of all tokens, whether or not a process has locked them."""
+    """Return the files of all tokens, locked or not."""
     return sorted(folder.glob(f"*{_SUFFIX}"))
 
 
 @contextlib.contextmanager
 def holding_left_token(path: Path) -> Iterator[HeldToken | None]:
-    """Lock and yield the token of a dead worker; yield `None` for a locked, missing or unreadable token.
+    """Lock a dead worker's token, and yield it; yield `None` if it is locked, missing or unreadable.
 
-    This removes an unreadable token: another version wrote the file, or a full disk cut the file.
+    An unreadable token is deleted: another version wrote it, or a full disk cut it off.
     """
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -163,7 +163,7 @@ def holding_left_token(path: Path) -> Iterator[HeldToken | None]:
 
 
 def read_token(path: Path) -> HeldToken | None:
-    """Return the token of a file; `None` for a missing or unreadable file."""
+    """Return the token in a file; `None` if the file is missing or unreadable."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=HeldToken)
     except (FileNotFoundError, msgspec.MsgspecError):

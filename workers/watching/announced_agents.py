@@ -1,6 +1,6 @@
-"""The agents and the forge keys of workers, as their heartbeats report them to the server.
+"""What workers announce in their heartbeats: their agents and the forges for which they have keys.
 
-One request for the list of workers returns the agents and keys of all workers.
+One request for the list of workers returns the announcements of all workers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,27 +19,27 @@ DEFAULT: Final = "septet-default-agent/"
 MODEL: Final = "septet-default-model/"
 SANDBOX: Final = "septet-sandbox/"
 METRICS: Final = "septet-metrics"
-"""The text by which a worker announces that it serves metrics."""
+"""The announcement of a worker that serves metrics."""
 FORGE_KEY: Final = "septet-forge-key/"
-"""The prefix before a forge's address for which the worker has a key; if it has no key, the prefix is alone."""
+"""The prefix of a forge's address for which the worker has a key; the prefix alone means no key."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedAgents:
-    """What the worker of one host announces."""
+    """The agents and forge keys that the worker of one host announces."""
 
     control_queue: str
     agents: frozenset[str]
     default: str
-    """The agent of a work order that names no agent."""
+    """The agent for work orders that name none."""
     sandbox: str = ""
     model: str | None = None
     forge_keys: frozenset[str] | None = None
-    """The addresses of the forges for which the worker has a key; `None` if the worker does not report them."""
+    """The forge addresses for which the worker has a key; `None` if it does not announce them."""
 
 
 async def announced_agents(client: Client, task_queue: str) -> list[AnnouncedAgents] | None:
-    """Return the announcements of a queue's workers; `None` if any worker does not announce its agents.
+    """Return what a queue's workers announce; `None` if any worker announces no agents.
 
     A dead worker is still listed for some minutes.
 

@@ -1,6 +1,6 @@
-"""Watch for silent hosts: one living host notifies work orders when their host falls silent, and when it returns.
+"""Notify work orders when their host falls silent or returns.
 
-All hosts list workers, because a listing costs no Action; only the first living host by name sends signals.
+All hosts list workers, which costs nothing. Only the first living host by name sends signals.
 """
 
 import time
@@ -25,18 +25,17 @@ from workers.watching.announced_agents import METRICS
 from workflows.wire.search_attributes import HOST, STAGE, STATUS
 
 SILENT_AFTER: Final = 3
-"""The number of missed heartbeats after which a worker is silent."""
+"""The number of missed heartbeats after which a worker counts as silent."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerHeartbeat:
-    """An entry of the server's list of workers; a dead worker stays in the list for minutes."""
+    """A worker in the server's list; a dead worker remains listed for minutes."""
 
     instance: str
     host: str
     sent_at: int
-    """The time of the heartbeat by the worker's own clock, which may differ from other clocks: only a change of
-    the time counts."""
+    """The time of the heartbeat by the worker's clock; clocks differ, so only a change of it counts."""
     interval_seconds: float
     """The seconds between the worker's heartbeats."""
     serves_metrics: bool = False
@@ -50,18 +49,17 @@ class _HeardWorker:
 
 @dataclass(slots=True)
 class HeardHosts:
-    """The hosts whose heartbeats one host has seen, including its own. Times are monotonic seconds."""
+    """The hosts whose heartbeats one host has seen, itself included. Times are monotonic seconds."""
 
     own: str
     interval_seconds: float
-    """The seconds between heartbeats of this host's own workers."""
+    """The seconds between heartbeats of this host's workers."""
     _workers: dict[str, _HeardWorker] = field(default_factory=dict)
     _listening_since: float | None = None
-    """The time since which the list names this host without a gap; a restarted server's list is empty for a
-    while."""
+    """Since when each list has named this host; a restarted server's list is empty at first."""
 
     def note(self, heartbeats: Iterable[WorkerHeartbeat], now: float) -> None:
-        """Record the heartbeats in the server's present list."""
+        """Record the heartbeats in a fresh list of the server."""
         before, self._workers = self._workers, {}
         for heartbeat in heartbeats:
             known = before.get(heartbeat.instance)
@@ -74,7 +72,7 @@ class HeardHosts:
             self._listening_since = now
 
     def living(self, now: float, *, with_metrics: bool = False) -> set[str]:
-        """Return the hosts with a living worker; if `with_metrics`, with a living worker that serves metrics."""
+        """Return the hosts that have a living worker; if `with_metrics`, one that serves metrics."""
         return {
             worker.heartbeat.host
             for worker in self._workers.values()
@@ -83,13 +81,13 @@ class HeardHosts:
         }
 
     def silent_seconds(self, host: str, now: float) -> float:
-        """Return for how many seconds a host has been silent, as far as this host knows."""
+        """Return for how many seconds a host has been silent, as far as this host has seen."""
         heard = [each.heard_at for each in self._workers.values() if each.heartbeat.host == host]
         since = max(heard, default=self._listening_since)
         return now - since if since is not None else 0.0
 
     def speaks(self, now: float, *, with_metrics: bool = False) -> bool:
-        """Return whether this host sends reports: it has listened long, and is the first living host by name."""
+        """Return whether this host reports: it is the first living host by name, and has listened long enough."""
         if self._listening_since is None or now - self._listening_since < self._limit(self.interval_seconds):
             return False
         return min(self.living(now, with_metrics=with_metrics), default="") == self.own
@@ -106,7 +104,7 @@ _log = structlog.get_logger()
 
 @asynccontextmanager
 async def watching_hosts(client: Client, host: Host) -> AsyncIterator[HeardHosts | None]:
-    """List hosts while the block runs, and notify work orders if this host is first; yield the seen hosts.
+    """List hosts while the block runs, and notify work orders; yield the seen hosts.
 
     Yields `None` on a server that does not list workers.
     """
@@ -121,28 +119,28 @@ async def watching_hosts(client: Client, host: Host) -> AsyncIterator[HeardHosts
 
 @dataclass(slots=True)
 class HostsWatch:
-    """Lists the hosts of a queue for one worker process, and notifies work orders of silent and returned hosts."""
+    """Lists a queue's hosts for one worker process, and notifies work orders of silent and returned hosts."""
 
     client: Client
     host: Host
     heard: HeardHosts = field(init=False)
     _told: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """The id and the host of each work order that was notified of its silent host, by run."""
+    """For each run, the id and the silent host of a work order that was notified."""
 
     _welcomed: set[str] = field(default_factory=set)
-    """The runs of work orders that waited for a living host at the last check: they probe the host themselves."""
+    """The runs of work orders that waited for a living host at the last check; they probe it themselves."""
 
     def __post_init__(self) -> None:
-        """Begin before any host was heard."""
+        """Create the record of heard hosts, which is empty."""
         self.heard = HeardHosts(self.host.id, heartbeat_seconds(self.host.settings.probe_seconds))
 
     @property
     def remembers(self) -> int:
-        """The number of work orders that are recorded as notified."""
+        """The number of work orders that are remembered as notified."""
         return len(self._told)
 
     async def look(self) -> None:
-        """List the hosts; the first living host by name also notifies work orders of silent and returned hosts.
+        """List the hosts; on the first living host by name, also notify work orders.
 
         Raises:
             RPCError: The server refused.
@@ -167,7 +165,7 @@ class HostsWatch:
         await self._tell_return(living)
 
     async def _heartbeats(self) -> AsyncIterator[WorkerHeartbeat]:
-        """Yield the heartbeats of the workers of all hosts that share this host's queue of work orders."""
+        """Yield the heartbeats of all hosts' workers that share this host's queue of work orders."""
         prefix, token = self.host.queue_prefix, b""
         for _ in range(100):
             request = ListWorkersRequest(
@@ -190,9 +188,9 @@ class HostsWatch:
                 return
 
     async def _tell_return(self, living: set[str]) -> None:
-        """Notify a returned host's work orders, if these know of the host's silence or wait for a host.
+        """Notify a returned host's work orders that know of the silence or wait for a host.
 
-        Another host may have reported the silence to a waiting work order.
+        Another host may have reported the silence to them.
         """
         waiting = f'{STATUS.name}="{Status.WAITING}" AND {STAGE.name}="{Stage.BLOCKED}"'
         orders = self._orders(f"{waiting} AND {HOST.name} IN ({_quote(living)})")
@@ -205,17 +203,14 @@ class HostsWatch:
         self._welcomed = set(waiting_by_run)
 
     async def _orders(self, condition: str) -> AsyncIterator[tuple[str, str, str]]:
-        """Yield the run, the id and the host of the running work orders of this queue that meet a condition."""
+        """Yield the run, the id and the host of each running work order of this queue that meets a condition."""
         queue = self.host.settings.task_queue
         running = f'{_WITH_A_WORKSPACE} AND ExecutionStatus="Running" AND TaskQueue="{queue}"'
         async for order in self.client.list_workflows(f"{running} AND {HOST.name} IS NOT NULL AND {condition}"):
             yield order.run_id, order.id, order.typed_search_attributes.get(HOST) or ""
 
     async def _signal(self, run_id: str, order_id: str, signal: str, content: Wire | str) -> None:
-        """Signal a work order; a closed work order is skipped.
-
-        If a full history accepts no more signals, that is logged, and the other work orders are still notified.
-        """
+        """Signal a work order, unless it is closed; log if its full history accepts no signal."""
         try:
             await self.client.get_workflow_handle(order_id, run_id=run_id).signal(signal, content)
         except RPCError as error:

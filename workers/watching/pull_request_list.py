@@ -1,4 +1,4 @@
-"""Read the watched pull requests from the server's list, which costs no Action."""
+"""List the watched pull requests from the server's list, which costs nothing."""
 
 from collections.abc import AsyncIterator
 from collections.abc import Set as AbstractSet
@@ -27,7 +27,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class WatchedPullRequest:
-    """One watch over a pull request, whose workflow waits for a host's reports."""
+    """A watched pull request, whose workflow waits for reports of a host."""
 
     workflow_id: str
     run_id: str
@@ -42,7 +42,7 @@ class WatchedPullRequest:
         return (datetime.now(UTC) - self.started_at).total_seconds()
 
     def is_news(self, news: PullRequestNews, event_ids: AbstractSet[str] = frozenset()) -> bool:
-        """Return whether a poll's result is new to the workflow: each trouble, and its end, is reported once."""
+        """Return whether a poll's result is new to the workflow; each trouble, and its end, is new once."""
         events = {event.id for event in news.events}
         return news.state in {"merged", "closed"} or news.kind != self.trouble or not events <= event_ids
 
@@ -50,7 +50,7 @@ class WatchedPullRequest:
 async def list_watched(
     client: Client, task_queue: str, since: datetime | None = None
 ) -> AsyncIterator[WatchedPullRequest]:
-    """Yield the pull requests that a queue's hosts have to poll; log those whose data no key here opens.
+    """Yield the pull requests that a queue's hosts have to poll; log those that no key here opens.
 
     Args:
         since: The earliest start of the watches.
@@ -75,7 +75,7 @@ async def list_watched(
 
 
 async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
-    """Return the watch that a row shows; `None` if the row's workflow polls the pull request by an activity."""
+    """Return the watch in an entry of the list; `None` if its workflow polls by an activity."""
     try:
         watcher = WatchingHost.model_validate_json(await memo_json(row, WATCHER) or b"null")
         task = Task.model_validate_json(await memo_json(row, MEMO) or b"null")

@@ -1,7 +1,7 @@
-"""Poll pull requests in a worker's process: a poll costs no Action, and only changes are sent to a workflow.
+"""Poll pull requests in a worker's process, and send only changes to their workflows; a poll costs no Action.
 
-Each host polls the pull requests whose watch names the host. If that host is gone, another host that can reach the
-same pull requests polls them.
+Each host polls the pull requests whose watch names it. If that host is gone, another host that can reach them
+polls them.
 """
 
 import asyncio
@@ -36,21 +36,21 @@ from workers.watching.pull_request_list import WatchedPullRequest, list_watched
 from workflows.pull_request.pull_request import PullRequestWorkflow
 
 _TRUSTED: Final = timedelta(days=1)
-"""The time for which a webhook counts as working after its last delivery."""
+"""How long a webhook counts as working after its last delivery."""
 EVERY_SECONDS: Final = 60.0
 _DIGEST: Final = len("-abcdef")
 
 
 @dataclass(slots=True)
 class WebhookNotes:
-    """The times of webhooks' last deliveries, which the HTTP API notes in the schedules of intakes."""
+    """When each webhook last delivered; the HTTP API notes these times in the schedules of intakes."""
 
     client: Client
     _delivered: dict[str, datetime] = field(default_factory=dict)
     _read_at: float | None = None
 
     async def refresh(self) -> None:
-        """Read the times from all schedules of intakes, unless they were read within the last minute.
+        """Read the times from all intakes' schedules, at most once a minute.
 
         Raises:
             RPCError: The server refused.
@@ -67,7 +67,7 @@ class WebhookNotes:
         self._delivered = found
 
     def is_told(self, repository: str) -> bool:
-        """Return whether the webhooks of a repository are known to work."""
+        """Return whether a repository's webhooks have delivered lately."""
         try:
             key = parse_address(repository, home=Path.home()).key
         except InvalidInputError:
@@ -78,7 +78,7 @@ class WebhookNotes:
 
 @dataclass(frozen=True, slots=True)
 class LookPace:
-    """The limits of the pause between polls, which is as long as the pull request's age at the last poll."""
+    """The shortest and the longest pause between polls; between them, the pause is the age of the pull request."""
 
     first_seconds: float
     longest_seconds: float
@@ -92,14 +92,13 @@ class LookPace:
 HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000
 _FOLLOWED: Final = 0.1
-"""The factor for the age of a pull request that an agent follows, so that the pull request is polled more
-often."""
+"""The factor for the age of a pull request that an agent follows, which is polled more often."""
 _TOLD_SECONDS: Final = 900.0
 _TOLD_SHARE_SECONDS: Final = 450.0
-"""If webhooks report events, the followed pull requests are polled eight times an hour in all, and each at most
-four times: a poll is about five requests."""
+"""The seconds between any two polls of followed pull requests whose webhooks work; each of these pull requests is
+polled at most four times an hour. A poll is about five requests."""
 _LOOKS_AT_A_TIME: Final = 16
-"""The number of threads, used only for polls, so that a forge that hangs delays no other work."""
+"""The number of threads for polls; a forge that hangs delays no other work."""
 
 _log = structlog.get_logger()
 
@@ -134,27 +133,27 @@ async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[
 
 @dataclass(slots=True)
 class PullRequestWatcher:
-    """Polls pull requests for one host, and sends changes to the workflows that watch them."""
+    """Polls pull requests for one host, and sends changes to their workflows."""
 
     client: Client
     task_queue: str
     here: WatchingHost
     look: Look
-    """Requests a pull request's state from the forge; this may take long, or raise a `SeptetError`."""
+    """Reads a pull request's state from the forge; may take long, or raise a `SeptetError`."""
     pace: LookPace
     is_told: Callable[[str], bool] = lambda _repository: False
-    """Returns whether webhooks report the changes of a repository."""
+    """Returns whether webhooks report a repository's changes."""
     _watched: dict[str, WatchedPullRequest] = field(default_factory=dict)
     _looked_at: dict[str, float] = field(default_factory=dict)
-    """The time of each pull request's last poll, by the monotonic clock."""
+    """When each pull request was last polled, by the monotonic clock."""
     _told: dict[str, frozenset[str]] = field(default_factory=dict)
-    """The events that each workflow was notified of; a workflow ignores an event that it already has."""
+    """The events that each workflow was notified of, so that few repeat."""
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _listed_at: float | None = None
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_LOOKS_AT_A_TIME, "looks"))
 
     async def look_around(self) -> int:
-        """Start to poll the pull requests whose pause is over, and return their number.
+        """Start to poll the pull requests that are due, and return their number.
 
         Raises:
             RPCError: The server refused to list the pull requests.
@@ -170,14 +169,14 @@ class PullRequestWatcher:
         return len(due)
 
     async def close(self) -> None:
-        """Cancel the running polls; the results of these polls are not reported."""
+        """Cancel the running polls, without reports."""
         for look in self._looks.values():
             look.cancel()
         await asyncio.gather(*self._looks.values(), return_exceptions=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin_look(self, watch: WatchedPullRequest, *, is_left: bool) -> None:
-        """Start the poll of a pull request as a separate task: a forge that hangs delays no other poll."""
+        """Start to poll a pull request in a separate task, so that a forge that hangs delays no other poll."""
 
         def end(look: asyncio.Task[None]) -> None:
             self._looks.pop(watch.run_id, None)
@@ -202,7 +201,7 @@ class PullRequestWatcher:
             self._watched |= rows
 
     def _is_due(self, watch: WatchedPullRequest) -> bool:
-        """Return whether the pause before a poll is over; the first polls of old pull requests are spread out."""
+        """Return whether a pull request is due for a poll; the first polls of old ones are spread out."""
         if watch.run_id in self._looks:
             return False
         now = asyncio.get_running_loop().time()
@@ -217,7 +216,7 @@ class PullRequestWatcher:
         return self.pace.is_over(since, watch.age_seconds * (_FOLLOWED if watch.look.follows else 1.0))
 
     async def _is_served(self, queue: str) -> bool:
-        """Return whether a worker has polled a queue lately; after some minutes, the server forgets a poller."""
+        """Return whether a worker has polled a queue within the last minutes."""
         request = DescribeTaskQueueRequest(
             namespace=self.client.namespace,
             task_queue=TaskQueue(name=queue),
@@ -250,7 +249,7 @@ class PullRequestWatcher:
             _log.info("pull_request_not_told", watch=watch.workflow_id, error=error.message)
 
     async def _ask(self, watch: WatchedPullRequest) -> PullRequestNews:
-        """Return the forge's answer, or the reason why the forge did not answer."""
+        """Return the forge's answer, or the reason why there is none."""
         url = watch.look.url
         try:
             end = await asyncio.get_running_loop().run_in_executor(self._threads, self.look, watch.look)

@@ -1,4 +1,4 @@
-"""A worker's reports: its host's limits, costs of agents, turns that no attempt reports, and its own health."""
+"""A worker's repeated reports: its host's limits, costs of agents, forgotten turns, and its own health."""
 
 import asyncio
 import json
@@ -60,7 +60,7 @@ async def tell_board(client: Client, settings: Settings, host_id: str) -> None:
 
 
 def capacity_of(settings: Settings, host_id: str) -> HostCapacity:
-    """Return a host's report to the board: its limits, and the seconds for which the report counts."""
+    """Return a host's report to the board: its limits, and for how many seconds the report counts."""
     return HostCapacity(
         host=host_id,
         host_limit=0 if settings.drain else settings.host_limit,
@@ -70,10 +70,10 @@ def capacity_of(settings: Settings, host_id: str) -> HostCapacity:
 
 
 _LOOK_SECONDS: Final = 2.0
-"""The seconds between checks of the disk, by which the report of a completed work order may be late."""
+"""The seconds between checks of the disk for costs to report."""
 _GATHERED_SECONDS: Final = 300.0
-"""The age in seconds at which a turn of an unfinished work order is reported, together with all others, because
-each message is an Action."""
+"""The age in seconds at which the costs of an unfinished work order are reported, all together, because each
+message costs money."""
 
 
 def telling_costs(client: Client, host: Host) -> AbstractAsyncContextManager[None]:
@@ -83,7 +83,7 @@ def telling_costs(client: Client, host: Host) -> AbstractAsyncContextManager[Non
 
 @dataclass(frozen=True, slots=True)
 class CostTeller:
-    """Reports the costs that one host has recorded, from only one of the host's processes at a time."""
+    """Reports the costs that one host has recorded; only one of the host's processes does so at a time."""
 
     client: Client
     host: Host
@@ -135,13 +135,13 @@ class CostTeller:
 
 LOOK_SECONDS: Final = 60.0
 _LEFT_SECONDS: Final = 300.0
-"""The seconds after an agent's end for which this waits with a report: an attempt may still report the turn."""
+"""How many seconds after an agent's end its attempt has to report the turn first."""
 
 _log = structlog.get_logger()
 
 
 def telling_left_turns(host: Host) -> AbstractAsyncContextManager[None]:
-    """Report turns that no attempt reports to the accounts of budgets, while the block runs."""
+    """Report turns that no attempt has reported to their budget accounts, while the block runs."""
     if host.accounts is None:
         return nullcontext()
     return repeating(LeftTurns(host, host.accounts).look, LOOK_SECONDS, "budgets_not_told")
@@ -149,16 +149,16 @@ def telling_left_turns(host: Host) -> AbstractAsyncContextManager[None]:
 
 @dataclass(frozen=True, slots=True)
 class LeftTurns:
-    """Reports turns, and their costs, if their agents are dead and no attempt has reported them for a while."""
+    """Reports turns and their costs if the agents are dead and no attempt has reported for a while."""
 
     host: Host
     accounts: Accounts
     left_seconds: float = _LEFT_SECONDS
     _seen: dict[tuple[str, str], float] = field(default_factory=dict)
-    """By workspace and turn, when the turn was first found without an agent, in monotonic seconds."""
+    """For each workspace and turn, when it was first found without an agent, in monotonic seconds."""
 
     async def look(self) -> int:
-        """Report the turns that no attempt has reported for long enough, and return the number of these turns.
+        """Report the turns that waited long enough for an attempt's report, and return their number.
 
         Raises:
             SeptetError: An account was not reached; the remaining turns are reported at the next call.
@@ -180,7 +180,7 @@ class LeftTurns:
         return turns
 
     async def _tell(self, place_id: str, turn: HeldTurn) -> bool:
-        """Report a turn to its accounts, with the writer's lock held so that no attempt starts meanwhile."""
+        """Report a turn to its accounts while holding the writer's lock; return whether the lock was free."""
         lock = await asyncio.to_thread(self.host.runs.lock_writer, place_id)
         if lock is None:
             return False
@@ -197,15 +197,15 @@ class LeftTurns:
 
 
 HEALTH_SECONDS: Final = 5.0
-"""The seconds between writes of the health file; if the file is several times as old, `docker/health.py` counts
-the worker as cut off from the server."""
+"""The seconds between writes of the health file; if several are missed, `docker/health.py` counts the worker as
+cut off from the server."""
 
 
 @asynccontextmanager
 async def reporting_health(client: Client, host: Host) -> AsyncIterator[None]:
-    """Keep the health file current while the block runs, and then remove the file; this costs no Action.
+    """Keep the health file current while the block runs, then delete it; this costs no Action.
 
-    This first removes the file that a killed worker may have left.
+    This first deletes a file that a killed worker may have left.
     """
     host.state.health_file.unlink(missing_ok=True)
     async with (
@@ -217,13 +217,13 @@ async def reporting_health(client: Client, host: Host) -> AsyncIterator[None]:
 
 
 async def _give_sign(host: Host) -> None:
-    """Set the health file's time to now, even if the server does not answer, because the process is alive."""
+    """Update the health file's time, because the process is alive even if the server does not answer."""
     with suppress(FileNotFoundError):  # the server has not seen this worker yet
         await asyncio.to_thread(os.utime, host.state.health_file)
 
 
 async def _report(client: Client, host: Host) -> None:
-    """Write the time of this worker's last poll to the health file, if the server lists this worker."""
+    """Write the time of this worker's last poll, as the server lists it, to the health file."""
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=host.settings.task_queue),

@@ -1,4 +1,4 @@
-"""The schedules on the server: make a host's janitor, and seal intakes anew after a rotation of the keys."""
+"""The schedules on the server: create a host's janitor, and seal intakes again after a change of the keys."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -36,7 +36,7 @@ from workflows.janitor import Janitor
 
 _EVERY: Final = timedelta(hours=6)
 PASSES: Final = 28
-"""The number of passes in a week. If a host has no worker for longer, its next worker makes the schedule anew."""
+"""The number of passes in a week; the schedule of a host without a worker ends after that."""
 
 _log = structlog.get_logger()
 
@@ -50,7 +50,7 @@ def schedule_id(host_id: str) -> str:
 async def scheduling_janitor(
     client: Client, settings: Settings, host_id: str, host_queue: str
 ) -> AsyncIterator[None]:
-    """Schedule the sweeps of a host every few hours, during the block and for a week after it."""
+    """Schedule the janitor of a host every few hours, during the block and for a week after it."""
     await schedule_janitor(client, settings, host_id, host_queue)
 
     async def renew() -> None:
@@ -63,13 +63,12 @@ async def scheduling_janitor(
 
 
 async def schedule_janitor(client: Client, settings: Settings, host_id: str, host_queue: str) -> None:
-    """Schedule sweeps of a host every few hours, for a week from now; a later call extends the week.
+    """Schedule a host's janitor every few hours, for a week from now; a later call extends the week.
 
-    A gone host's schedule therefore runs out, and Temporal removes the schedule. A person's changes of an existing
-    schedule stay, but the schedule's input is sealed anew. If the server refuses, only the sweeps are missing.
+    The schedule of a lost host thereby ends. A person's changes of the schedule stay, but its input is sealed
+    again. If the server refuses, only the janitor is missing.
 
-    An existing schedule is not created again: each creation that the server refuses leaves a branch of history in
-    the server's database for months.
+    An existing schedule is not created again, because each refused creation leaves data in the server's database.
     """
     schedule = Schedule(
         action=ScheduleActionStartWorkflow(
@@ -93,7 +92,7 @@ async def schedule_janitor(client: Client, settings: Settings, host_id: str, hos
 
 
 async def _renew(client: Client, host_id: str, action: ScheduleAction) -> bool:
-    """Extend a schedule to a week from now, and seal its input anew; return whether the schedule exists."""
+    """Extend a schedule to a week from now, and seal its input again; return whether the schedule exists."""
 
     def renew(current: ScheduleUpdateInput) -> ScheduleUpdate:
         schedule = current.description.schedule
@@ -110,7 +109,7 @@ async def _renew(client: Client, host_id: str, action: ScheduleAction) -> bool:
 
 
 def sealing_intakes(client: Client, task_queue: str) -> AbstractAsyncContextManager[None]:
-    """Seal the inputs of a queue's intakes anew after each rotation of the keys, while the block runs."""
+    """Seal the inputs of a queue's intakes again after each change of the keys, while the block runs."""
     if client.data_converter.payload_codec is None:
         return nullcontext()
     look = partial(seal_intakes_anew, client, task_queue)
@@ -120,7 +119,7 @@ def sealing_intakes(client: Client, task_queue: str) -> AbstractAsyncContextMana
 async def seal_intakes_anew(client: Client, task_queue: str) -> None:
     """Seal the inputs of a queue's intakes with the current key.
 
-    This skips intakes that the current key has sealed, that these keys cannot open, or that workers refuse.
+    This skips intakes that the current key has sealed already, that no key here opens, or that workers refuse.
 
     Raises:
         RPCError: The server refused.
@@ -146,7 +145,7 @@ async def seal_intakes_anew(client: Client, task_queue: str) -> None:
 
 
 async def _seal_action(codec: PayloadCodec, action: ScheduleActionStartWorkflow) -> bool:
-    """Seal the input of a schedule with the current key, and return whether that changes the schedule."""
+    """Seal the input of a schedule with the current key; return whether that changes the schedule."""
     summary = [action.static_summary] if isinstance(action.static_summary, Payload) else []
     before = [*action.args, *summary]
     opened = await codec.decode(before)
