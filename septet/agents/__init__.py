@@ -1,1 +1,1 @@
-"""Coding-agent CLIs: a folder for each CLI, one form of outcome, and runs that outlive a worker."""
+"""Coding-agent CLIs: how each CLI is called, how its output is read, and how its runs survive the worker."""

@@ -1,1 +1,1 @@
-"""Read the output of any CLI as one form of outcome: streams, endings, API errors, transcripts."""
+"""The outcome of an agent run in one form for all CLIs: streams, endings, API errors, transcripts."""

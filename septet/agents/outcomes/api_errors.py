@@ -1,6 +1,6 @@
-"""Classify an error of a model API: its kind, whether a wait helps, and the remedy.
+"""Classify an error of a model API: its kind, whether a retry may help, and the remedy.
 
-The tables hold the sentences in which agent CLIs and model APIs report an error; the first matching row counts.
+The tables contain the sentences in which agent CLIs and model APIs report errors; the first matching row counts.
 The sources are the CLIs' programs, the APIs that they use, and users' reports.
 """
 
@@ -13,7 +13,7 @@ from septet.agents.outcomes.reset_times import names_reset
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """A kind of error of the model API."""
+    """A kind of error of a model API, with the remedy and the wait before a retry."""
 
     kind: str
     retryable: bool = False
@@ -163,10 +163,10 @@ _STATUS: Final = re.compile(
 
 
 def classify(status: int | None, words: str, *, kind: str = "unknown") -> ApiError:
-    """Return the kind of an error; a billing error that names a time at which it ends counts as a rate limit.
+    """Return the kind of an API error; a billing error that names its end counts as a rate limit.
 
-    A status in the message takes precedence over `status`. If neither status nor message shows a kind, `kind`
-    counts, which is the CLI's own word.
+    A status in `words` takes precedence over `status`. If neither status nor words show a kind, the CLI's own word
+    `kind` counts.
     """
     match = _STATUS.search(words)
     named = int(next(filter(None, match.groups()))) if match else None

@@ -1,4 +1,4 @@
-"""Find the ending of a run in its exit record and stderr, if its stream alone does not show the ending."""
+"""How a run ended, by its exit record and stderr, where the stream alone does not show the ending."""
 
 import math
 import re
@@ -73,9 +73,9 @@ def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -
 
 
 def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord, lacked: Collection[str] = ()) -> Outcome:
-    """Return the outcome of a stream, completed by the ending of its run.
+    """Return a stream's outcome, completed with the ending of the run.
 
-    `lacked` names tools that the agent called and the CLI does not have; a model may have made them up.
+    `lacked` names tools that the agent called and the CLI does not have.
     """
     ending = _with_tools(ending, tuple(dict.fromkeys((*outcome.denials, *lacked))))
     ending, skipped = _with_wait(ending, end.ended_at_seconds), outcome.skipped_lines
@@ -98,7 +98,7 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord, lacked: Colle
 
 
 def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
-    """Return an ending; if the run reached a limit, add the missing tools, which may be the reason."""
+    """Return the ending; if the run reached a limit, name the missing tools as a possible reason."""
     if ending.ended != "limit" or not tools:
         return ending
     names = ", ".join(tools[:5])
@@ -108,9 +108,9 @@ def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
 
 
 def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
-    """Return an ending with the wait from the run's end up to the time that the CLI names.
+    """Return the ending with the wait until the time that the CLI names.
 
-    A time further away than `LONGEST_PAUSE_SECONDS` is ignored.
+    A time more than `LONGEST_PAUSE_SECONDS` after the run's end is ignored.
     """
     if ending.ended != "api_error" or not ending.retryable or ending.retry_is_named or ended_at is None:
         return ending
@@ -123,26 +123,23 @@ def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
 
 
 def warnings_in(stderr: str) -> tuple[str, ...]:
-    """Return the last lines of stderr that are not blank."""
+    """Return the last five lines of stderr that are not blank."""
     lines = [line.strip()[:300] for line in stderr.splitlines() if line.strip()]
     return tuple(lines[-5:])
 
 
 def is_cancelled(end: ExitRecord) -> bool:
-    """Return whether a person cancelled the run; the stream of a cancelled run does not count."""
+    """Return whether a person cancelled the run."""
     return end.cause == "ended" and end.why == CANCELLED
 
 
 def leaves_result_standing(end: ExitRecord) -> bool:
-    """Return whether a result in the stream counts: false if the CLI itself ended with a code other than 0.
-
-    After a signal or an unseen end, a result on disk counts.
-    """
+    """Return whether a result in the stream counts; false if the CLI ended by itself with a code other than 0."""
     return end.cause != "exited" or end.exit_code in (0, None)
 
 
 def with_result(text: str, denials: Collection[str]) -> Ending:
-    """Return the ending of a run with a result that counts."""
+    """Return the ending of a run whose result counts."""
     if denials:
         return denial_ending(denials)
     return Ending("ok") if text.strip() else Ending("no_result", "empty", "The agent gave an empty answer.")
@@ -156,9 +153,9 @@ def denial_ending(denials: Collection[str]) -> Ending:
 def without_result(
     end: ExitRecord, stderr: str, *, spoke: bool, unknown_session: re.Pattern[str] | None = None
 ) -> Ending:
-    """Return the ending of a run without a result that counts.
+    """Return the ending of a run that has no result, or whose result does not count.
 
-    `unknown_session` matches the CLI's refusal to resume an unknown session.
+    `unknown_session` matches the message in which the CLI refuses to resume an unknown session.
     """
     lines = [line for line in stderr.splitlines() if not _NOISE.search(line)]
     words = ("\n".join(lines).strip() or stderr.strip())[-600:]
@@ -191,7 +188,7 @@ def _at_limit(end: ExitRecord) -> Ending | None:
 
 
 def _when_idle(words: str, *, spoke: bool) -> Ending:
-    """Return the ending of a run that was silent too long; after an event, only messages about limits count."""
+    """Return the ending of a run that was silent too long; after an event, quote only messages about limits."""
     if spoke:
         words = "\n".join(line for line in words.splitlines() if classify(None, line).kind in _LIMITS)
     message = f"The agent printed nothing for too long. {words}".strip()
@@ -226,10 +223,10 @@ def _by_others(end: ExitRecord) -> Ending | None:
 
 
 def _by_api(stderr: str, *, spoke: bool) -> Ending | None:
-    """Return the ending that stderr alone shows: a usage limit, a billing error or a refusal; otherwise `None`.
+    """Return the ending for a usage limit, billing error or refusal that stderr shows; otherwise `None`.
 
-    Lines of stderr may come from tools: a limit counts only if the line names the limit's end, or is an error
-    before any event.
+    Lines of stderr may come from tools. A usage limit therefore counts only if the line names the limit's end, or
+    is an error before the first event.
     """
     for line in map(str.strip, reversed(stderr.splitlines())):
         error = classify(None, line)

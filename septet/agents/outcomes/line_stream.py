@@ -1,4 +1,4 @@
-"""Read a dialect, which is one CLI's form of JSON lines: collect facts of the run, and make the outcome."""
+"""Read a CLI's stream of JSON lines: collect the facts of the run, and make the outcome."""
 
 import math
 import re
@@ -27,7 +27,7 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class LineEvent(msgspec.Struct, gc=False):
-    """The field of every event; a dialect's own type adds the fields to read, and other fields are skipped."""
+    """The field that every event has; a CLI's own type adds the other fields to read."""
 
     type: Any = None
 
@@ -37,7 +37,7 @@ E = TypeVar("E", bound=LineEvent)
 
 @dataclass(slots=True)
 class Facts:
-    """The facts of a run, read from its stream up to now."""
+    """What a run's stream has shown so far."""
 
     session_id: str | None = None
     model: str | None = None
@@ -69,7 +69,7 @@ class Facts:
         return "".join(self._texts)[-_TEXT_LIMIT:]
 
     def say(self, text: object, *, anew: bool = False) -> None:
-        """Add to the model's last text, or begin a new text."""
+        """Add `text` to the model's last text, or begin a new text if `anew`."""
         if anew:
             self.hush()
         if isinstance(text, str):
@@ -80,18 +80,18 @@ class Facts:
             self.keep_end()
 
     def keep_piece(self, text: object) -> None:
-        """Add a part of the last message; 16 parts are kept at most."""
+        """Keep a part of the model's last message; 16 parts are kept at most."""
         if isinstance(text, str) and len(self.pieces) < _PIECES_KEPT and len(text) <= _TEXT_LIMIT // _PIECES_KEPT:
             self.pieces.append(text)
 
     def keep_end(self) -> None:
-        """Keep only the end of the model's last text."""
+        """Shorten the model's last text to its end."""
         kept = self.text
         self.left_out += self._text_length - len(kept)
         self._texts, self._text_length = [kept], len(kept)
 
     def hush(self) -> None:
-        """Drop the model's last text, because a tool call followed."""
+        """Forget the model's last text, because a tool call followed."""
         self._texts, self._text_length, self.left_out, self.spoke_last = [], 0, 0, False
 
     def deny(self, tool: str) -> None:
@@ -100,7 +100,7 @@ class Facts:
             self.denials.append(tool)
 
     def lack(self, words: object, sentence: re.Pattern[str]) -> None:
-        """Record a tool that the CLI does not have, if these words match the CLI's sentence for a missing tool."""
+        """Record a tool that the CLI does not have, if `words` match the CLI's `sentence` about a missing tool."""
         found = sentence.match(words) if isinstance(words, str) else None
         if found is not None and len(self.lacked) < _NOTES_KEPT:
             self.lacked.append(found[1][:_DETAIL_LIMIT])
@@ -112,7 +112,7 @@ class Facts:
 
 
 class LineStream(ABC, Generic[E]):
-    """The reader of one run's stream; the subclass of each dialect adds the facts of an event."""
+    """Reads the stream of one run; a subclass for each CLI turns events into facts."""
 
     event_type: type[E]
     """The type with the fields to read from an event."""
@@ -124,31 +124,31 @@ class LineStream(ABC, Generic[E]):
         self.begin()
 
     def begin(self) -> None:
-        """Reset the facts: the stream is read from its start."""
+        """Forget all facts, because the stream is read from its start."""
         self.facts = Facts()
 
     @property
     def usage(self) -> Usage:
-        """The reported usage of the run, which is summed on access and not with each event."""
+        """The usage that the stream has reported so far."""
         return NO_USAGE
 
     @property
     def context_tokens(self) -> int:
-        """The session's length in tokens at the last request; if only sums are reported, the turns' average."""
+        """The session's length in tokens, as an average over the turns; a subclass may know the length exactly."""
         used = self.usage
         input_tokens = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
         return input_tokens // max(self.facts.turns, 1) + used.output_tokens
 
     @abstractmethod
     def take(self, event: E) -> None:
-        """Add what one event reports to the facts of the run."""
+        """Add what one event reports to the facts."""
 
     @abstractmethod
     def is_own(self, event: E) -> bool:
-        """Return whether an object is an event of this CLI, and not an object inside an event."""
+        """Return whether an object is an event of this CLI, and not a part of an event."""
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:
-        """After the process's end, add the last lines of stderr as warnings, if the stream had an event."""
+        """Add the last lines of stderr as warnings, if the stream had an event."""
         del end  # some dialects read the exit code
         if self.spoke:
             for line in endings.warnings_in(stderr):
@@ -167,7 +167,7 @@ class LineStream(ABC, Generic[E]):
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress of the run, read from its stream up to now."""
+        """The progress of the run, as far as its stream was read."""
         facts, last, used = self.facts, self._reader.last, self.usage
         return StreamProgress(
             session_id=facts.session_id,
@@ -179,7 +179,7 @@ class LineStream(ABC, Generic[E]):
         )
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
-        """Return the outcome of the run, after the end of its stream."""
+        """Return the outcome of the run, after the whole stream was fed."""
         words = _COLOURS.sub("", stderr)
         rest, document = self._reader.finish()
         if document is not None:
@@ -226,14 +226,14 @@ def api_error(status: int | None, words: str) -> Ending:
 
 
 def count(value: object) -> int:
-    """Return `value` as an integer if it is a positive number, and 0 for any other value."""
+    """Return `value` as an integer if it is a positive number, otherwise 0."""
     if type(value) is int and value > 0:  # a bool is of another type
         return value
     return int(value) if isinstance(value, float) and 0 < value < math.inf else 0
 
 
 def cost_of(value: object) -> float | None:
-    """Return `value` if it is a number from 0 on, otherwise `None`: a negative cost would pay for other runs."""
+    """Return `value` if it is a number that is not negative, otherwise `None`."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 <= value < math.inf else None
@@ -245,7 +245,7 @@ def text_of(value: object) -> str | None:
 
 
 def call_of(tool: object, arguments: object) -> str:
-    """Return a tool call as `name(argument)`, with the first argument that is a text."""
+    """Return a tool call as `name(argument)`; the argument is the first text among the arguments."""
     values = arguments.values() if isinstance(arguments, dict) else ()
     words = next((value for value in values if isinstance(value, str)), "")
     detail = mask(" ".join(words.split()))[:_DETAIL_LIMIT]

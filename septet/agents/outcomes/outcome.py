@@ -33,7 +33,7 @@ _MAY_BE_OF_SESSION: Final = frozenset({"context_length", "invalid_request", "unk
 
 @dataclass(frozen=True, slots=True)
 class ExitRecord:
-    """The supervisor's record of the end of the agent's process: `exit.json`."""
+    """The supervisor's record of the end of the agent's process, in `exit.json`."""
 
     cause: Cause
     why: str = ""
@@ -65,7 +65,7 @@ class ExitRecord:
 
 @dataclass(frozen=True, slots=True)
 class StreamProgress:
-    """The progress of a run, read from its stream up to now."""
+    """The progress of a run, as far as its stream was read."""
 
     session_id: str | None = None
     last_event: str = ""
@@ -140,9 +140,9 @@ class Outcome:
 
 
 def bound_answer(outcome: Outcome, limit_kib: int) -> tuple[Outcome, tuple[str, ...]]:
-    """Return the outcome with an answer that is within the limit, and notes on the parts that are left out.
+    """Return the outcome with an answer within the limit, and notes on what was left out.
 
-    Structured output over the limit is dropped as a whole, because a part of a JSON value is another value.
+    Structured output over the limit is dropped completely, because a part of a JSON value is another value.
     """
     most, text = limit_kib * _KIB, outcome.text or ""
     left_out = outcome.left_out + max(0, len(text) - most)
@@ -161,7 +161,7 @@ def bound_answer(outcome: Outcome, limit_kib: int) -> tuple[Outcome, tuple[str, 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The way in which a run ended, with the reason and the remedy."""
+    """How a run ended, with the reason and the remedy."""
 
     ended: Ended
     kind: str = ""

@@ -1,4 +1,4 @@
-"""Find the end of a usage limit in the messages of CLIs and model APIs, by a table of patterns."""
+"""Find the end of a usage limit in a message of a CLI or a model API."""
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -41,7 +41,7 @@ _MOMENTS: Final = (
 
 
 def seconds_of(moment: float) -> float:
-    """Return a CLI's time in seconds since the epoch; the CLI may give the time in milliseconds."""
+    """Return a time in seconds since the epoch; the CLI may have given the time in milliseconds."""
     return moment / 1000.0 if moment >= _MILLISECONDS_FROM else moment
 
 
@@ -53,7 +53,7 @@ def names_reset(words: str) -> bool:
 def find_reset(words: str, said_at: float) -> float | None:
     """Return the end of a limit, in seconds since the epoch; `None` if the message does not name the end.
 
-    The message was written at `said_at`, in seconds since the epoch: a message may name the hour alone.
+    `said_at` is the time of the message, in seconds since the epoch: a message may name only the hour.
     """
     match = next(filter(None, (pattern.search(words) for pattern in _MOMENTS)), None)
     if match is None:
@@ -83,8 +83,8 @@ def _moment(parts: dict[str, str], said_at: float) -> float | None:
 def _next_hour(parts: dict[str, str], start: datetime) -> float:
     """Return the next time at which the clock shows the named hour, in the named zone or else the machine's zone.
 
-    If codex names an hour without a day, the hour is on the day of the message, even if that time has passed. If a
-    message names a day without an hour, the time is midnight at the beginning of that day.
+    A message of codex without a day means the day of the message, even if the hour has passed. A message with a
+    day and without an hour means midnight at the beginning of the day.
     """
     day = f"{parts['month']} {parts['day']}" if "day" in parts else f"{start:%b %d}"
     clock = f"{parts.get('hour', '12')}:{parts.get('minute', '00')} {parts.get('half', 'A')}M"

@@ -1,4 +1,4 @@
-"""Turn a stream's bytes, in any chunks, into events; the memory used does not grow with the stream."""
+"""Turn the bytes of a stream into events; the memory used does not grow with the stream."""
 
 import json
 import math
@@ -27,24 +27,21 @@ _BLANKS: Final = re.compile(r"\s*")
 
 
 class EventReader(Generic[E]):
-    """The reader that turns lines of JSON into events of one type, and skips text that is no JSON object.
+    """Turns lines of JSON into events of one type, and skips text that is no JSON object.
 
-    An event that follows other text has to end the line, and `is_own` has to accept the event.
-
-    A line decodes straight into the fields of `event_type`, and the rest is skipped in C; only a line that does
-    not decode is parsed again, slowly. If the stream is one object or array over several lines, `finish` returns
-    the events.
+    An event that follows other text has to end the line, and `is_own` has to accept the event. If the stream is
+    one JSON document over several lines, `finish` returns the document's events.
     """
 
     def __init__(self, event_type: type[E], is_own: Callable[[E], bool] = lambda _: True) -> None:
-        """Take a type with the fields to read of each event; types `Any` and `msgspec.Raw` accept every value.
+        """Take the type with the fields to read of each event; types `Any` and `msgspec.Raw` accept every value.
 
-        `is_own` returns whether an event that follows other text has the fields that all events of this CLI have.
+        `is_own` returns whether an event that follows other text is an event of this CLI.
         """
         self.skipped_lines = 0
         """The number of lines over 16 MiB."""
         self.words = ""
-        """The last part of the output that is not an event."""
+        """The last part of the output that is no event."""
         self.last: E | None = None
         self._decoder = msgspec.json.Decoder(event_type)
         self._is_own = is_own
@@ -60,10 +57,10 @@ class EventReader(Generic[E]):
             yield from self._feed_piece(chunk[start : start + _PIECE_BYTES])
 
     def finish(self) -> tuple[list[E], list[E] | None]:
-        """Return the events of a last line without a newline, and the events of one JSON document.
+        """Return the events of a last line without a newline, and the events of a document.
 
-        The second value is `None` for a stream of lines. If the stream was one document over several lines, the
-        document's events replace all earlier events.
+        The second value is `None` for a stream of lines. Otherwise the stream was one JSON document over several
+        lines, and the document's events replace all earlier events.
         """
         rest = self._read_lines([self._take_partial()])
         if self._document is None or self._first_line is None:
@@ -97,7 +94,7 @@ class EventReader(Generic[E]):
         return events
 
     def _append_partial(self, part: bytes) -> None:
-        """Keep a part of an incomplete line, up to the limit."""
+        """Keep a part of an incomplete line, up to the limit of a line."""
         if self._skipping:
             return
         self._partial_bytes += len(part)
@@ -114,7 +111,7 @@ class EventReader(Generic[E]):
         return line
 
     def _read_lines(self, lines: list[bytes]) -> list[E]:
-        """Return the events of whole lines, decoded one by one, which costs less than a check of all lines."""
+        """Return the events in these whole lines."""
         if self._first_line is None:
             self._check_first_line(lines)
         events: list[E] = []
@@ -138,10 +135,10 @@ class EventReader(Generic[E]):
         return events
 
     def _read_objects(self, line: bytes) -> tuple[list[E], bytes]:
-        """Return the objects at the beginning of a line, and the text after them.
+        """Return the objects at the beginning of a line, and the rest of the line.
 
-        The line may hold a byte order mark, bytes that are not UTF-8, half a surrogate pair, an invalid number,
-        two objects, or an object and words after it.
+        Faults are accepted: bytes that are not UTF-8, a byte order mark, half a surrogate pair, an invalid number,
+        or two objects in a line.
         """
         text = line.strip().removeprefix(_BYTE_ORDER_MARK).decode("utf-8", errors="replace")
         events: list[E] = []
@@ -159,7 +156,7 @@ class EventReader(Generic[E]):
         return events, text[position:].encode()
 
     def _check_first_line(self, lines: list[bytes]) -> None:
-        """Decide by the first line that is not blank whether the stream can be one document."""
+        """Decide whether the stream can be one JSON document, by the first line that is not blank."""
         for line in lines:
             first = line.strip().removeprefix(_BYTE_ORDER_MARK)
             if first:
@@ -170,7 +167,7 @@ class EventReader(Generic[E]):
 
 
 def read_field(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
-    """Return a field's value; `None` if the field is missing or of another type."""
+    """Return the decoded value of a field; `None` if the field is missing or of another type."""
     try:
         return decoder.decode(raw)
     except _NO_EVENT:
@@ -183,7 +180,7 @@ class _Typed(msgspec.Struct):
 
 
 def is_event(line: bytes | bytearray) -> bool:
-    """Return whether a line is a JSON object with a `type`, or ends with an object that also names its session."""
+    """Return whether a line is a JSON object with a `type`, or ends with such an object that names its session."""
     try:
         return isinstance(msgspec.json.decode(line, type=_Typed).type, str)
     except _NO_EVENT:

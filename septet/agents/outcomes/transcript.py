@@ -1,4 +1,4 @@
-"""Read an agent's words and actions in one form for all CLIs, while the agent runs and afterwards."""
+"""Turn an agent's output into messages and actions, in one form for all CLIs."""
 
 import json
 import re
@@ -28,7 +28,7 @@ _PATCHED: Final = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULT
 
 
 def familiar(entry: "TranscriptEntry") -> Iterator["TranscriptEntry"]:
-    """Yield an entry with claude's name of the tool; a call that changes several files becomes several calls."""
+    """Yield an entry with claude's name for its tool; a change of several files becomes several entries."""
     name = _NAMES.get(entry.tool, entry.tool)
     if entry.kind != "tool_call":
         yield replace(entry, tool=name)
@@ -69,7 +69,7 @@ def _changes(text: str) -> list[dict[str, Any]]:
 
 
 def _edit(kind: str, path: str, body: str) -> str:
-    """Return a patch's change of one file as the arguments of an edit."""
+    """Return a patch's change of one file as JSON, in the form of an edit tool's arguments."""
     lines = [line for line in body.split("\n") if line and not line.startswith(("@@", "***"))]
     old, new = ("\n".join(line[1:] for line in lines if line[0] in marks) for marks in ("- ", "+ "))
     change = {"Add": {"content": new}, "Delete": {}}.get(kind, {"old_string": old, "new_string": new})
@@ -94,7 +94,7 @@ class TranscriptEntry:
 
 
 class Transcript(Protocol):
-    """The reader that turns one run's stream into entries for people."""
+    """Turns the stream of one run into entries for people."""
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
         """Read the next bytes, which may be cut anywhere, and return the entries in them."""
@@ -104,7 +104,7 @@ class Transcript(Protocol):
 
 
 class EventTranscript(ABC):
-    """A transcript of JSON lines; the subclass for each CLI turns events into entries."""
+    """Turns a stream of JSON lines into entries; a subclass for each CLI knows the CLI's events."""
 
     def __init__(self) -> None:
         self._new: list[TranscriptEntry] = []
@@ -118,7 +118,7 @@ class EventTranscript(ABC):
         """Yield the entries of an event; an event without words or action has none."""
 
     def begin_call(self, call_id: object, tool: object, arguments: object) -> TranscriptEntry:
-        """Return the entry of a tool call, and keep the tool's name by the call's id."""
+        """Return the entry of a tool call, and remember the tool's name for the call's output."""
         name = self._tools[to_text(call_id)] = to_text(tool)
         return TranscriptEntry("tool_call", to_text(arguments), name)
 
@@ -127,7 +127,7 @@ class EventTranscript(ABC):
         return TranscriptEntry("tool_result", to_text(output), self._tools.pop(to_text(call_id), ""))
 
     def rest(self) -> Iterator[TranscriptEntry]:
-        """Yield the entries that were held back until the end."""
+        """Yield the entries that are only known at the end of the stream."""
         return iter(())
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
@@ -137,7 +137,7 @@ class EventTranscript(ABC):
         return self._take_new()
 
     def finish(self) -> list[TranscriptEntry]:
-        """After the end, return the remaining entries, which are all entries if the stream is one document."""
+        """Return the remaining entries after the end; these are all entries if the stream is one document."""
         rest, document = self._reader.finish()
         for event in rest:
             self._take(event)

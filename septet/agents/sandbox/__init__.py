@@ -1,1 +1,1 @@
-"""Find and try bubblewrap, and reach the supervisors that start guests."""
+"""Find and try bubblewrap, and connect to the supervisors that start guests."""

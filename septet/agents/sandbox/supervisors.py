@@ -1,4 +1,4 @@
-"""The supervisors that a worker starts, one for each agent, and the sweep after a killed supervisor."""
+"""Start supervisors for a worker, one for each agent, and kill what a killed supervisor left."""
 
 import socket
 import subprocess
@@ -21,17 +21,17 @@ _FORK_REQUEST: Final = b"+"
 
 
 class Supervisors:
-    """The starter of supervisors, which one small process forks: a new Python for each one would cost 20 ms.
+    """Starts supervisors. A small fork server forks them: a new Python for each supervisor would take 20 ms.
 
-    A spare supervisor waits for the next agent, so that no agent waits for a fork. A supervisor that has an agent
-    to run outlives this process; the fork server ends with this process. On a host with a runner the runner
-    forks supervisors, which end with the runner.
+    A spare supervisor waits for the next agent. A supervisor that has an agent survives this process; the fork
+    server ends with this process. On a host with a runner, the runner forks supervisors, which end with the
+    runner.
     """
 
     def __init__(
         self, *, python: str = sys.executable, env: Mapping[str, str] | None = None, runner: Path | None = None
     ) -> None:
-        """Take the Python and the environment of supervisors, or the folder of the runner that forks them."""
+        """Take the Python and the environment of the fork server, or the folder of the runner."""
         self._runner = runner
         self._python = python
         self._env = dict(env or {})
@@ -41,13 +41,13 @@ class Supervisors:
         """The connection to the spare supervisor; `None` if no supervisor waits."""
 
     def prepare(self) -> None:
-        """Start a supervisor that waits for the next agent; an error is ignored, and `connect` tries again."""
+        """Start a spare supervisor for the next agent; ignore an error, because `connect` tries again."""
         if self._runner is None and self._spare is None:
             with suppress(OSError):
                 self._let_wait(self._fork_connected())
 
     def check(self) -> None:
-        """Check that agents can be started, before anything is written for an agent.
+        """Check that the runner, if there is one, answers, before files are written for an agent.
 
         Raises:
             AgentCrashedError: The runner is missing.
@@ -56,7 +56,7 @@ class Supervisors:
             connect_to_runner(self._runner).close()
 
     def connect(self) -> socket.socket:
-        """Return a connection to a supervisor that waits for an order: the spare supervisor or a new one.
+        """Return a connection to the spare supervisor or to a new supervisor, which waits for an order.
 
         Raises:
             OSError: No supervisor could be started.
@@ -77,14 +77,14 @@ class Supervisors:
                 self._fork_server = None
 
     def _let_wait(self, connection: socket.socket) -> None:
-        """Keep the connection to a supervisor for the next agent, and close an earlier spare connection."""
+        """Keep the connection to a spare supervisor; close the connection to an earlier spare supervisor."""
         with self._guard:
             superfluous, self._spare = self._spare, connection
         if superfluous is not None:
             superfluous.close()
 
     def _take_spare(self) -> socket.socket | None:
-        """Return the connection to the waiting supervisor; `None` if no supervisor waits, or if it was killed."""
+        """Return the connection to the spare supervisor; `None` if there is none, or if it was killed."""
         with self._guard:
             spare, self._spare = self._spare, None
         if spare is None:
@@ -99,7 +99,7 @@ class Supervisors:
         return None
 
     def _fork_connected(self) -> socket.socket:
-        """Fork a supervisor, and return the connection to it."""
+        """Fork a supervisor, and return the connection to the supervisor."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with theirs:
@@ -110,7 +110,7 @@ class Supervisors:
         return ours
 
     def _fork_supervisor(self, theirs: socket.socket) -> None:
-        """Request the fork of a supervisor on this socket, and replace a fork server that was killed."""
+        """Send a new supervisor's socket to the fork server; start a fork server if none lives."""
         with self._guard:
             if self._fork_server is not None:
                 with suppress(OSError):
@@ -149,11 +149,10 @@ _CLOCK_SECONDS: Final = 2.0
 
 
 def sweep_leftovers(mark: str, folder: Path) -> int:
-    """Kill every process of a dead run and return their number.
+    """Kill every process of a dead run; return the number of killed processes.
 
-    A process that cleared its environment is not found: only the pid namespace of a sandbox holds such a process.
-    A sandbox dies with the processes that are found. The first process of a sandbox ends last, so the sweep waits
-    for the end of this process.
+    The variable `SEPTET_RUN` in the environment identifies the processes. A process without this variable can only
+    be in a sandbox, and ends with the sandbox. This function waits for the end of the sandbox.
     """
     killed: set[int] = set()
     bound = time.monotonic() + _BOUND_SECONDS
@@ -171,7 +170,7 @@ def sweep_leftovers(mark: str, folder: Path) -> int:
 
 
 def _sandbox_lives(report: Path) -> bool:
-    """Return whether the first process of a run's sandbox lives, and not a later process with the same number."""
+    """Return whether the first process of a run's sandbox, and no later process with its number, lives."""
     try:
         if bytes(Path("/proc/self/ns/pid").readlink()) not in report.with_name("lock").read_bytes():
             return False  # a runner's sandbox, which the runner has swept
