@@ -1,4 +1,4 @@
-"""Read claude's command line, as far as Septet uses it; refuse any other option, as claude does."""
+"""Read claude's command line, with the options that Septet uses; refuse other options, as claude does."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class RefusalError(Exception):
 
 
 class Arguments:
-    """The options of the command line."""
+    """The options of the scripted agent's command line."""
 
     def __init__(self, flags: set[str], values: dict[str, str]) -> None:
-        """Read and check the values.
+        """Read and check the values of the options.
 
         Raises:
             RefusalError: A value is not valid.

@@ -1,4 +1,4 @@
-"""claude's stream: the events of one run, and their totals."""
+"""The output stream of a scripted run: events in claude's form, with their totals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TooManyTurnsError(Exception):
 
 
 class Stream:
-    """The output of the run. A turn is one message of the model: a text, or one call of a tool."""
+    """Prints the events of a run. A turn is one message of the model: a text, or one call of a tool."""
 
     def __init__(
         self, out: BinaryIO | RawIOBase, arguments: Arguments, scenario: Scenario, session: ScriptedSession
@@ -65,53 +65,53 @@ class Stream:
         )
 
     def repeat(self, message: dict[str, Any]) -> None:
-        """Print a message of stdin at the beginning of its turn."""
+        """Print a message from stdin again, as claude does at the beginning of a turn."""
         said = {"type": "user", "message": message.get("message"), "parent_tool_use_id": None, "isReplay": True}
         self._emit({**said, "uuid": message.get("uuid") or new_id()})
 
     def say(self, text: str) -> None:
-        """Print a text of the model."""
+        """Print a text as a message of the model."""
         self.message({"type": "text", "text": text})
 
     def call(self, tool: str, **given: object) -> str:
-        """Print a tool call of the model, and return the call's id."""
+        """Print a tool call as a message of the model, and return the call's id."""
         call = f"toolu_{os.urandom(10).hex()}"
         self.message({"type": "tool_use", "id": call, "name": tool, "input": given})
         return call
 
     def print_result(self, call: str, text: str, result: object, *, has_failed: bool = False) -> None:
-        """Print the result of a tool: the text for the model, and the CLI's own record."""
+        """Print the result of a tool call: the text for the model, and the CLI's own record."""
         self._unread += len(text)
         block = {"tool_use_id": call, "type": "tool_result", "content": text, "is_error": has_failed}
         message = {"role": "user", "content": [block]}
         self._emit({"type": "user", "message": message, "parent_tool_use_id": None, "tool_use_result": result})
 
     def nudge(self) -> None:
-        """Print claude's message to a model that did not answer with the tool for JSON."""
+        """Print claude's message to a model that has not used the tool for structured output."""
         text = "[structured-output-enforce] You MUST call the StructuredOutput tool to complete this request."
         message = {"role": "user", "content": [{"type": "text", "text": text}]}
         self._emit({"type": "user", "message": message, "parent_tool_use_id": None, "isSynthetic": True})
 
     def tick(self) -> None:
-        """Print an event that counts as no turn, but shows that the agent lives."""
+        """Print a status event, which shows that the agent lives, and counts as no turn."""
         self._emit({"type": "system", "subtype": "status", "status": "requesting"})
 
     def answer(self, text: str, structured: dict[str, Any] | None) -> None:
-        """Print the result of a run with an answer."""
+        """Print the result event of a run with an answer."""
         found = {} if structured is None else {"structured_output": structured}
         self.result("success", {"is_error": False, "result": text, "terminal_reason": "completed", **found})
 
     def print_failure(self, subtype: str, reason: str, **facts: object) -> None:
-        """Print the result of a failed run, with `errors` and without `result`."""
+        """Print the result event of a failed run, with `errors` and without `result`."""
         self.result(subtype, {"is_error": True, "errors": [reason], **facts})
 
     @property
     def cost_usd(self) -> float:
-        """The cost of the run so far: 0."""
+        """The cost of the run so far, which is always 0."""
         return 0.0
 
     def message(self, block: dict[str, Any]) -> None:
-        """Print a message of the model, which is a turn."""
+        """Print a message of the model and count the turn; raise `TooManyTurnsError` at the limit of turns."""
         if self.arguments.max_turns is not None and self.turns >= self.arguments.max_turns:
             raise TooManyTurnsError
         self.turns += 1
@@ -122,7 +122,7 @@ class Stream:
         self.assistant(block, model=self.model, usage={**usage, "output_tokens": min(usage["output_tokens"], 1)})
 
     def use(self, characters: int) -> dict[str, int]:
-        """Return the usage of a message of this many characters; earlier messages count as read from the cache."""
+        """Return the usage of a message of this length; earlier messages count as read from the cache."""
         new, output = self._unread // _CHARACTERS_PER_TOKEN, characters // _CHARACTERS_PER_TOKEN + 1
         usage = {
             "input_tokens": 3,
@@ -135,7 +135,7 @@ class Stream:
         return usage
 
     def assistant(self, block: dict[str, Any], model: str, usage: dict[str, int], **facts: object) -> None:
-        """Print the event of a message with this block, model and usage."""
+        """Print the event of a model's message with this block, model and usage."""
         message = {
             "id": f"msg_{os.urandom(10).hex()}",
             "type": "message",
@@ -149,7 +149,7 @@ class Stream:
         self._emit({"type": "assistant", "message": message, "parent_tool_use_id": None, **facts})
 
     def result(self, subtype: str, facts: dict[str, Any]) -> None:
-        """Print the result of the run, and save the session."""
+        """Print the result event of the run, and save the session."""
         milliseconds = round((time.monotonic() - self._started) * 1000)
         since = self._since_last_result()
         self.session.save()

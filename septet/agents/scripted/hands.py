@@ -1,4 +1,4 @@
-"""The agent's tools: they really write files, and print events as claude's tools do."""
+"""The tools of the scripted agent: they really change files, and print events as claude's tools do."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SIGKILL = 9
 
 
 class Hands:
-    """The tools that write, edit and delete files below one folder, until the crash that the script demands."""
+    """Tools that write, edit and delete files in one folder, until the crash that the script demands."""
 
     def __init__(self, stream: Stream, folder: Path, crash_after: int | None, *, leave_notes: bool) -> None:
-        """Begin without edits; the process ends by SIGKILL after `crash_after` edits."""
+        """Take the stream for events and the folder; after `crash_after` edits, the process kills itself."""
         self.tied = False
-        """Whether the tools do nothing, for an answer without the work."""
+        """Whether the tools do nothing, because only the answer is needed."""
         self.leave_notes = leave_notes
-        """Whether to write a note if a plan spells out no change, for trials of other features."""
+        """Whether to write a note if a plan spells out no change."""
         self.touched: list[str] = []
         """The changed files, each once, in the order of the first change."""
         self._stream = stream
@@ -69,10 +69,10 @@ class Hands:
         self._use("Bash", {"command": f"rm -- {json.dumps(path)}", "description": f"Delete {path}"}, path, act)
 
     def note_edit(self, path: str) -> None:
-        """Do nothing after the edit of a file; a subclass may do something."""
+        """Do nothing; a subclass may act after the edit of a file."""
 
     def crash_before_answering(self) -> None:
-        """End this process by SIGKILL if the script demands a crash after more edits than were made."""
+        """Kill this process if the script demands a crash that has not happened yet."""
         if self._crash_after is not None:
             os.kill(os.getpid(), _SIGKILL)
 
@@ -96,7 +96,7 @@ class Hands:
 
 
 def read(path: Path) -> str | None:
-    """Return a file's text with its own line ends; `None` if it cannot be read."""
+    """Return a file's text with its line ends unchanged; `None` if the file cannot be read."""
     try:
         return path.read_bytes().decode(errors="surrogateescape")
     except OSError:

@@ -1,4 +1,4 @@
-"""The jobs of the steps: plausible work on any repository, from the issue's own words."""
+"""The work of each step, for any repository: the words of the issue decide what is done."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _DONE = {"# Bug": "Fixed", "# Feature": "Added", "# Chore": "Tidied"}
 
 
 def classify(task: PromptTask, _hands: Hands) -> Answer:
-    """Answer with the class that has most words in the issue; words of the title count more."""
+    """Answer with the class whose words are most frequent in the issue; words of the title count three times."""
     title, text = _words(f"{task.title} {task.labels}"), _words(task.body)
 
     def score(issue_class: str) -> int:
@@ -82,7 +82,7 @@ def plan(task: PromptTask, hands: Hands) -> Answer:
 
 
 def find_plan(task: PromptTask, _hands: Hands) -> Answer:
-    """Answer with the planner's path if the file exists; otherwise with the work order's first plan by name."""
+    """Answer with the path that the planner named if the file exists, or else with the work order's first plan."""
     named = re.findall(r"[^\s`'\"<>]+\.md\b", task.planner_answer)
     own = sorted(
         f"specs/{path.name}" for path in task.folder.glob("specs/*.md") if f"{task.order}-planner-" in path.name
@@ -92,12 +92,12 @@ def find_plan(task: PromptTask, _hands: Hands) -> Answer:
 
 
 def name_branch(task: PromptTask, _hands: Hands) -> Answer:
-    """Answer with a branch named after class, number, work order and title."""
+    """Answer with a branch name from type, issue number, work order and title."""
     return {"branch_name": f"{task.type}-{task.stem}-{task.slug}"}
 
 
 def implement(task: PromptTask, hands: Hands) -> Answer:
-    """Make the changes that the plan spells out, and record them."""
+    """Make the changes that the plan spells out, and write a record of the changes."""
     text = read(task.folder / task.plan_path) or ""
     kind, _, rest = text.partition("\n")[0].partition(": ")
     title = f"{_DONE.get(kind, 'Done')}: {rest.strip() or task.title}"
@@ -142,7 +142,7 @@ def describe(task: PromptTask, _hands: Hands) -> Answer:
 
 
 def obey(task: PromptTask, hands: Hands, text: str) -> list[str]:
-    """Make the changes that a text spells out, and return them in words."""
+    """Make the changes that a text spells out; return a sentence for each change."""
     made = [_make(task, hands, *change) for change in _changes(text)]
     done = [f"In `{path}`, `{old}` is now `{new}`." for path, old, new in made if path]
     return done + [_write_line(task, hands, line, path) for line, path in lines_in(text)]
@@ -161,7 +161,7 @@ JOBS: dict[str, Job] = {
 
 
 def _make(task: PromptTask, hands: Hands, path: str, old: str, new: str) -> tuple[str, str, str]:
-    """Make one change and return it, with an empty path if the file does not hold the old text."""
+    """Make one change and return the change; the returned path is empty if the file lacks the old text."""
     content = read(task.folder / path) or ""
     if new and new in content:
         return path, old, new
@@ -172,7 +172,7 @@ def _make(task: PromptTask, hands: Hands, path: str, old: str, new: str) -> tupl
 
 
 def _write_line(task: PromptTask, hands: Hands, line: str, path: str) -> str:
-    """Add a line at the end of a file that does not hold the line yet; return the change in words."""
+    """Add a line at the end of a file that lacks the line; return a sentence for the change."""
     content = read(task.folder / path) or ""
     if line not in content.split("\n"):
         end = "" if content.endswith("\n") or not content else "\n"
@@ -181,7 +181,7 @@ def _write_line(task: PromptTask, hands: Hands, line: str, path: str) -> str:
 
 
 def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
-    """Return the files, except the plan, that `implement` will change in the present tree."""
+    """Return the files that `implement` would change now, without the plan."""
     changes = [(read(task.folder / path) or "", path, old, new) for path, old, new in _changes(task.body)]
     lines = [(read(task.folder / path) or "", path, line) for line, path in lines_in(task.body)]
     changed = [path for content, path, old, new in changes if old in content and not (new and new in content)]
@@ -191,7 +191,7 @@ def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
 
 
 def _record_path(task: PromptTask, plan_path: str, *, in_changelog: bool) -> str:
-    """Return the file that records the change: the changelog if it exists and code changes, or a new file."""
+    """Return the path of the file that records the change: the changelog if possible, or else a new file."""
     if in_changelog and _unreleased_heading(read(task.folder / "CHANGELOG.md") or ""):
         return "CHANGELOG.md"
     stem = plan_path.rpartition("/")[2].removesuffix(".md").replace("-planner-", "-")
@@ -201,7 +201,7 @@ def _record_path(task: PromptTask, plan_path: str, *, in_changelog: bool) -> str
 
 
 def _unreleased_heading(changelog: str) -> str:
-    """Return the heading of a changelog's unreleased changes, and the empty line after it; empty without one."""
+    """Return a changelog's heading of unreleased changes, with the empty line after it; empty if there is none."""
     match = re.search(r"^## \[?Unreleased\]?.*\n\n?", changelog, re.MULTILINE | re.IGNORECASE)
     return match[0] if match else ""
 
@@ -222,7 +222,7 @@ def _record(task: PromptTask, hands: Hands, title: str, changes: list[str]) -> s
 
 
 def _changes(text: str) -> list[tuple[str, str, str]]:
-    """Return the changes that a text spells out, as path, old and new, each once."""
+    """Return the changes that a text spells out, as path, old text and new text, each once."""
     found = dict.fromkeys(match.groups() for match in _CHANGE.finditer(re.sub(r"\n> ?", "\n", text)))
     return [(path, old, new) for path, old, new in found if _may_be_changed(path)]
 
@@ -238,7 +238,7 @@ def _may_be_changed(path: str) -> bool:
 
 
 def _files_spoken_of(task: PromptTask) -> list[str]:
-    """Return files that the issue names, or that share a word of their names with the issue's title."""
+    """Return the files that the issue names, or whose names share a word with the issue's title."""
     files = list(islice(_files(task.folder), 3000))
     named = [path for path in files if path in task.body or path in task.title]
     words = {word for word in _words(task.title) if len(word) >= _WORD_CHARACTERS} - _SMALL_WORDS

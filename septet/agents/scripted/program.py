@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """One process of the agent; the tests' program replaces the types of scenario, stream and run."""
+    """One process of the agent; a subclass for tests replaces the types of scenario, stream and run."""
 
     scenario_type: ClassVar[type[Scenario]] = Scenario
     stream_type: ClassVar[type[Stream]] = Stream
     run_type: ClassVar[type[ScriptedRun]] = ScriptedRun
 
     def __init__(self, env: Mapping[str, str], stdin: BinaryIO, stdout: BinaryIO, stderr: TextIO) -> None:
-        """Take the environment and the standard streams of the process; a refusal is printed to stderr."""
+        """Take the environment and the standard streams of the process."""
         self._env = env
         self._stdin = stdin
         self._stdout = stdout
         self._stderr = stderr
 
     def start(self, argv: list[str]) -> int:
-        """Execute a command line, without its program, and return the exit code."""
+        """Run the program with these arguments, and return the exit code."""
         try:
             arguments = parse(argv)
             if arguments.version:
@@ -60,7 +60,7 @@ class Program:
             return 1
 
     def _serve(self, arguments: Arguments, scenario: Scenario, memory: Memory, session: ScriptedSession) -> int:
-        """Run a turn for each message on stdin, in one session, and return the last turn's exit code."""
+        """Run a turn for each message on stdin, in one session; return the last turn's exit code."""
         code = 0
         for line in iter(self._stdin.readline, b""):
             message = read_message(line)
@@ -109,7 +109,7 @@ def read_message(line: bytes) -> dict[str, Any] | None:
 
 
 def text_of(message: dict[str, Any]) -> str:
-    """Return the text of a message, which is a text, or blocks with texts."""
+    """Return the text of a message; the texts of several blocks become lines."""
     content = (message.get("message") or {}).get("content", "")
     if isinstance(content, str):
         return content

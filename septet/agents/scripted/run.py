@@ -1,4 +1,4 @@
-"""One run, which is a start of a step or a turn of the finalizer; and the jobs of pipelines and pull requests."""
+"""One scripted run: a start of a step or a turn of the finalizer; and the work for pipelines and pull requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MARKS, _BETWEEN = ("<<<<<<< ", ">>>>>>> "), "======="
 
 
 def plan_solution(task: PromptTask, hands: Hands) -> Answer:
-    """Write the plan, and answer with a solution: a sequence of tasks, one for each file that will change."""
+    """Write the plan, and answer with a solution that has one task for each file to change."""
     planned = plan(task, hands)
     files = predicted_files(task, planned["plan_path"])
     return {
@@ -43,7 +43,7 @@ def plan_solution(task: PromptTask, hands: Hands) -> Answer:
 
 
 def carry_out_solution(task: PromptTask, hands: Hands) -> Answer:
-    """Execute the plan, and answer with the status of each task of the solution."""
+    """Carry out the plan, and answer with the status of each task of the solution."""
     done = implement(task, hands)
     status = "completed" if done["success"] else "failed"
     tasks = task.given.get("tasks", [])
@@ -60,7 +60,7 @@ JOBS_IN_PIPELINE: dict[str, Job] = {"build_plan": plan_solution, "implement_plan
 
 
 def rework(task: PromptTask, hands: Hands) -> Answer:
-    """Make the changes that logs and reviews name, keep both sides of a conflict, and reply to each thread."""
+    """Make the changes that checks and reviews name, keep both sides of a conflict, and reply to each thread."""
     checks, reviews = task.feedback.get("checks", []), task.feedback.get("reviews", [])
     done = [line for check in checks for line in obey(task, hands, str(check.get("log", "")))]
     done += [line for review in reviews for line in obey(task, hands, str(review.get("body", "")))]
@@ -98,10 +98,10 @@ def _task(number: int, file: str) -> Answer:
 
 
 class ScriptedRun:
-    """The work of an agent between its prompt and its result."""
+    """One run of the scripted agent, from the prompt to the result."""
 
     def __init__(self, stream: Stream, scenario: Scenario, memory: Memory, prompt: str) -> None:
-        """Save the task to disk, and find the script for this start of the task's step in the scenario."""
+        """Save the task in the session, and choose the script for this start of the step."""
         self.stream = stream
         self.folder = Path.cwd()
         self._arguments = stream.arguments
@@ -113,7 +113,7 @@ class ScriptedRun:
         self.hands = Hands(self.stream, self.folder, self.script.crash_after_edits, leave_notes=scenario.is_given)
 
     def play(self, message: dict[str, Any] | None = None) -> int:
-        """Play the run to its end and return the exit code; `message` is a message of stdin to repeat."""
+        """Carry out the run and return the exit code; `message` is a message from stdin to print again."""
         self.obey_signals()
         try:
             self.stream.init(str(self.folder), self.prompt)
@@ -129,7 +129,7 @@ class ScriptedRun:
         return 0
 
     def obey_signals(self) -> None:
-        """Let SIGTERM end this process in the same way as claude."""
+        """Make SIGTERM end this process as it ends claude."""
 
         def end(_signal: int, _frame: object) -> None:
             os._exit(_TERMINATED)
@@ -137,29 +137,29 @@ class ScriptedRun:
         signal.signal(signal.SIGTERM, end)
 
     def begin_work(self) -> None:
-        """Do the work before the edits: half of the script's delay."""
+        """Spend half of the script's delay before the edits."""
         self.keep_busy(self.script.delay_seconds / 2)
 
     def end_work(self) -> None:
-        """Do the work after the edits: half of the script's delay."""
+        """Spend half of the script's delay after the edits."""
         self.keep_busy(self.script.delay_seconds / 2)
 
     def keep_busy(self, seconds: float) -> None:
-        """Print events for some seconds."""
+        """Print status events for this many seconds."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self.stream.tick()
             time.sleep(min(left, 0.25))
 
     def change_answer(self, answer: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Return an answer with the script's changes."""
+        """Return the answer with the changes that the script demands."""
         script = self.script
         if script.refuse is not None and (answer or {}).keys() & {"success", "status"}:
             return _refusal(answer or {}, script.refuse)
         return answer if answer is None else {**answer, **script.put_over}
 
     def _remember_task(self) -> None:
-        """Write the task to disk before the first event: the prompt of a resumed session lacks the task."""
+        """Save the task in the session before the first event: the prompt of a resumed session lacks the task."""
         begun = self._session.prompt != ""
         step = "" if self._finalizing else step_of(self.prompt, None if begun else self._arguments.schema)
         if step or not begun:
@@ -184,7 +184,7 @@ class ScriptedRun:
         self.hands.crash_before_answering()
 
     def _edit(self) -> dict[str, Any] | None:
-        """Do the step's job, or make the script's edits in its place, and return the answer."""
+        """Do the step's work, or make the script's edits in place of the work; return the answer."""
         self.hands.tied = self.script.edits is not None
         answer = self._own_answer()
         self.hands.tied = False
@@ -222,7 +222,7 @@ class ScriptedRun:
 
 
 def _refusal(answer: dict[str, Any], why: str) -> dict[str, Any]:
-    """Return an answer in the form of `answer` which states that the step failed, and why."""
+    """Return an answer, in the form of `answer`, that reports the step's failure with the words `why`."""
     if "success" in answer:
         return {"success": False, "summary": why, "key_changes_made": [], "key_learnings": []}
     tasks = [{**task, "status": "failed"} for task in answer["tasks"]]

@@ -1,4 +1,4 @@
-"""A checked scenario of failures from a file, and the script for one start of a step."""
+"""Scenarios: files with failures that the scripted agent plays, and scripts for the starts of steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NUMBER = (int, float)
 
 
 class Script:
-    """The script of one start of a step; an empty script has no failure."""
+    """What one start of a step does; an empty script means no failure."""
 
     keys: ClassVar[dict[str, tuple[type, ...]]] = {
         "malformed": (str,),
@@ -31,7 +31,7 @@ class Script:
     malformed_kinds: ClassVar[tuple[str, ...]] = ("truncated", "prose")
 
     def __init__(self, content: dict[str, Any]) -> None:
-        """Read one checked script of a scenario."""
+        """Read a script, which has been checked."""
         self.malformed: str | None = content.get("malformed")
         self.refuse: str | None = content.get("refuse")
         self.put_over: dict[str, Any] = content.get("put_over", {})
@@ -41,18 +41,18 @@ class Script:
         self._finalizer: Any = content.get("finalizer", {})
 
     def finalizer(self, turn: int) -> Script:
-        """Return the script of the `turn`th turn, from 1, in which the finalizer requests only the JSON."""
+        """Return the script for the finalizer's turn with the number `turn`, from 1."""
         return type(self)(_one_of(self._finalizer, turn))
 
     def text_for(self, answer: dict[str, Any]) -> str | None:
-        """Return the text that replaces the answer's JSON; `None` if the script keeps the JSON."""
+        """Return the text to print in place of the answer's JSON; `None` to print the JSON."""
         if self.malformed is not None:
             return self.malform(self.malformed, answer)
         has_own_words = answer.keys() & {"success", "status"}
         return self.refuse if self.refuse is not None and not has_own_words else None
 
     def malform(self, kind: str, answer: dict[str, Any]) -> str:
-        """Return the answer with a fault of this kind, as models make it: a text that is no JSON object."""
+        """Return the answer as a text that is no JSON object, with a fault of this kind."""
         if kind == "prose":
             return "Good news: I have finished everything that was asked for, and it all looks fine."
         text = json.dumps(answer, ensure_ascii=False)
@@ -60,13 +60,13 @@ class Script:
 
 
 class Scenario:
-    """A checked scenario, with the scripts of each step."""
+    """A checked scenario, which has scripts for steps."""
 
     keys: ClassVar[dict[str, tuple[type, ...]]] = {"steps": (dict,)}
     script_type: ClassVar[type[Script]] = Script
 
     def __init__(self, name: str, content: dict[str, Any]) -> None:
-        """Take the scenario's name and content, and check each part of the content.
+        """Take a scenario's name and content, and check all parts of the content.
 
         Raises:
             RefusalError: A key is unknown or a value is of another type.
@@ -81,7 +81,7 @@ class Scenario:
                 self._check_script(f"{name}: {step}", script)
 
     def script(self, step: str, start: int) -> Script:
-        """Return the script of the `start`th start, from 1, of `step`."""
+        """Return the script for the start of `step` with the number `start`, from 1."""
         return self.script_type(_one_of(self._steps.get(step, self._steps.get("*", {})), start))
 
     def _check_script(self, place: str, script: object) -> None:

@@ -1,4 +1,4 @@
-"""The agent's memory on disk: its sessions, and the number of starts of each step in each folder."""
+"""The scripted agent's files: its sessions, and how often each step was started in each folder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class UnknownSessionError(Exception):
 
 
 class ScriptedSession:
-    """One session, which is on disk from its beginning, so that a killed session can be resumed."""
+    """One session, saved from its beginning, so that a killed session can be resumed."""
 
     def __init__(self, path: Path | None, content: dict[str, Any]) -> None:
-        """Take the content of the file at `path`; without a path the session is never saved."""
+        """Take the content of the session's file at `path`; without a path, the session is never saved."""
         self.path = path
         self.id: str = content["id"]
         self.step: str = content.get("step", "")
@@ -34,7 +34,7 @@ class ScriptedSession:
         self.context_tokens: int = content.get("context_tokens", 0)
 
     def save(self) -> None:
-        """Write the session to disk, whole or not at all."""
+        """Write the session to disk, completely or not at all."""
         if self.path is None:
             return
         content = {name: value for name, value in vars(self).items() if name != "path"}
@@ -44,7 +44,7 @@ class ScriptedSession:
 
 
 class Memory:
-    """The agent's folder, with its sessions and its counts of starts."""
+    """The agent's folder, with files for sessions and for counts of starts."""
 
     def __init__(self, home: Path) -> None:
         """Take the agent's folder, and make the folders for sessions and for counts if they are missing."""
@@ -54,7 +54,7 @@ class Memory:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def begin(self, session_id: str | None) -> ScriptedSession:
-        """Return a new session, which is on disk; make up an id if `session_id` is `None`.
+        """Create, save and return a session with this id, or with a new id if `session_id` is `None`.
 
         Raises:
             RefusalError: The id is in use.
@@ -83,7 +83,7 @@ class Memory:
             raise UnknownSessionError from None
 
     def count(self, folder: str, event: str) -> int:
-        """Count an `event` in `folder` and return the new number; several processes may count at once."""
+        """Count an event in a folder, and return the new count; several processes may count at once."""
         descriptor = os.open(self._counter(folder, event), os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
         try:
             os.write(descriptor, b".")
@@ -92,7 +92,7 @@ class Memory:
             os.close(descriptor)
 
     def count_events(self, folder: str, event: str) -> int:
-        """Return the number of times that `event` was counted in `folder`."""
+        """Return how often an event was counted in a folder."""
         path = self._counter(folder, event)
         return path.stat().st_size if path.exists() else 0
 

@@ -1,4 +1,4 @@
-"""Read the step and its facts from the prompt, as a model would."""
+"""Read the step and its facts from a prompt, as a model would."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _TYPES = {"/bug": "bug", "/feature": "feat", "/chore": "chore"}
 
 
 class PromptTask:
-    """The task of one step, with the facts that the prompt names."""
+    """The task of one step, with the facts that the prompt contains."""
 
     def __init__(self, prompt: str, folder: Path) -> None:
-        """Read the facts of `prompt`; the folder's name replaces a missing work order; other facts stay empty."""
+        """Read the facts from `prompt`; the folder's name replaces a missing work order's id."""
         self.folder = folder
         facts = _facts(prompt)
         issue = _issue(prompt)
@@ -68,7 +68,7 @@ class PromptTask:
 
     @property
     def slug(self) -> str:
-        """A few words of the title, for names."""
+        """The first words of the title, joined by `-`, for names."""
         words = re.findall(r"[a-z0-9]+", self.title.lower())[:6]
         return "-".join(words)[:50].strip("-") or "work"
 
@@ -79,7 +79,7 @@ class PromptTask:
 
 
 def step_of(prompt: str, schema: dict[str, Any] | None) -> str:
-    """Return the step of the prompt, by the command's heading, or by the schema's keys; empty if unknown."""
+    """Return the step of a prompt, by the command's heading or by the schema's keys; empty if unknown."""
     for line in prompt.lstrip("\ufeff \n").split("\n", _HEADING_LINES)[:_HEADING_LINES]:
         if line.startswith("# "):
             name = line[2:].strip()
@@ -90,7 +90,7 @@ def step_of(prompt: str, schema: dict[str, Any] | None) -> str:
 
 
 def _keys(schema: object) -> set[str]:
-    """Return the keys of the objects that the schema accepts, in all its alternatives."""
+    """Return the keys of the objects that a JSON schema accepts, in all its alternatives."""
     if not isinstance(schema, dict):
         return set()
     found = set(schema.get("properties", {}))
