@@ -1,1 +1,1 @@
-"""The `septet` command, which imports only the modules of the subcommand that runs."""
+"""The `septet` command. Only the modules of the subcommand that runs are imported."""

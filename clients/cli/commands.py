@@ -1,4 +1,4 @@
-"""The table of `septet`'s commands, in the order of the help. Only the module of a used command is imported."""
+"""The table of `septet`'s commands, in the order of the help."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,26 +10,26 @@ _ORDER: Final = "wo-42"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRow:
-    """One command: its help text, and the modules with its function and its options."""
+    """One command: its help text, and the names of the function and the options to import."""
 
     place: str = ""
     """The module and the function of the command; empty for a group of subcommands."""
     options: str = ""
-    """The module and the class of the command's arguments and options. A help text or a usage error imports only
-    this module."""
+    """The module and the class of the command's arguments and options. The help and usage errors import no other
+    module of the command."""
     summary: str
     example: str = ""
-    """The example in the help, without `septet` and the command's name; or a whole line that contains `septet`."""
+    """The help's example: the arguments after the command's name, or a whole line that contains `septet`."""
     notes: str = ""
     """A paragraph of the help, between the summary and the example."""
     commands: "Mapping[str, CommandRow]" = field(default_factory=dict)
     serves: bool = False
     """Whether the command is a service that runs until it is stopped; its errors go to its log."""
     has_keys: bool = False
-    """Whether the command needs the keys in its environment; its process hides them from other processes."""
+    """Whether the command's environment contains keys, which its process then hides from other processes."""
 
     def text(self, whole: str) -> str:
-        """Return the command's summary, notes and example; `whole` is its full name, such as `septet pr merge`."""
+        """Return the command's summary, notes and example; `whole` is the full name, such as `septet pr merge`."""
         example = self.example if " septet " in f" {self.example}" else f"{whole} {self.example}".rstrip()
         return "\n\n".join(filter(None, (self.summary, self.notes, f"Example: {example}" if self.place else "")))
 
@@ -144,7 +144,7 @@ EXIT_CODES: Final = (
 
 
 def find_command(words: Sequence[str]) -> tuple[CommandRow, list[str]]:
-    """Return the longest command at the beginning of a command line, and the words that name the command."""
+    """Return the command that a command line begins with, and the words that name the command."""
     found, path = SEPTET, []
     for word in words:
         if word not in found.commands:

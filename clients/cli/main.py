@@ -45,7 +45,7 @@ def run(words: Sequence[str]) -> None:
 
 
 def _is_answered_here(words: Sequence[str]) -> bool:
-    """Handle a request for help, the version or a shell's completion; return whether there was such a request."""
+    """Handle a request for help, the version or completion; return whether the command line was such a request."""
     command, path = find_command(words)
     rest = words[len(path) :]
     is_unknown = bool(rest) and not command.place and not rest[0].startswith("-")

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the builders of a command's options.
+"""Options that several commands share, and functions that declare a command's options.
 
 A shell waits for these modules at each `--help`, mistake and completion, so they import only the parser.
 """
@@ -23,7 +23,7 @@ _Options = TypeVar("_Options")
 
 @dataclass_transform(frozen_default=True)
 def command_options(cls: type[_Options]) -> type[_Options]:
-    """Return a class as a command's options: fields before `KW_ONLY` are arguments, later fields are options."""
+    """Turn a class into a command's options; the fields before `KW_ONLY` become positional arguments."""
     made: Any = dataclass(frozen=True, slots=True)(cls)
     fields = signature(made).parameters.values()
     arguments = [
@@ -35,7 +35,7 @@ def command_options(cls: type[_Options]) -> type[_Options]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def option_group(cls: type[_Options]) -> type[_Options]:
-    """Return a class as a group of options that several commands share."""
+    """Turn a class into a group of options for several commands."""
     return Parameter(name="*")(dataclass(frozen=True, slots=True, kw_only=True)(cls))
 
 
@@ -73,12 +73,12 @@ def argument(
 
 
 def _converter(least: float | None, most: float | None) -> Callable[..., Any]:
-    """Return the function that converts a value; slow modules are imported on the function's first use."""
+    """Return the function that converts a value; the function imports slow modules only when it is called."""
     return lambda kind, tokens: load("clients.cli.parsing.values:convert")(kind, tokens, least, most)
 
 
 def completed_by(name: str) -> Callable[[Any], list[str]]:
-    """Return a completer, which calls the function `name` of the module `completion`, imported on first use."""
+    """Return a completer that calls the function `name` of `completion`, which is imported on first use."""
     return lambda context: list(load(f"clients.cli.parsing.completion:{name}")(context.incomplete))
 
 

@@ -1,1 +1,1 @@
-"""The commands for decisions on work orders, budgets, rescues, the local forge, and the documentation."""
+"""The commands for decisions and budgets, and for rescues, the local forge and the documentation."""

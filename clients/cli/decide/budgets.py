@@ -1,4 +1,4 @@
-"""`septet budget`: show, set and raise budgets, and print them."""
+"""`septet budget`: show, set and raise budgets."""
 
 from typing import Final
 
@@ -38,14 +38,14 @@ def show_budgets(page: BudgetsReply) -> None:
 
 
 def show_raise(reply: RaiseReply, expected_limit: str) -> None:
-    """Print a budget after a request to raise it, and whether it was raised."""
+    """Print a budget after a request to raise it; if nothing was added, print this first."""
     if not reply.is_raised:
         console().print(f"Nothing was added: the limit is no longer {expected_limit}.")
     show_budget(reply.budget)
 
 
 def show_budget(view: AccountView) -> None:
-    """Print one budget: what was used, in all, by step and by day, and the work orders that wait for it."""
+    """Print one budget: what was used in all, by step and by day, and which work orders wait."""
     out = console()
     out.print(Text.assemble((printable(view.scope), "bold"), f"  {_share_of_limit(view)}"), soft_wrap=True)
     counts = "" if view.total.turns else "  (it counts from now on)"
@@ -123,7 +123,7 @@ def _limit_call(options: SetBudgetOptions | RaiseBudgetOptions) -> LimitCall:
 
 
 def _limit(text: str, name: str) -> str:
-    """Return a limit as Septet writes limits; if it is wrong, raise an error that names the argument `name`."""
+    """Return a limit in its usual form; if the limit is wrong, raise an error that names the argument `name`."""
     try:
         return str(parse_limit(text))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The commands for decisions on one or many work orders; the history of a work order shows who decided."""
+"""The commands for decisions on work orders."""
 
 import asyncio
 import sys
@@ -36,7 +36,7 @@ Verb = Literal["retry", "cancel", "approve"]
 _AT_ONCE: Final = 8
 _PAGE: Final = 1000
 _STATES: Final = {"retry": "failed", "cancel": "", "approve": "waiting"}
-"""The status of the work orders that a command chooses if no ids are given; an empty text means all open ones."""
+"""The status of the work orders that a command without ids chooses; an empty text means all open work orders."""
 
 
 def check_choice(
@@ -44,7 +44,7 @@ def check_choice(
 ) -> None:
     """Check that either ids or filters choose the work orders.
 
-    `single` has the given options that allow only one work order.
+    `single` names the given options that allow only one work order.
 
     Raises:
         UsageError: Neither ids nor filters, or both, choose work orders; or an option allows only one work order.
@@ -61,7 +61,7 @@ def check_choice(
 
 @dataclass(frozen=True, slots=True)
 class ManyOrders:
-    """One decision on many work orders. A refusal by one work order does not stop the decision on the others."""
+    """One decision on many work orders; if one work order refuses, the others are still decided on."""
 
     operations: Operations
     verb: Verb
@@ -70,7 +70,7 @@ class ManyOrders:
     async def decide(
         self, ids: Sequence[str], choice: OrderChoice, error_type: str | None = None, *, as_json: bool
     ) -> CommandReply:
-        """Show the chosen work orders, and decide on each work order after the person confirms."""
+        """Show the chosen work orders, and carry out the decision on each after the person confirms."""
         tasks, refusals = await _each(ids or await self._chosen_ids(choice, error_type), self._look)
         if not ids and self.verb == "approve":
             tasks = [task for task in tasks if task.waits_for_a_decision]
@@ -88,7 +88,7 @@ class ManyOrders:
         return self._reply(tasks, refusals, is_done=is_done)
 
     async def _look(self, order_id: str) -> Task:
-        """Return a work order: for an approval as its worker reports it, otherwise from the server alone."""
+        """Return a work order; an approval needs the work order as its worker reports it."""
         orders = self.operations.orders
         if self.verb == "approve":
             return await orders.get(order_id)
@@ -118,7 +118,7 @@ class ManyOrders:
         return [task.id for task in tasks]
 
     async def _is_wanted(self, count: int) -> bool:
-        """Prompt for a confirmation and return whether it was given; without a terminal, print how to confirm."""
+        """Ask the person to confirm, and return whether they did; without a terminal, print how to confirm."""
         these, word = f"these {count}" if count > 1 else "this one", ""
         if sys.stdin.isatty():
             console().print(f"{self.verb.capitalize()} {these}? [y/N] ", end="", markup=False)
@@ -146,14 +146,14 @@ class ManyOrders:
 
 
 def _name_order(order_id: str, message: str) -> str:
-    """Return a message with its work order's id before it, unless the message already begins with the id."""
+    """Return a message that begins with a work order's id."""
     return message if message.startswith(f"{order_id} ") else f"{order_id}: {message}"
 
 
 async def _each(
     ids: Iterable[str], act: "Callable[[str], Awaitable[Task]]"
 ) -> "tuple[list[Task], dict[str, SeptetError]]":
-    """Call `act` for each id, a few at a time; return the work orders, and the refusals by id."""
+    """Call `act` for each id, several at a time; return the work orders, and the errors by id."""
     places = asyncio.Semaphore(_AT_ONCE)
 
     async def one(order_id: str) -> "Task | SeptetError":
@@ -241,7 +241,7 @@ async def retry(options: RetryOptions) -> CommandReply:
 
 
 def _check_plan(plan: str | None) -> None:
-    """Raise an error if the option `--plan` is given and is not a SHA-256."""
+    """Refuse a value of `--plan` that is not a SHA-256."""
     if plan is not None and SHA256.fullmatch(plan) is None:
         remedy = "`septet plan ID` shows that of the plan that waits; without --plan, that plan is meant."
         raise UsageError("--plan must be a SHA-256: 64 hexadecimal digits.", remedy=remedy)

@@ -17,7 +17,7 @@ pictures and the records of design decisions."""
 
 
 def pages() -> dict[str, Path]:
-    """Return the paths of the pages by the pages' names, such as `commands` or `operations/runbook`."""
+    """Return the paths of the documentation's pages by name, such as `commands` or `operations/runbook`."""
     paths = [path for place in ("*.md", "operations/*.md") for path in sorted(_FOLDER.glob(place))]
     return {path.relative_to(_FOLDER).with_suffix("").as_posix(): path for path in paths}
 
@@ -50,5 +50,4 @@ def _show_page(name: str) -> CommandReply:
 
 
 def _title(text: str) -> str:
-    """Return a page's first heading."""
     return next((line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")), "")

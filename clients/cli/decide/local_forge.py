@@ -30,7 +30,7 @@ from septet.system.preview import printable
 from workers.connection.connection import connect
 
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
-"""The pattern of an HTML comment: a part of a pull request's text that only programs read."""
+"""The pattern of an HTML comment, which a pull request's text has only for programs."""
 
 
 async def add_issue(options: AddIssueOptions) -> CommandReply:
@@ -92,7 +92,7 @@ async def diff_pull_request(options: OnePullRequestOptions) -> CommandReply:
 
 
 async def _end(how: Literal["merge", "close"], options: PullRequestsOptions) -> CommandReply:
-    """Merge or close pull requests until one fails; notify each pull request's watch if a server answers."""
+    """Merge or close pull requests until one fails; after each, notify its watch if a server answers."""
     settings, numbers = load_settings(), options.numbers
     forge = _forge(options.repo, f"{how.capitalize()} it on its own forge.")
     end = forge.merge_pull_request if how == "merge" else forge.close_pull_request
@@ -123,7 +123,7 @@ close_pull_requests = partial(_end, "close")
 
 
 def _forge(repo: str | None, remedy: str) -> LocalForge:
-    """Return the local forge of a repository, by default of the repository that contains the current folder."""
+    """Return the local forge of a repository, by default of the repository around the current folder."""
     settings = load_settings()
     address = parse_address(repo or repository_here("--repo PATH"), home=Path.home(), cwd=Path.cwd())
     if address.path is None:

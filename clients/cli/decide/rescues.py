@@ -62,7 +62,7 @@ async def restore(options: RestoreOptions) -> CommandReply:
 
 
 def _check_target(state: StateDir, target: Path) -> None:
-    """Raise an error if no snapshot can be restored to a folder, for example because it is not empty."""
+    """Refuse a folder to which no snapshot can be restored, for example because it is not empty."""
     root, below = state.root.resolve(), target.resolve()
     if below.is_relative_to(root) and not below.is_relative_to(state.workspaces.resolve()):
         raise UsageError(f"--to {target}: Septet keeps its own files there.", remedy="Name a folder elsewhere.")
@@ -74,7 +74,7 @@ def _check_target(state: StateDir, target: Path) -> None:
 
 @contextmanager
 def _write_lock(state: StateDir, target: Path) -> Iterator[None]:
-    """If the target is in a work order's workspace, hold that work order's writer's lock during the block."""
+    """If `target` is in a work order's workspace, hold the workspace's writer's lock during the block."""
     below, inside = target.resolve(), state.workspaces.resolve()
     if not below.is_relative_to(inside) or below == inside:
         yield

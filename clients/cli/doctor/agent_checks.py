@@ -39,7 +39,7 @@ from workers.registry import parts_of
 
 
 async def agent_checks(settings: Settings, sandbox: Sandbox | SeptetError) -> list[Check]:
-    """Return the checks of all agents and logins, made in parallel: some agents need seconds for their version."""
+    """Return the checks of all agents and logins; they run in parallel, because some agents are slow."""
     around = Sandbox() if isinstance(sandbox, SeptetError) else sandbox
     sandboxed = settings.sandboxed or around.confines
     machine = Machine(settings.environ, settings.agent_programs, sandboxed=sandboxed)
@@ -87,7 +87,7 @@ def _version(agent: Probe) -> list[str]:
 
 
 def _login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
-    """Yield a check of each login that the settings add to an agent's usual login, in the order of use."""
+    """Yield a check of each further login that the settings give an agent, in the order of use."""
     for agent, logins in settings.agent_logins.items():
         for name, path in logins.items():
             title = f"login {name} of {agent}"
@@ -98,7 +98,7 @@ def _login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
 
 
 def _login(title: str, adapter: Adapter, machine: Machine, name: str, path: Path) -> Check:
-    """Return a check that a login exists; only the model's provider knows whether the login is valid."""
+    """Return a check that a login exists; whether it is valid is not checked."""
     login, facts = read_login(adapter, machine, name, path), adapter.capabilities
     seen = seen_login(adapter, login.machine)
     if seen is None and facts.needs_login:
@@ -167,7 +167,7 @@ async def _take_turn(host: Host, agent: str, worktree: Path) -> TurnResult:
 
 
 def _wait(_progress: object) -> None:
-    """Do nothing: a short turn needs no report of progress."""
+    """Do nothing: a short turn needs no reports of progress."""
 
 
 async def _begin_anew() -> None:

@@ -62,7 +62,7 @@ from workers.slots import MORE_OPEN_FILES, agents_at_once, allow_open_files
 OLDEST_GIT: Final = (2, 38)
 _NAME_A_NUMBER: Final = f"Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists, {WORKER}."
 _INDENT: Final = 8
-"""The width of a status and the space after the status, in characters."""
+"""The width of the column of statuses, in characters, with the space after it."""
 _STYLES: Final[dict[CheckStatus, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 
@@ -123,7 +123,7 @@ def _git(settings: Settings) -> Check:
 
 
 async def _server(settings: Settings, address: str | None) -> list[Check]:
-    """Return the checks of the server; if none answers, a check of the program that `septet up` would start."""
+    """Return the checks of the server; without a server, check the program with which `septet up` starts one."""
     try:
         client = await connect(settings, address=address)
     except ServerNotReachedError as error:
@@ -148,7 +148,7 @@ async def _server(settings: Settings, address: str | None) -> list[Check]:
 
 
 def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
-    """Return the sandbox of agents, or the error because of which no worker can start here."""
+    """Return the sandbox for agents, or the error that prevents a worker's start here."""
     try:
         named_paths = parse_named_paths(settings.guest_paths, settings.home)
         guests = settings.guest_hosts, settings.guest_network
@@ -160,7 +160,7 @@ def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
 
 
 def _guest(settings: Settings, sandbox: Sandbox | SeptetError) -> Iterator[Check]:
-    """Yield checks of what agents and checks can reach: paths from the settings, toolchains, and the network."""
+    """Yield checks of what agents and checks can reach: paths in the settings, toolchains and the network."""
     if isinstance(sandbox, SeptetError) or not sandbox.confines:
         return
     remedy = f"Remove from SEPTET_GUEST_PATHS what agents and checks do not need, {WORKER}."
@@ -175,7 +175,7 @@ def _guest(settings: Settings, sandbox: Sandbox | SeptetError) -> Iterator[Check
 
 
 def _guest_network(settings: Settings, sandbox: Sandbox) -> Check:
-    """Return a check of the network that agents and checks can reach; start a guest to test a private network."""
+    """Return a check of the network that agents and checks can reach; a guest is started as a test."""
     way_out = sandbox.world.way_out
     if way_out.is_open:
         message = "Agents and checks use this machine's network, and can reach everything that listens on it."
@@ -196,7 +196,7 @@ def _guest_network(settings: Settings, sandbox: Sandbox) -> Check:
 
 
 def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
-    """Return a check of the agents' sandbox: a warning if there is no sandbox, so that agents run unconfined."""
+    """Return a check of the agents' sandbox; without a sandbox, agents run unconfined, which is a warning."""
     if isinstance(sandbox, SeptetError):
         return Check("sandbox", "failed", f"No worker can start here: {sandbox.message}", sandbox.remedy)
     if not sandbox.confines:
@@ -217,7 +217,7 @@ def _sandbox(sandbox: Sandbox | SeptetError) -> Check:
 
 
 def _capacity(settings: Settings) -> Check:
-    """Return a check whether the memory suffices for the number of agents that a worker here runs at once."""
+    """Return a check that the memory suffices for all agents that a worker here may run at once."""
     try:
         holds = agents_at_once(settings.model_copy(update={"max_agents": "auto"}))
     except (SeptetError, OSError) as error:
@@ -233,7 +233,7 @@ def _capacity(settings: Settings) -> Check:
 
 
 def _running_agents(settings: Settings) -> Iterator[Check]:
-    """Yield a check whether the runner answers, and one that lists the agents stopped until their next turn."""
+    """Yield a check that the runner answers, and a check that lists the agents kept for their next turn."""
     state = StateDir(settings.state_dir)
     if settings.runner:
         try:

@@ -24,7 +24,7 @@ _LEAST_FREE_GIB: Final = 5
 SCENARIO: Final = "SEPTET_SCRIPTED_SCENARIO"
 WORKER_AGENTS: Final = "worker agents"
 OWN_NAME: Final = "scripted"
-"""The name of the agent for demos and tests, which is no coding agent."""
+"""The name of the scripted agent for demos and tests, which is no coding agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class MissingAgent(Check):
-    """The result of a check that did not find an agent's program on this machine."""
+    """The result of the check of an agent whose program is not on this machine."""
 
 
 def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
@@ -62,7 +62,7 @@ def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
 
 
 def filter_checks(machine: str = "") -> Iterator[Check]:
-    """Yield a warning if this machine has no filter of system calls for guests.
+    """Yield a warning if Septet cannot filter the system calls of guests on this kind of machine.
 
     `machine` is the kernel's name of a machine type, such as `x86_64`; empty for this machine's type.
     """
@@ -85,7 +85,7 @@ def check_scenario(name: str, source: str) -> None:
 
 
 def group_check(parent: str, why: str) -> Check:
-    """Return a check whether the kernel limits all processes of a guest together; `why` is the reason if not."""
+    """Return a check of whether the kernel limits a guest's processes together; `why` is the reason if not."""
     if parent:
         return Check("control groups", "ok", f"The kernel limits each agent and each check, in {parent}.")
     message = (
@@ -96,7 +96,7 @@ def group_check(parent: str, why: str) -> Check:
 
 
 def summary(checks: Sequence[Check]) -> str:
-    """Return the summary of all checks, in one line."""
+    """Return the summary of all checks on one line."""
     failed = [check.name for check in checks if check.status == "failed"]
     if failed:
         return f"Septet cannot work here yet: {', '.join(failed)}."
@@ -114,7 +114,7 @@ def summary(checks: Sequence[Check]) -> str:
 
 
 def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
-    """Return the checks for people: one line names all missing agents, as a warning if no agent is installed."""
+    """Return the checks as people see them: one line names all missing agents."""
     missing = [check.name.removeprefix("agent ") for check in checks if isinstance(check, MissingAgent)]
     clis = [name for name in missing if name != "command"]
     others = [check for check in checks if not isinstance(check, MissingAgent)]
@@ -129,7 +129,7 @@ def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
 
 
 WORKER: Final = "where the worker (`septet up`) runs, and restart it"
-"""The end of a remedy that sets a variable: a running worker has other variables than this process."""
+"""The end of a remedy that sets a variable, because a running worker does not see a new variable."""
 
 
 def _user(*, confines: bool) -> Check:

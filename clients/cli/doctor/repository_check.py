@@ -26,7 +26,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 
 _NO_BRANCH: Final = "septet-doctor"
-"""The branch to request from the forge's API, to check the API: git may answer although the API does not."""
+"""The name of a branch that is requested only to find out whether the forge's API answers."""
 
 
 _UNCONFINED: Final = Sandbox()
@@ -34,7 +34,7 @@ Finding = tuple[Literal["ok", "warning", "failed"], str, str]
 
 
 def repository_findings(repo: str, settings: Settings, sandbox: Sandbox = _UNCONFINED) -> Iterator[Finding]:
-    """Read a repository in a temporary mirror, and yield each result of the checks: status, message and remedy."""
+    """Check a repository in a temporary mirror, and yield each result as status, message and remedy."""
     with tempfile.TemporaryDirectory(prefix="septet-doctor-") as folder:
         try:
             yield from _findings(repo, settings, StateDir(Path(folder)), sandbox)
@@ -76,7 +76,7 @@ def _findings(repo: str, settings: Settings, state: StateDir, sandbox: Sandbox) 
 
 
 def _ignored_files(files: Sequence[str], commands: Sequence[str]) -> Iterator[Finding]:
-    """Yield a warning for each file in the commands' folder that no step reads, such as one with a wrong name."""
+    """Yield a warning for each file in the commands' folder that no step reads, because its name is wrong."""
     for file in files:
         is_command = file.endswith(".md") and file.removesuffix(".md") in commands
         if is_command or file.lower() == "readme.md":

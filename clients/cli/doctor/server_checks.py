@@ -1,4 +1,4 @@
-"""The checks of `septet doctor` at the server: workers and their builds, hosts, keys of sealed data, and clock."""
+"""The checks of `septet doctor` at the server: workers and their builds, hosts, seal keys and the clock."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ _WITHIN_SECONDS: Final = 5.0
 
 
 async def workers_check(client: Client, task_queue: str) -> Check:
-    """Return a check that the builds that receive work orders have workers, according to the server's lists."""
+    """Return a check that each build that receives work orders has a worker, according to the server."""
     deployment = Deployment(client, task_queue)
     try:
         async with asyncio.timeout(_WITHIN_SECONDS):
@@ -48,7 +48,7 @@ async def workers_check(client: Client, task_queue: str) -> Check:
 
 
 def own_worker_check(state: StateDir) -> Check:
-    """Return a check whether a worker of this state directory runs."""
+    """Return a check that names whether a worker of this state directory runs."""
     runs = lock_is_held(state.worker_lock, LOCK_EX)
     return Check("worker here", "ok", f"{'A' if runs else 'No'} worker runs with {state.root}.")
 
@@ -70,7 +70,7 @@ async def host_checks(client: Client, task_queue: str) -> list[Check]:
 
 
 def builds_check(task_queue: str, routing: Routing, builds: Mapping[str, timedelta]) -> Check:
-    """Return a check that the builds that receive work orders have workers.
+    """Return a check that each build that receives work orders has a worker.
 
     `builds` has each build with workers, and the time since a worker of the build last polled.
     """
@@ -130,14 +130,14 @@ _SEAL_JANITORS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SealCheck(Check):
-    """A check of the keys that sealed open work: the message names some of that work, and `uses` all of it."""
+    """A check of the keys that sealed open work; `message` names only some of the workflows in `uses`."""
 
     uses: tuple[Mapping[str, object], ...] = ()
-    """The workflows and schedules that the check's message is about, each with the fields of `SealUse`."""
+    """The workflows and schedules that the message is about, each with the fields of `SealUse`."""
 
 
 async def seal_checks(client: Client, *, required: bool) -> list[Check]:
-    """Return checks of the keys and the unsealed input of all open work; no check if this process has no keys.
+    """Return checks of the seal keys and the unsealed input of open work; none if this process has no keys.
 
     `required` says whether workers refuse unsealed input.
     """
@@ -154,7 +154,7 @@ async def seal_checks(client: Client, *, required: bool) -> list[Check]:
 
 
 def keys_check(uses: Sequence[SealUse], key: str) -> Check:
-    """Return a check that names the keys, other than the current `key`, that open workflows and schedules need."""
+    """Return a check that names the keys that open work needs in addition to the current `key`."""
     missing = _users(uses, lambda use: use.missing_keys)
     older = _users(uses, lambda use: use.keys - use.missing_keys - {key})
     others = _rows([use for use in uses if use.keys - {key} or use.missing_keys])
@@ -192,7 +192,7 @@ def unsealed_check(uses: Sequence[SealUse]) -> Check:
 
 
 def _users(uses: Sequence[SealUse], keys_of: Callable[[SealUse], frozenset[str]]) -> str:
-    """Return a text of the keys that `keys_of` selects, each with ids of what the key sealed; empty if none."""
+    """Return a text with the keys that `keys_of` selects, each with some ids of workflows that need the key."""
     keys = sorted(frozenset[str]().union(*map(keys_of, uses)))
     return "; ".join(f"{key} ({_names([use for use in uses if key in keys_of(use)])})" for key in keys)
 
@@ -202,7 +202,7 @@ def _count(uses: Sequence[SealUse], noun: str) -> str:
 
 
 def _names(uses: Sequence[SealUse]) -> str:
-    """Return a text with some ids of `uses`, the ids of work orders and pipelines first."""
+    """Return a text with some ids of `uses`; work orders and pipelines come first."""
     return name_some([use.id for use in sorted(uses, key=lambda use: (use.kind not in _ORDERS, use.id))], _NAMED)
 
 
@@ -215,7 +215,7 @@ def _rows(uses: Sequence[SealUse]) -> tuple[Mapping[str, object], ...]:
 
 
 _QUEUE: Final = "septet-clock"
-"""The name of a task queue without tasks, which the check of the clock polls."""
+"""The name of an unused task queue, which the check of the clock polls."""
 _POLL: Final = timedelta(seconds=5)
 _OFF: Final = timedelta(seconds=2)
 

@@ -1,4 +1,4 @@
-"""The parser of the command line, made from the table of commands, and the messages for mistakes."""
+"""The parser of the command line, and the messages for mistakes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -23,7 +23,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "--steps": "--step",
     "--github-issue-number": "--issue",
 }
-"""The names of options, by the names that the HTTP API and the agents' tools have for the same values."""
+"""The names of the command line's options, by their names in the HTTP API and the MCP tools."""
 
 
 class FlagValueError(CycloptsError):
@@ -86,16 +86,16 @@ def _wrong_value(error: CycloptsError, argument: Argument) -> str:
 
 
 def _name(argument: Argument) -> str:
-    """Return the name of an argument or option, as messages show the name."""
+    """Return the name of an argument or option for messages."""
     return argument.parameter.metavar or "" if is_positional(argument) else max(argument.names, key=len)
 
 
 _NO_CONSOLE: Final = cast("Console", object())
-"""A console that prints nothing. Without this console, the parser imports rich's console for each usage error."""
+"""A stand-in for rich's console, which the parser would otherwise import, slowly, for each usage error."""
 
 
 def parse(words: Sequence[str]) -> tuple[CommandRow, Any]:
-    """Return the command of a command line, and its options.
+    """Parse a command line, and return its command and the command's options.
 
     Raises:
         UsageError: The command does not exist, or an option or argument is wrong.
@@ -115,13 +115,13 @@ def parse(words: Sequence[str]) -> tuple[CommandRow, Any]:
 
 
 def complete(words: Sequence[str]) -> None:
-    """Print the completions of a word; the completion script of a shell reads them."""
+    """Print the completions of a word for a shell's completion script."""
     function, arguments, _ = app_of().parse_args(list(words))
     function(*arguments.args, **arguments.kwargs)
 
 
 def arguments_of(path: Sequence[str]) -> list[Argument]:
-    """Return the arguments and options of the command whose words are `path`."""
+    """Return the arguments and options of a command; `path` has the words that name the command."""
     app = app_of()
     for word in path:
         app = app[word]
@@ -129,7 +129,7 @@ def arguments_of(path: Sequence[str]) -> list[Argument]:
 
 
 def app_of(command: CommandRow = SEPTET, name: str = "septet") -> App:
-    """Return the parser of `septet`, or of a group of subcommands."""
+    """Return the parser of a command with subcommands, by default of `septet` itself."""
     app = App(name=name, help_flags=HELP, version_flags=(), help_format="plaintext")
     if command.place:
         app.default(load(command.options))

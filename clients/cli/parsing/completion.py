@@ -1,4 +1,4 @@
-"""Complete words for the shell from this host's disk only, because the shell needs an answer at once."""
+"""Complete words for the shell; only this host's disk is read, because the shell needs an answer at once."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -22,7 +22,7 @@ def _starting(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _newest(folder: str, incomplete: str) -> list[str]:
-    """Return the newest names of folders in the state directory's `folder` that begin with `incomplete`."""
+    """Return the newest folders below `folder` of the state directory whose names begin with `incomplete`."""
 
     def changed_at(path: Path) -> float:
         return path.stat().st_mtime

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _WIDEST: Final = 80
 _LABEL: Final = 30
-"""The greatest width, in columns, of a label whose text begins on the same line."""
+"""The greatest width of a label, in columns; after a wider label, the text begins on the next line."""
 _OF_SEPTET: Final = (
     ("--version", "Show the version and exit."),
     ("--install-completion", "Install completion for the current shell."),
@@ -23,7 +23,7 @@ Rows = Sequence[tuple[str, str]]
 
 
 def help_of(command: CommandRow, path: Sequence[str]) -> str:
-    """Return the help of a command; import the parser only for a command with options."""
+    """Return the help of a command."""
     width = min(shutil.get_terminal_size().columns, _WIDEST) - 2
     whole = " ".join(("septet", *path))
     shown = load("clients.cli.parsing.command_line:arguments_of")(path) if command.place else []
@@ -53,12 +53,12 @@ def print_help(command: CommandRow, path: Sequence[str], *, err: bool = False) -
 
 
 def is_positional(argument: "Argument") -> bool:
-    """Return whether an argument of the parser is positional, and no option."""
+    """Return whether an argument of the parser is positional; an option is not."""
     return not argument.names[0].startswith("-")
 
 
 def choices_of(argument: "Argument") -> tuple[str, ...]:
-    """Return the allowed values of an argument; an empty tuple if any value is allowed."""
+    """Return the only values that an argument allows; an empty tuple if any value is allowed."""
     return get_args(argument.resolved_hint) if get_origin(argument.resolved_hint) is Literal else ()
 
 

@@ -1,4 +1,4 @@
-"""Install or print the completion script of `septet` for the shell that called this process."""
+"""Install or print `septet`'s completion script for the shell that called this process."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from septet.errors import UsageError
 
 
 def give_script(words: Sequence[str]) -> None:
-    """Install or print the completion script; the first of `words` is the option that chooses.
+    """Install or print the completion script, depending on the first of `words`.
 
     Raises:
         UsageError: None of the calling processes is bash, zsh or fish.

@@ -10,7 +10,7 @@ from septet.contracts.wording import reason_of
 
 
 def convert(kind: Any, tokens: Sequence[Token], least: float | None, most: float | None) -> Any:  # noqa: ANN401 -- any
-    """Return the value of an option or argument; a number must lie between `least` and `most`.
+    """Return the value of an option or argument; a number must be at least `least` and at most `most`.
 
     Raises:
         ValueError: The value is invalid, or given to a flag; the message is the reason.

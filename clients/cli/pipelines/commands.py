@@ -79,7 +79,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _wrong_option(error: Mapping[str, Any]) -> str:
-    """Return a message with the wrong option and the reason."""
+    """Return a message that names the wrong option and the reason."""
     reason = reason_of(error)
     if not error["loc"]:
         return f"The options do not fit together: {reason}."
@@ -157,7 +157,7 @@ replan = partial(_decide, "replan")
 
 
 def failure_of(view: PipelineView) -> PipelineFailedError | None:
-    """Return the error of a closed pipeline; `None` if every issue completed."""
+    """Return the error that a pipeline's command ends with; `None` if every issue completed."""
     unfinished = [issue for issue in view.issues if issue.status is not IssueStatus.COMPLETED]
     if view.status is PipelineStatus.COMPLETED and not unfinished:
         return None

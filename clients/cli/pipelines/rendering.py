@@ -1,4 +1,4 @@
-"""Print pipelines for people: one pipeline, once or live, or lists, results and reports."""
+"""Print pipelines: one pipeline, once or live, lists, results and reports."""
 
 import json
 import shlex
@@ -32,11 +32,11 @@ from septet.system.preview import preview, printable
 _HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull request")
 _ANY_WIDTH: Final[Mapping[str, int]] = {}
 _FIXED_WIDTH: Final = {"status": len("completed"), "plan": len("300.0 s"), "work": len("600.0 s"), "commit": 12}
-"""The least widths of columns in a live picture, so that columns keep their places as issues progress."""
+"""The least widths of columns in a live picture, so that columns do not move while issues progress."""
 _GIVES: Final = ((2, 12), (3, None), (4, None), (5, 0), (2, 0))
-"""The columns that shrink, in order, with their least widths; `None` omits a column."""
+"""The numbers of the columns that shrink, in order, with their least widths; `None` omits a column."""
 _HEADING_LINES: Final = 4
-"""The lines of a picture without issues: heading, names of columns, omitted issues, and an empty line."""
+"""The lines of a picture besides the issues: heading, column names, count of omitted issues, and an empty line."""
 _ROW_HEADINGS: Final = ("id", "state", "age", "issues", "repository")
 _ROW_GIVES: Final = ((4, 16), (3, 12), (4, 0), (3, 0), (2, 0))
 _CLOSED: Final = (IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED)
@@ -68,7 +68,7 @@ def show_pipeline(view: PipelineView) -> None:
 
 
 def next_commands(view: PipelineView) -> list[tuple[str, str]]:
-    """Return the commands that people type next about a pipeline that has just closed."""
+    """Return the commands, with their purposes, that people type next about a pipeline that has just closed."""
     pulls = [pull for issue in view.issues if (pull := LOCAL_PULL.fullmatch(issue.pr_url or "")) is not None]
     commands = [(f"septet pipeline report {view.id}", "read what was done")]
     if pulls:
@@ -79,7 +79,7 @@ def next_commands(view: PipelineView) -> list[tuple[str, str]]:
 
 
 async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: bool) -> PipelineView:
-    """Show a pipeline until its end, in a picture or, without a terminal, in lines; return the pipeline."""
+    """Show a pipeline until it is over, in a picture or, without a terminal, in lines; return the pipeline."""
     absence = Absence(pipeline_id, watch=f"septet pipeline show {pipeline_id}")
     if as_json:
         return await outlast_wait(lambda: operations.pipelines.wait(pipeline_id), absence, notify)
@@ -102,7 +102,7 @@ async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: 
 
 
 def picture(view: PipelineView, height: int) -> RenderableType:
-    """Return a picture of a pipeline in a terminal's height, with the issues around the first open issue."""
+    """Return a picture of a pipeline that fits the terminal's height; it shows the first open issue."""
     needs = view.needs[:2]
     room = max(height - _HEADING_LINES - 2 * len(needs), 3)
     places = (at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED)
@@ -120,7 +120,7 @@ def picture(view: PipelineView, height: int) -> RenderableType:
 
 
 class PipelineLines:
-    """The changes of a pipeline since the last view, as plain lines."""
+    """Prints a pipeline's changes as plain lines, for an output that is no terminal."""
 
     def __init__(self) -> None:
         self._status = ""
@@ -128,7 +128,7 @@ class PipelineLines:
         self._needs: tuple[str, ...] = ()
 
     def new_lines(self, view: PipelineView) -> Iterator[str]:
-        """Yield a line for each new status of an issue or of the pipeline, and each new request to a person."""
+        """Yield a line for each new status of an issue or the pipeline, and for each new request to a person."""
         for issue in view.issues:
             if issue.status is not self._statuses.get(issue.issue_id, IssueStatus.WAITING):
                 self._statuses[issue.issue_id] = issue.status
@@ -157,7 +157,7 @@ def show_list(page: PipelinesReply) -> None:
 
 
 def show_results(results: ResultsReply) -> None:
-    """Print the results of planning and of execution, each as JSON under the name of its file."""
+    """Print the results of planning and of execution, each as JSON below a file's name."""
     documents = {"planning-results.json": results.planning, "execution-results.json": results.execution}
     for name, document in documents.items():
         text = json.dumps(document.model_dump(mode="json"), ensure_ascii=False, indent=2)
@@ -177,7 +177,7 @@ def _heading(view: PipelineView) -> Text:
 
 
 def _table(issues: Sequence[IssueState], width: int | None, least: Mapping[str, int] = _ANY_WIDTH) -> Table:
-    """Return the issues as a table. With a `width`, titles shrink, and other columns get their `least` widths."""
+    """Return a table of the issues. If `width` is given, columns shrink or disappear until the table fits."""
     rows = [[preview(cell, limit=200) for cell in _cells(issue)] for issue in issues]
     widths = [
         max(len(name), least.get(name, 0), *(Text(row[at]).cell_len for row in rows))
@@ -202,7 +202,7 @@ def _cells(issue: IssueState) -> tuple[str, ...]:
 
 
 def _reasons(issue: IssueState) -> Iterator[Text]:
-    """Yield the lines on an issue's error, its remedy, and the rescue of its work."""
+    """Yield lines with an issue's error, remedy and rescue."""
     if issue.error is None:
         return
     is_skipped = issue.status is IssueStatus.SKIPPED

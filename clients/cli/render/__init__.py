@@ -1,1 +1,1 @@
-"""The text of work orders, pipelines and the board for a terminal or a pipe, once or live."""
+"""Print work orders and the board to a terminal or a pipe, once or live."""

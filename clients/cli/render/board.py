@@ -27,9 +27,9 @@ from septet.system.preview import printable
 _STATUS = 3
 _GIVES: Final = ((5, 24), (2, 12), (1, 8), (4, 0), (2, 0), (1, 0), (5, 0))
 """The columns that shrink, in order, with their least widths: reason, title, issue, agent, pull request. Id and
-status stay whole."""
+status never shrink."""
 _LOOK_SHARE: Final = 5
-"""The least pause between reads, in multiples of the read's duration: a large board is read more rarely."""
+"""The least pause between reads, as a multiple of the last read's duration: a large board is slow to read."""
 
 
 async def follow_board(
@@ -60,7 +60,7 @@ async def follow_board(
 
 
 def show_board(board: BoardReply, nobody: str = "") -> None:
-    """Print the board: each stage with its count and its work orders. No line is cut if stdout is no terminal."""
+    """Print the board: each stage with its count and its work orders."""
     out = console()
     if notes := _notes_on(board, nobody):
         out.print(Text(wrap(notes, out.width if out.is_terminal else 0), style="yellow"), soft_wrap=True)
@@ -76,7 +76,7 @@ def show_board(board: BoardReply, nobody: str = "") -> None:
 
 
 def board_view(board: BoardReply) -> RenderableType:
-    """Return the board in the terminal's width: titles are cut, and a pull request is shown as a linked number."""
+    """Return the board in the terminal's width; titles are cut, and pull requests are links with short names."""
     parts: list[RenderableType] = []
     for stage, tasks in board.stages.items():
         parts.append(_stage_heading(board, stage))
@@ -111,7 +111,7 @@ def _row(task: Task) -> tuple[str, ...]:
 
 
 def _outcome(task: Task, pull_request: str) -> str:
-    """Return a work order's pull request or error, or both if a person moved the work order to blocked."""
+    """Return the text of a work order's pull request or error, or both if a person moved it to blocked."""
     if task.error is None or (pull_request and task.word != "blocked"):
         return pull_request
     reason = next(iter(task.error.message.splitlines()), "").rstrip(":")
@@ -121,7 +121,7 @@ def _outcome(task: Task, pull_request: str) -> str:
 async def _boards(
     operations: Operations, project: str | None, closed_within: timedelta | None
 ) -> AsyncGenerator[tuple[BoardReply, str], None]:
-    """Yield the board and the notice that no worker runs, now and after each change of the board or the notice."""
+    """Yield the board and the notice on missing workers, now and after each change."""
     loop, last = asyncio.get_running_loop(), None
     while True:
         began = loop.time()
@@ -133,11 +133,11 @@ async def _boards(
 
 
 _LIST_GIVES: Final = ((5, 12), (4, 8), (3, 0), (5, 0), (4, 0), (2, 0))
-"""The columns that shrink, in order, with least widths: title, issue, age, agent. Id and state stay whole."""
+"""The columns that shrink, in order, with least widths: title, issue, age, agent. Id and state never shrink."""
 
 
 def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
-    """Print each work order on a line, in a pipe with tabs between the columns."""
+    """Print each work order on a line; in a pipe, the columns are separated by tabs."""
     out = console()
     if not answer.tasks and not is_filtered:
         start = "Start one: septet run --title 'What is wrong' --wait"

@@ -1,4 +1,4 @@
-"""Print one work order: for `septet show` why it waits, its stage and outcome; for `septet steps` each step."""
+"""Print one work order for `septet show`, and its steps in full for `septet steps`."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ from septet.system.preview import printable
 
 
 def show_detail(detail: DetailReply, under_way: StepUnderWay | None = None) -> None:
-    """Print a work order; text that people copy has its own line, of any length."""
+    """Print a work order: why it waits, its facts, steps and outcome, and the next commands."""
     task, out, running = detail.task, console(), under_way.step if under_way is not None else ""
     out.print(heading_of(task))
     if detail.waiting_for:
@@ -49,7 +49,7 @@ def show_detail(detail: DetailReply, under_way: StepUnderWay | None = None) -> N
 
 
 def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
-    """Yield the facts of a work order that a person reads first, as name and value; omit unknown facts."""
+    """Yield the first facts that a person reads about a work order, as name and value; omit unknown facts."""
     task = detail.task
     if task.repository_url:
         yield "repository", f"{task.repository_url}{f', from {detail.base}' if detail.base else ''}"
@@ -78,7 +78,7 @@ _MARKS: Final = {"done": ("✓", "green"), "working": ("▸", "cyan")}
 
 
 def show_steps(rows: Sequence[TaskStep]) -> None:
-    """Print each step: its time and agent, its whole result, tokens, files, and unusual facts."""
+    """Print each step in full: time, agent, result, tokens, files and warnings."""
     out, known = console(), set[FileChange]()
     if not rows:
         out.print("No step has ended yet.")
@@ -97,7 +97,7 @@ def show_steps(rows: Sequence[TaskStep]) -> None:
 
 
 def show_rounds(rounds: Sequence[ReworkRound]) -> None:
-    """Print each round on the pull request: number, outcome, commit, and the events that the round answers."""
+    """Print each round on the pull request: number, outcome, commit, and the events that caused it."""
     out = console()
     for row in rounds:
         mark, style = _MARKS.get(row.outcome, ("✗", "red"))
@@ -110,7 +110,7 @@ def show_rounds(rounds: Sequence[ReworkRound]) -> None:
 
 
 def _step_facts(row: TaskStep, changes: Sequence[FileChange]) -> Iterator[tuple[str, str]]:
-    """Yield the facts of a step with their names; omit the step's files if an earlier step had the same files."""
+    """Yield a step's facts as name and value; `changes` has the step's files without those of earlier steps."""
     if row.output:
         yield "result", _indent_lines(row.output)
     if row.error_message:
@@ -140,7 +140,7 @@ def _indent_lines(text: str) -> str:
 
 
 def usage_text(usage: Usage) -> str:
-    """Return the tokens and the cost of a usage as text."""
+    """Return used tokens and their cost as text."""
     cached = f", {usage.cache_read_tokens:,} from the cache" if usage.cache_read_tokens else ""
     cached += f", {usage.cache_write_tokens:,} to the cache" if usage.cache_write_tokens else ""
     cost = cost_text(usage)

@@ -1,4 +1,4 @@
-"""Print a dry run for people, step by step."""
+"""Print a dry run of a work order or a pipeline."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Show a work order live until its end, as a picture or as lines; a person can decide on the plan meanwhile."""
+"""Show a work order live until it is closed, and prompt the person for a decision on its plan."""
 
 import asyncio
 import os
@@ -42,14 +42,14 @@ _ABOVE: Final = f"""\
 
 @dataclass(slots=True)
 class PlanQuestion:
-    """The prompt for a person's decision on one plan that waits."""
+    """A prompt that lets a person decide on one plan."""
 
     operations: Operations
     look: WatchReply
     out: Console
 
     async def ask(self) -> bool:
-        """Show the plan and prompt until the person decides; return whether the person decided.
+        """Show the plan, and prompt until the person decides or quits; return whether the person decided.
 
         Raises:
             ServerNotReachedError: No worker accepts the decision.
@@ -69,7 +69,7 @@ class PlanQuestion:
                 return True
 
     async def _decide(self, word: str) -> bool:
-        """Carry out the action that a person chose; return whether the action decides on the plan."""
+        """Carry out what a person chose; return whether the plan is decided on."""
         task, decisions = self.look.task, self.operations.decisions
         if word in {"a", "approve", "y", "yes"}:
             await decisions.approve(task.id, task.plan_sha256, load_settings().user)
@@ -110,7 +110,7 @@ class PlanQuestion:
         return await read_line(sys.stdin.fileno())
 
     async def _edit(self) -> str:
-        """Return a person's feedback from their editor; empty if the person changed nothing."""
+        """Let the person edit the plan, and return the changes as feedback; empty if nothing was changed."""
         settings = load_settings()
         editor = settings.environ.get("VISUAL") or settings.environ.get("EDITOR") or "vi"
         plan = self.look.plan.text if self.look.plan is not None else ""
@@ -128,7 +128,7 @@ class PlanQuestion:
 
 
 def feedback_of(text: str, plan: str) -> str:
-    """Return the feedback in an edited text: the words above the plan, and the person's changes of the plan."""
+    """Return the feedback in an edited text: the words above the plan, and a diff of the person's changes."""
     words, _, below = text.partition(_SCISSORS)
     edited = [line for line in below.split("\n")[1:] if not line.startswith("# ")] if _SCISSORS in text else []
     own = [line for line in plan.split("\n") if not line.startswith("# ")]
@@ -138,7 +138,7 @@ def feedback_of(text: str, plan: str) -> str:
 
 
 async def read_line(descriptor: int) -> str | None:
-    """Return the next line of a terminal without the newline, while other tasks run; `None` at the input's end."""
+    """Return the next line that a person types, without blocking other tasks; `None` at the end of the input."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
     loop.add_reader(descriptor, ready.set)
@@ -152,16 +152,16 @@ async def read_line(descriptor: int) -> str | None:
 
 @dataclass(slots=True)
 class LiveView:
-    """The live view of one work order until its end."""
+    """Shows one work order live until it is closed."""
 
     operations: Operations
     order_id: str
     asks: bool = False
-    """Whether the view prompts the person for a decision when a plan waits."""
+    """Whether to prompt the person for a decision when a plan waits."""
     out: Console = field(default_factory=console)
     _looks: AsyncGenerator[WatchReply, None] = field(init=False)
     _next: "asyncio.Task[WatchReply] | None" = None
-    """The task that reads the next reply; it continues while a person decides, so that no reply is lost."""
+    """The task that reads the next reply. It keeps running while a person decides, so that no reply is lost."""
 
     def __post_init__(self) -> None:
         """Create the iterator of replies; nothing is read yet."""
@@ -173,7 +173,7 @@ class LiveView:
         Raises:
             NotFoundError: The work order does not exist.
             ServerNotReachedError: The server does not answer.
-            StoppedWaitingError: Ctrl-C. The work order continues; the error names the command to watch it again.
+            StoppedWaitingError: The person pressed Ctrl-C; the work order continues.
         """
         try:
             return await (self._paint() if self.out.is_terminal else self._write())
@@ -208,7 +208,7 @@ class LiveView:
         return look
 
     async def _ask(self, look: WatchReply) -> WatchReply:
-        """Request a decision on a plan until a person decides, here or elsewhere; return the next reply."""
+        """Prompt for a decision on a plan until somebody decides, here or elsewhere; return the next reply."""
         question = PlanQuestion(self.operations, look, self.out)
         answer = asyncio.create_task(question.ask())
         plan = look.task.plan_sha256
@@ -239,7 +239,7 @@ class LiveView:
         return look
 
     def upcoming(self) -> "asyncio.Task[WatchReply]":
-        """Return the background task that reads the next reply; start the task unless it already runs."""
+        """Return the background task that reads the next reply; start it unless it already runs."""
         if self._next is None:
             self._next = asyncio.ensure_future(anext(self._looks))
         return self._next
@@ -254,7 +254,7 @@ class LiveView:
 
 
 def stopped_waiting(order_id: str, *, asks: bool = False) -> StoppedWaitingError:
-    """Return the error for a person who stopped waiting; `asks` if the work order waits for an approval."""
+    """Return the error after Ctrl-C; `asks` is true if the work order waits for an approval."""
     state = "is waiting for your approval" if asks else "is still running"
     approve = f"Approve it:      septet approve {order_id}\n" if asks else ""
     return StoppedWaitingError(

@@ -1,4 +1,4 @@
-"""Print the log entries and the network requests of agents for people, each run under a heading."""
+"""Print the log entries and the network requests of agents, each run below a heading."""
 
 import json
 import re
@@ -27,17 +27,17 @@ _NO_TIME: Final = " " * len("00:00:00  ")
 
 @dataclass(slots=True)
 class LogText:
-    """The text of a work order's log, entry by entry."""
+    """Turns the log entries of a work order into lines of text."""
 
     state: StateDir
     order_id: str
     structured: bool = False
-    """Whether the log includes the structured answers, which are for programs."""
+    """Whether to include agents' structured answers, which are for programs."""
     _workspace: re.Pattern[str] = field(init=False)
-    """The pattern of a workspace's path, which is removed from the lines of the log."""
+    """The pattern of a workspace's path, which lines omit."""
     _run: str = ""
     _said: str = ""
-    """The agent's last message, which most CLIs repeat as the result of the run."""
+    """The agent's last message; most CLIs repeat it as the run's result."""
     _runs: dict[str, AgentRun] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class LogText:
         self._workspace = re.compile(rf"{re.escape(str(self.state.workspaces))}/[^/\s]+/")
 
     def lines(self, entry: LogEntry) -> Iterator[str]:
-        """Yield the lines of an entry, after a heading if the entry begins another run."""
+        """Yield the lines of an entry, below a heading if the entry begins another run."""
         if entry.run != self._run:
             heading = "" if not self._run else "\n"
             self._run, self._said = entry.run, ""
@@ -86,7 +86,7 @@ def _lines(entry: LogEntry, *, structured: bool) -> Iterator[str]:
 
 
 def call_lines(tool: str, text: str) -> Iterator[str]:
-    """Yield the lines of a tool call: a command after `$`, a diff, or the tool with its file or its arguments."""
+    """Yield the lines of a tool call: a command, a diff, or the tool with its file or its arguments."""
     arguments = _object(text)
     command = arguments.get("command", arguments.get("cmd"))
     path = next((str(arguments[name]) for name in _PATHS if arguments.get(name)), "")
@@ -110,20 +110,20 @@ def call_lines(tool: str, text: str) -> Iterator[str]:
 
 
 def headline(entry: LogEntry) -> str:
-    """Return the first line of an entry: a tool's call or result, or the agent's message."""
+    """Return the first line of an entry's text."""
     lines = _lines(entry, structured=True)
     return without_workspace(next((line.strip() for line in lines if line.strip()), ""))
 
 
 def is_structured(entry: LogEntry) -> bool:
-    """Return whether an entry is a structured answer, which repeats the step's result."""
+    """Return whether an entry is a structured answer, whose content the step's result repeats."""
     if entry.tool in {"StructuredOutput", "structured_output"}:
         return True
     return entry.kind == "result" and bool(_object(entry.text))
 
 
 def _answer_of(entry: LogEntry) -> str:
-    """Return a structured answer as lines of text; empty for a tool's result."""
+    """Return a structured answer as lines of `name: value`; empty for a tool's result."""
     values = _object(entry.text) if entry.kind != "tool_result" else {}
     return "\n".join(f"{name}: {_whole(value)}" for name, value in values.items())
 
@@ -150,7 +150,7 @@ _MOST_NAMED: Final = 5
 
 
 def show_refusals(order_id: str, hosts: Sequence[str]) -> None:
-    """Print a line with the refused network addresses and the command that shows all requests; nothing if none."""
+    """Print the refused network addresses, and the command that shows all requests; print nothing without one."""
     if not hosts:
         return
     others = len(hosts) - _MOST_NAMED
@@ -160,7 +160,7 @@ def show_refusals(order_id: str, hosts: Sequence[str]) -> None:
 
 
 def show_network(order_id: str, answer: NetworkReply) -> None:
-    """Print the network requests of a work order's guests, each agent run under a heading."""
+    """Print the network requests of a work order's agents and checks, each run below a heading."""
     out = console()
     if not answer.requests:
         out.print(Text(f"No sandbox of {order_id} on this host made a network request."), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Fit tables to a terminal: some columns shrink, but never the ids; format the ages in cells."""
+"""Make tables that fit the terminal, and format durations and ages."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ GAP: Final = 2
 def fit(widths: Sequence[int], room: int, gives: Sequence[tuple[int, int | None]]) -> list[int]:
     """Return widths with which the columns fit the terminal; a column of width 0 is omitted.
 
-    `gives` has the columns that shrink, in order, each with its least width; `None` omits the column instead.
+    `gives` lists the columns that shrink, in order: a column's number and least width, or `None` to omit it.
     """
     fitted = list(widths)
     for at, least in gives:
@@ -30,7 +30,7 @@ def table_of(
     gives: Sequence[tuple[int, int | None]],
     headings: Sequence[str] = (),
 ) -> Table:
-    """Return a table that fits the terminal, with one line for each row; the arguments are as for `fit`."""
+    """Return a table that fits the terminal, with one line for each row; `room` and `gives` are as for `fit`."""
     named = [[Text(name, style="dim") for name in headings], *rows] if headings else rows
     columns = list(zip(*named, strict=True))
     widths = fit([max(cell.cell_len for cell in column) for column in columns], room, gives)
@@ -48,7 +48,7 @@ def span_of(seconds: float) -> str:
 
 
 def age_of(moment: str) -> str:
-    """Return the age of a moment in its largest unit; empty if the moment is not known."""
+    """Return how long ago a moment was, in one unit; empty if the moment is not known."""
     if not moment:
         return ""
     seconds = max((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds(), 0)

@@ -1,4 +1,4 @@
-"""Turn a work order into a command's reply; a closed work order is a success only if it completed."""
+"""Turn a work order into a command's reply; a command fails if its work order is closed but not completed."""
 
 import asyncio
 import sys
@@ -35,7 +35,7 @@ class WorkOrderFailedError(SeptetError):
 
 
 def reply_of_task(answer: TaskReply) -> CommandReply:
-    """Return a work order as a command's reply, with the next commands that people may type."""
+    """Return the reply that prints a work order and the commands that people may type next."""
 
     def show() -> None:
         show_task(answer.task)
@@ -45,7 +45,7 @@ def reply_of_task(answer: TaskReply) -> CommandReply:
 
 
 def reply_of_move(answer: TaskReply) -> CommandReply:
-    """Return a moved work order as a command's reply, which shows people its new stage."""
+    """Return the reply that prints a moved work order's new stage."""
 
     def show() -> None:
         task = answer.task
@@ -59,10 +59,10 @@ def reply_of_move(answer: TaskReply) -> CommandReply:
 async def reply_at_end(
     operations: Operations, answer: TaskReply, *, wait: bool, as_json: bool, verb: str = "started"
 ) -> CommandReply:
-    """Return a work order as a command's reply, now or after its end; show the work order live during the wait.
+    """Return the reply on a started work order; with `wait`, first show it live until it is closed.
 
     Raises:
-        StoppedWaitingError: Ctrl-C.
+        StoppedWaitingError: The person pressed Ctrl-C.
     """
     order_id, out = answer.task.id, console()
     if not wait:
@@ -81,10 +81,10 @@ async def reply_at_end(
 async def show_new_order(
     operations: Operations, task: Task, estimate: Awaitable[Estimate], notice: Awaitable[str], *, wait: bool
 ) -> CommandReply:
-    """Show a work order that was just started: its id at once, then its estimate and notices.
+    """Print a new work order: its id at once, then its estimate and notices; with `wait`, show it live.
 
     Raises:
-        StoppedWaitingError: Ctrl-C.
+        StoppedWaitingError: The person pressed Ctrl-C.
     """
     out = console()
     out.print(start_line(task, "started"), soft_wrap=True)
@@ -107,14 +107,14 @@ async def _show_notes(out: Console, estimate: Awaitable[Estimate], notice: Await
 
 
 async def _reply_after(view: LiveView) -> CommandReply:
-    """Show a work order live until it is closed, and return it as a command's reply."""
+    """Show a work order live until it is closed, and return the command's reply."""
     last = await view.follow()
     answer = TaskReply(task=last.task)
     return CommandReply.from_reply(answer, lambda: show_end(last, view.out), failure_of(last.task))
 
 
 def failure_of(task: Task) -> WorkOrderFailedError | None:
-    """Return the error of a closed work order; `None` if it completed."""
+    """Return the error that a closed work order's command ends with; `None` if the work order completed."""
     if task.status is Status.COMPLETED:
         return None
     message = task.error.message if task.error else f"{task.id} is {task.status.value}."

@@ -1,4 +1,4 @@
-"""Render `septet watch`: as a picture that is repainted, or as a line for each event."""
+"""Render `septet watch`: as a picture that is repainted, or as one line for each event."""
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
@@ -32,11 +32,11 @@ from septet.system.text import count_noun
 _PLAN_LINES: Final = 6
 _ENTRY_LIMIT: Final = 160
 _LEAST_LINES: Final = 3
-"""The fewest lines of an excerpt of the changes; the picture omits a shorter excerpt."""
+"""The fewest lines of the patch that the picture shows; with less room, it shows none."""
 
 
 class WatchPicture:
-    """The picture of a work order as the last reply describes it, in the terminal's size."""
+    """A picture of a work order in the terminal's size, made from the last reply."""
 
     def __init__(self) -> None:
         self._last: WatchReply | None = None
@@ -44,11 +44,11 @@ class WatchPicture:
         self._width = 0
 
     def take(self, look: WatchReply) -> None:
-        """Set the reply to paint."""
+        """Set the reply that the picture shows."""
         self._last = look
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield heading, steps, the agent's call, figures, plan and changes, as far as the terminal has room."""
+        """Yield the parts of the picture: steps, figures, plan, and as much of the patch as fits."""
         look = self._last
         if look is None:
             return
@@ -81,19 +81,19 @@ class WatchPicture:
 
 
 def _wait_line(waiting_for: str) -> str:
-    """Return the line that names what a work order waits for; a reason that is a whole sentence is unchanged."""
+    """Return the line that says what a work order waits for."""
     return f"Waiting: {waiting_for}" if waiting_for[:1].isupper() else f"Waiting for {waiting_for}"
 
 
 class WatchLines:
-    """The events of a work order since the last reply, as plain lines."""
+    """Turns the replies on a work order into plain lines, for an output that is no terminal."""
 
     def __init__(self) -> None:
         self._last: WatchReply | None = None
         self._steps = 0
 
     def new_lines(self, look: WatchReply) -> Iterator[str]:
-        """Yield the lines for a reply: status, steps that began or ended, and log entries."""
+        """Yield the lines on what is new in a reply: status, steps that began or ended, and log entries."""
         before, self._last = self._last, look
         name = " ".join(part for part in (look.task.id, look.task.title) if part)
         status = f"{preview(name)}: {look.task.status.value}"
@@ -122,7 +122,7 @@ class WatchLines:
 
 
 def show_end(look: WatchReply, out: Console) -> None:
-    """Print a closed work order's outcome; on a terminal, print the steps too."""
+    """Print a closed work order's outcome; on a terminal, print its steps too."""
     parts: list[RenderableType] = [figures(look)]
     if look.diff is not None and look.diff.files:
         parts.append(diff_stat(look.diff, out.width))
@@ -145,7 +145,7 @@ def figures(look: WatchReply) -> Text:
 
 
 def diff_stat(diff: DiffView, width: int) -> RenderableType:
-    """Return the number of changed files and lines, and the first few files with the lines of each."""
+    """Return the number of changed files and lines, and the first files with their numbers of changed lines."""
     first = diff.files[:5]
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, overflow="ellipsis", max_width=max(width - 16, 12))
@@ -179,7 +179,7 @@ def _one_line(text: str, style: str = "") -> Text:
 
 
 def _entry_lines(entries: Iterable[LogEntry]) -> Iterator[str]:
-    """Yield a line for each entry that does not repeat another entry."""
+    """Yield a line for each log entry, except entries that only repeat another entry."""
     for entry in entries:
         if not is_structured(entry) and not only_confirms(entry):
             mark = {"tool_result": "  ", "error": "! "}.get(entry.kind, "")

@@ -1,4 +1,4 @@
-"""Print work orders for people, as rich tables that fit the terminal."""
+"""Print work orders, as tables that fit the terminal."""
 
 import shlex
 from collections.abc import Iterable, Sequence
@@ -24,8 +24,8 @@ _RESULT = _HEADINGS.index("result")
 _NOTE = _HEADINGS.index("note")
 LEAST_TITLE = 12
 _LEAST_RESULT = 12
-"""The least width of the results' column, which shrinks first in a narrow terminal; after that, later columns are
-dropped."""
+"""The least width of the column of results, which shrinks first in a narrow terminal. Later columns are then
+omitted."""
 LONGEST_CELL = 200
 _NO_PLAN = "not known: no worker has answered"
 _NAMED = 3
@@ -34,7 +34,7 @@ RECOVERIES = {
     "adopt": "outlived its worker", "read": "outlived its worker", "resume": "resumed",
     "rerun": "started again", "finalizer": "asked again",
 }  # fmt: skip
-"""The words for a step's recovery after a stop of its agent or worker, or after an unreadable answer."""
+"""The words for how a step recovered after its agent or worker stopped, or after an unreadable answer."""
 STYLE_OF = {
     "completed": "green", "review": "green", "failed": "red", "stuck": "red", "cancelled": "yellow",
     "running": "cyan",
@@ -42,7 +42,7 @@ STYLE_OF = {
 
 
 def show_task(task: Task, running: str = "", waits: str | None = None, *, with_error: bool = True) -> None:
-    """Print a work order with its steps; text that people copy has its own line, of any length."""
+    """Print a work order with its steps and its outcome."""
     out = console()
     out.print(task_view(task, running))
     lines = end_lines(task, with_error=with_error)
@@ -51,13 +51,13 @@ def show_task(task: Task, running: str = "", waits: str | None = None, *, with_e
 
 
 def tokens_text(task: Task, tokens: int) -> str:
-    """Return a count of tokens as text, and the tokens of earlier tries, which no step's row shows."""
+    """Return a number of tokens as text; the tokens of earlier tries follow in brackets."""
     earlier = f" ({task.earlier_tokens:,} in earlier tries)" if task.earlier_tokens else ""
     return f"{tokens:,}{earlier}"
 
 
 def start_line(task: Task, verb: str) -> Text:
-    """Return the line on a started work order; the id comes first because people copy it."""
+    """Return the line on a started work order, which begins with the id."""
     facts = "  ".join(part for part in (issue_of(task), cut_to_line(task.title, LONGEST_CELL)) if part)
     return Text.assemble((task.id, "bold"), f" {verb}", f": {facts}" if facts else "")
 
@@ -90,7 +90,7 @@ def show_commands(out: Console, commands: Sequence[tuple[str, str]]) -> None:
 
 
 def next_commands(task: Task) -> list[tuple[str, str]]:
-    """Return the commands that people type next about a work order, without the commands of an error's remedy."""
+    """Return the commands, with their purposes, that people type next about a work order."""
     if task.stage is Stage.COLLECTED or (task.status, task.stage) == (Status.PENDING, Stage.BLOCKED):
         return [(f"septet move {task.id} triaged", "let it start")]
     if task.status is Status.CANCELLED:
@@ -108,7 +108,7 @@ def next_commands(task: Task) -> list[tuple[str, str]]:
 
 
 def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> None:
-    """Print a work order after a decision, and the plan or findings that the decision names."""
+    """Print a work order after a decision, and the plan or findings that were decided on."""
     show_task(task, waits=task.question or None)
     if findings:
         console().print(Text(f"{verdict:<14}{' '.join(findings)}"), soft_wrap=True)
@@ -123,7 +123,7 @@ def task_view(task: Task, running: str = "", standing: str = RUNNING) -> Rendera
 
 
 def heading_of(task: Task) -> Text:
-    """Return id, issue, title and status on one line of the terminal."""
+    """Return one line with id, issue, title and status, which fits the terminal."""
     name, status = Text(task.id, style="bold"), Text(status_of(task), style=STYLE_OF.get(status_of(task), ""))
     title = Text(cut_to_line(task.title, LONGEST_CELL))
     room = console().width - len(task.id) - len(issue_of(task)) - len(status) - 3 * GAP
@@ -132,17 +132,17 @@ def heading_of(task: Task) -> Text:
 
 
 def status_of(task: Task) -> str:
-    """Return the status, or `stuck` if no worker can continue, because a stuck work order needs a person."""
+    """Return a work order's status, or `stuck` if no worker can continue it."""
     return "stuck" if task.stuck else task.status.value
 
 
 def issue_of(task: Task) -> str:
-    """Return the project, with the number of the issue if the issue has a number."""
+    """Return the project and the issue's number; only the project if there is no number."""
     return f"{task.project} #{task.issue_number}".strip() if task.issue_number else task.project
 
 
 def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
-    """Return the notes on a table of work orders: that no worker runs, and the hosts that do not answer."""
+    """Return the notes above a table of work orders: missing workers, and hosts that do not answer."""
     waits: dict[str, list[str]] = {}
     for task in tasks:
         if task.host_wait:
@@ -152,7 +152,7 @@ def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
 
 
 def end_lines(task: Task, *, with_error: bool = False) -> list[Text]:
-    """Return the lines on a work order's outcome, without its steps: pull request, commit, rescues, error."""
+    """Return the lines on a work order's outcome: pull request, commit, rescues and, if wanted, the error."""
     lines = []
     if task.stuck:
         lines.append(Text(printable(f"stuck         {task.stuck}"), style="red"))

@@ -1,1 +1,1 @@
-"""The commands that serve: up, worker, serve, mcp, runner; and promote, backup, codec, host-gone."""
+"""The commands that serve, such as `up` and `worker`, and those for administrators, such as `promote`."""

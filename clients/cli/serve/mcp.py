@@ -1,4 +1,4 @@
-"""`septet mcp`: the tools of agents, over stdin and stdout."""
+"""`septet mcp`: serve agents the MCP tools over stdin and stdout."""
 
 import signal
 

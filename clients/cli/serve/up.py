@@ -1,4 +1,4 @@
-"""`septet up`: server, web UI, worker and HTTP API in one terminal."""
+"""`septet up`: the server, its web UI, a worker and the HTTP API in one terminal."""
 
 import asyncio
 import sys
@@ -38,10 +38,10 @@ _AT_ONCE: Final = 200
 
 
 class WorkOrderLines:
-    """The lines on work orders that `septet up` prints; each line is printed once."""
+    """Makes the lines that `septet up` prints about work orders."""
 
     def __init__(self, since: datetime) -> None:
-        """Set the start of the lines: a work order that ended before `since` gets no line."""
+        """Set the time of the start; a work order that ended before `since` gets no line."""
         self._since = since
         self._statuses: dict[str, Status] = {}
         self._questions: dict[str, str] = {}
@@ -60,7 +60,7 @@ class WorkOrderLines:
 
 
 async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
-    """Print the changes of open work orders and of the last day's work orders, until the caller cancels."""
+    """Print lines on changed work orders until the caller cancels."""
     while True:
         with suppress(SeptetError):
             recent, open_ones = await asyncio.gather(
@@ -74,7 +74,7 @@ async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
 
 
 def _line(task: Task) -> str:
-    """Return the line on a work order's state; the title comes after the text that people copy."""
+    """Return the line on a work order's state."""
     form = "  ({})"
     match task.status:
         case Status.PENDING | Status.RUNNING:
@@ -149,7 +149,7 @@ async def up(options: UpOptions) -> CommandReply:
 
 @asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None], *, begins: bool) -> AsyncIterator[None]:
-    """Run the coroutine `work` during the block if `begins`; otherwise close the coroutine."""
+    """If `begins` is true, run the coroutine `work` during the block; otherwise, close it."""
     task = asyncio.create_task(work) if begins else work.close()
     try:
         yield

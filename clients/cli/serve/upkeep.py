@@ -1,4 +1,4 @@
-"""Commands for administrators: builds, copies of a host, keys that seal, and hosts that are gone."""
+"""Commands for administrators: choose a build, back up a host, make a seal key, declare a host dead."""
 
 from dataclasses import asdict
 from typing import Final

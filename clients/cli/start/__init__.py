@@ -1,1 +1,1 @@
-"""The commands that start work: run, create, intake, demo, issue and init."""
+"""The commands that start work: run, create, intake, demo and init."""

@@ -1,4 +1,4 @@
-"""`septet demo`: one work order on a sample repository, with its own server and worker."""
+"""`septet demo`: run one work order on a sample repository, with a separate server and worker."""
 
 import asyncio
 import shlex
@@ -48,7 +48,7 @@ _ORDER_ID = "wo-demo"
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """The settings, the repository, the work orders and the server of the demo."""
+    """What the demo runs with: settings, sample repository, work orders and server."""
 
     settings: Settings
     sample: Sample
@@ -75,7 +75,7 @@ async def demo(options: DemoOptions) -> CommandReply:
 
 
 def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -> Settings:
-    """Return the settings of the demo: its own state directory, the scenario, and quiet logs."""
+    """Return the demo's settings: a separate state directory, the scenario, and few logs."""
     settings = load_settings(sandbox)
     environ = dict(settings.environ)
     if scenario is not None:
@@ -88,7 +88,7 @@ def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -
 
 @asynccontextmanager
 async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
-    """Run server and worker during the block; afterwards, end the agents that still run after an interrupt."""
+    """Run the server and the worker during the block; at its end, stop agents that still run."""
     state = StateDir(settings.state_dir)
     await asyncio.to_thread(remove_earlier_demos, state.root.parent)
     state.prepare()
@@ -107,7 +107,7 @@ async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
 
 
 def remove_earlier_demos(demos: Path) -> None:
-    """Remove the state of earlier demos, except of a demo whose server runs."""
+    """Delete the state directories of earlier demos, except of a demo whose server runs."""
     for used in demos.glob(f"*/{SERVER_LOCK}"):
         if (lock := take_lock(used)) is not None:
             with close_after(lock):

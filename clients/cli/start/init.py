@@ -1,4 +1,4 @@
-"""`septet init`: write a first file of settings for a repository, and print the needs of its worker."""
+"""`septet init`: write a repository's first settings file, and print what its worker needs."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

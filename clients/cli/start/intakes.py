@@ -16,7 +16,7 @@ from septet.errors import InvalidInputError
 from septet.system.preview import printable
 
 _FIELDS: Final = {"repo": "repository", "every": "every_seconds"}
-"""The names of the input's fields, by the names of their options; only names that differ."""
+"""The names of the input's fields by the names of the options, where the two differ."""
 
 
 async def add(options: AddIntakeOptions) -> CommandReply:

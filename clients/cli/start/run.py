@@ -1,4 +1,4 @@
-"""Commands that create work orders from a command line: `run` starts one, `create` puts one on the board."""
+"""The commands `run`, which starts a work order, and `create`, which puts one on the board."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ from workers.connection.connection import is_loopback, server_address
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTION_OF: Final = {"repository": "--repo", "description": "--body", "labels": "--label"}
-"""The names of options, by the names of the input's fields; only names that differ."""
+"""The names of the options by the names of the input's fields, where the two differ."""
 _NO_TEXT: Final = "Give a text file in UTF-8, whose first line is the title."
 
 
@@ -59,7 +59,7 @@ def order_input(options: RunOptions | CreateOptions) -> WorkOrderInput:
 
 
 def _work_fields(target: str | None, repo: str | None, issue: IssueOptions) -> dict[str, Any]:
-    """Return the input's fields for the repository and the issue; a tracker's issue is not read yet."""
+    """Return the input's fields that name the repository and the issue; a tracker's issue is not read yet."""
     if not (key := tracker_key(target or "")):
         reference = _reference(target, repo)
         return {"repository": reference.repository, **_issue_fields(issue, reference, target)}
@@ -70,7 +70,7 @@ def _work_fields(target: str | None, repo: str | None, issue: IssueOptions) -> d
 
 
 def _reference(target: str | None, repo: str | None) -> RepositoryReference:
-    """Return the named repository, else this folder's repository, and the issue that `42` or an address names."""
+    """Return the named repository and issue; without a repository, use the one around this folder."""
     number = issue_number(target or "")
     if number is not None:
         return replace(_reference(None, repo), issue=number)
@@ -83,7 +83,7 @@ def _reference(target: str | None, repo: str | None) -> RepositoryReference:
 
 
 def _wrong_option(error: Mapping[str, Any]) -> InvalidInputError:
-    """Return the error for a wrong option with the reason, or with the closest name for an unknown name."""
+    """Return the error for a wrong option, with the reason and, for a wrong name, a similar name."""
     name = str(error["loc"][0]) if error["loc"] else ""
     option = _OPTION_OF.get(name, f"--{name.replace('_', '-')}" if name else "")
     reason, remedy = reason_of(error), ""
@@ -141,7 +141,7 @@ def _read_issue(path: Path) -> tuple[str, str]:
 
 
 def _step_settings(settings: Sequence[str]) -> dict[str, dict[str, object]]:
-    """Return the values of `STEP.KEY=VALUE` by step and key; the work order's input validates the step and key."""
+    """Return the values of `STEP.KEY=VALUE` by step and key; unknown steps and keys are not checked here."""
     steps: dict[str, dict[str, object]] = {}
     for setting in settings:
         where, equals, value = setting.partition("=")
@@ -183,7 +183,7 @@ async def create(options: CreateOptions) -> CommandReply:
 
 
 def _checked_input(options: RunOptions | CreateOptions) -> WorkOrderInput:
-    """Return a new work order's input, checked for mistakes before any server is called."""
+    """Return a new work order's input; mistakes in it are found before any server is called."""
     order = order_input(options)
     if options.order.id is not None:
         check_order_id(options.order.id)
@@ -193,7 +193,7 @@ def _checked_input(options: RunOptions | CreateOptions) -> WorkOrderInput:
 
 
 async def _notice(operations: Operations, order: WorkOrderInput) -> str:
-    """Return the notices on a new work order: reviews, uncommitted changes, unlimited agents; or an empty text."""
+    """Return the notices on a new work order: reviews, uncommitted changes and unlimited agents."""
     reviews, changes = await asyncio.gather(
         reviews_of(operations, order.repository, (order.issue,)),
         asyncio.to_thread(uncommitted_changes, Path(order.repository)),
@@ -208,14 +208,14 @@ async def _notice(operations: Operations, order: WorkOrderInput) -> str:
 
 
 async def reviews_of(operations: Operations, repository: str, issues: Iterable[int | None]) -> str:
-    """Return a notice of issues that have a pull request in review; empty if the server does not answer."""
+    """Return a notice if issues have a pull request in review; else, or without a server, an empty text."""
     with suppress(SeptetError):
         return await issues_in_review(operations.orders, repository, [each for each in issues if each is not None])
     return ""
 
 
 def uncommitted_changes(path: Path) -> list[str]:
-    """Return the files of a checkout that differ from its last commit; none if git cannot report them."""
+    """Return the changed files of a checkout that are not committed; empty if git cannot report them."""
     if not path.is_absolute() or not (path / ".git").is_dir():
         return []
     try:

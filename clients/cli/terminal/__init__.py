@@ -1,1 +1,1 @@
-"""The output and the end of a command: streams, console, pager, exit codes, signals."""
+"""How a command prints and ends: streams, console, pager, exit codes and signals."""

@@ -1,4 +1,4 @@
-"""The console of rich, whose lines break only between words, and the person's pager for long texts."""
+"""rich's console with lines that break between words, and the person's pager for long texts."""
 
 import re
 import shlex
@@ -22,10 +22,10 @@ _LONGEST_NAME: Final = 16
 
 
 class Terminal(Console):
-    """A console that also breaks lines that rich leaves long, because a terminal would break them inside words."""
+    """A console that breaks long lines between words, because a terminal would break them inside words."""
 
     def print(self, *objects: object, soft_wrap: bool | None = None, **how: Any) -> None:  # noqa: ANN401 -- rich's own
-        """Print objects, break unwrapped lines between words, and align the broken value of `name  value`."""
+        """Print objects, and break long lines between words; a broken value stays aligned in `name  value`."""
         if soft_wrap and self.is_terminal:
             objects = tuple(_break_words(each, self.width) for each in objects)
         super().print(*objects, soft_wrap=soft_wrap, **how)
@@ -45,13 +45,13 @@ def _break_words(words: object, width: int) -> object:
 
 
 def _indent_of(line: str) -> int:
-    """Return the column at which the value begins in a line such as `name  value`; 0 for another line."""
+    """Return the column of the value in a line such as `name  value`; 0 for other lines."""
     name = _FACT.match(line)
     return name.end() if name is not None and name.end() <= _LONGEST_NAME else 0
 
 
 def console() -> Console:
-    """Return rich's console for stdout: colours only on a terminal, none with NO_COLOR."""
+    """Return a console for stdout; it uses colours only on a terminal, and never with `NO_COLOR`."""
     return Terminal(highlight=False, soft_wrap=False)
 
 
@@ -60,7 +60,7 @@ _CUT: Final = "… only the beginning is shown."
 
 
 def page_plan(answer: PlanReply) -> None:
-    """Print a plan, under its path and SHA-256."""
+    """Print a plan below its path and SHA-256."""
     lines = [Text(printable(answer.plan.path), style="bold")]
     if answer.plan_sha256:
         lines.append(Text(f"SHA-256 {answer.plan_sha256}", style="dim"))
@@ -69,7 +69,7 @@ def page_plan(answer: PlanReply) -> None:
 
 
 def page_diff(diff: DiffView) -> None:
-    """Print a work order's changes: in colours on a terminal, and in git's format in a pipe."""
+    """Print a work order's changes: in colours on a terminal, and as git's patch in a pipe."""
     if console().is_terminal and not diff.files:
         console().print("Nothing has changed yet.")
         return
@@ -77,7 +77,7 @@ def page_diff(diff: DiffView) -> None:
 
 
 def page_patch(patch: str, *, whole: bool = True) -> None:
-    """Print a patch: in colours on a terminal, and in git's format in a pipe."""
+    """Print a patch: in colours on a terminal, and unchanged in a pipe."""
     if not console().is_terminal:
         sys.stdout.write(printable(patch))
         return
@@ -89,7 +89,7 @@ def page_patch(patch: str, *, whole: bool = True) -> None:
 
 
 def show_paged(parts: Iterable[RenderableType]) -> None:
-    """Print texts, on a terminal through `$PAGER` or `less`; `less` ends at once if the texts fit."""
+    """Print texts; on a terminal, through `$PAGER` or `less`."""
     out, environ = console(), load_settings().environ
     pager = shlex.split(environ.get("PAGER") or "less")
     if not out.is_terminal or not pager or pager[0] == "cat":

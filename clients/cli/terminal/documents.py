@@ -23,7 +23,7 @@ class _Code(CodeBlock):
 
 
 class Document(Markdown):
-    """A page of the documentation as rich renders it, except that lines of code never break."""
+    """A page of the documentation as rich renders it, but with lines of code that never break."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements, "fence": _Code, "code_block": _Code
@@ -31,5 +31,5 @@ class Document(Markdown):
 
 
 def show_document(text: str) -> None:
-    """Show a page through the person's pager."""
+    """Show a Markdown text through the person's pager."""
     show_paged([Constrain(Document(text, hyperlinks=False), _WIDEST)])

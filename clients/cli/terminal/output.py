@@ -1,4 +1,4 @@
-"""Print lines for people, JSON for programs and errors with exit codes; lines never break inside a command."""
+"""Print lines for people, JSON for programs, and errors with exit codes."""
 
 import json
 import os
@@ -25,18 +25,18 @@ from septet.errors import (
 from septet.system.preview import printable
 
 _FOR_JSON: Final[list[TextIO]] = []
-"""The real stdout, if this process reserved stdout for JSON; otherwise empty."""
+"""The real stdout if this process reserved it for JSON; otherwise empty."""
 _COLOURS: Final = {"red": 31, "yellow": 33}
 _WORD: Final = re.compile(
     r"`[^`\n]*`\S*|'[^'\n]*'\S*|(?:SEPTET_\w+=(?:'[^'\n]*'|\S+) )+(?:\S*/bin/)?septet(?!\S)|\S+"
 )
 """The pattern of a word; quoted text is one word."""
 _PROGRAM: Final = re.compile(r"[(\"]?(?:SEPTET_.* )?(?:\S*/bin/)?septet")
-"""The pattern of the word `septet` with which a command begins. The command lasts until its sentence ends."""
+"""The pattern of the word `septet` at the beginning of a command; the command lasts until the sentence ends."""
 
 
 def wrap(text: str, width: int, indent: int = 0) -> str:
-    """Return a text whose lines fit `width`; a word that is longer than a line is not broken.
+    """Return a text whose lines fit `width`; a word longer than a line is not broken.
 
     A `width` of 0 changes nothing. `indent` counts the spaces before all lines of a paragraph except the first.
     """
@@ -49,12 +49,12 @@ def terminal_width(stream: TextIO) -> int:
 
 
 def say(words: str, *, indent: int = 0, err: bool = False) -> None:
-    """Print words for people on stdout or stderr; indent all lines of a paragraph except the first."""
+    """Print words for people on stdout, or on stderr; `indent` applies to all lines but the first."""
     echo(wrap(words, terminal_width(sys.stderr if err else sys.stdout), indent), err=err)
 
 
 def echo(text: str, *, err: bool = False, colour: str = "") -> None:
-    """Print lines unchanged on stdout or stderr; on a terminal, print them in `colour`."""
+    """Print a text unchanged on stdout, or on stderr; on a terminal, print it in `colour`."""
     stream = sys.stderr if err else sys.stdout
     if colour and stream.isatty():
         text = f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
@@ -63,7 +63,7 @@ def echo(text: str, *, err: bool = False, colour: str = "") -> None:
 
 
 def keep_stdout_for_json() -> None:
-    """Reserve stdout for `print_json`: redirect the output of libraries and programs to stderr.
+    """Reserve stdout for `print_json`; other output of this process then goes to stderr.
 
     If `sys.stdout` was replaced, for example by a test, nothing happens.
     """
@@ -78,7 +78,7 @@ def keep_stdout_for_json() -> None:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on one line of stdout, as UTF-8. An invalid byte of an argument becomes `?`."""
+    """Print a JSON object on one line of stdout in UTF-8; an invalid character becomes `?`."""
     keep_stdout_for_json()
     stdout = _FOR_JSON[-1] if _FOR_JSON else sys.stdout
     stdout.write(json.dumps(value, ensure_ascii=False).encode(errors="replace").decode() + "\n")
@@ -86,7 +86,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def notify(words: str) -> None:
-    """Print a notice on stderr, which is neither an error nor part of the reply."""
+    """Print a notice on stderr."""
     echo(wrap(printable(words), terminal_width(sys.stderr)), err=True, colour="yellow")
 
 
@@ -99,7 +99,7 @@ def print_error(message: str, remedy: str) -> None:
 
 
 def drop_stdout() -> None:
-    """Discard all further output to stdout, because the pipe's reader, such as `head`, has closed the pipe."""
+    """Discard all further output to stdout, because the reader of the pipe has closed it."""
     for stdout in (sys.stdout, *_FOR_JSON):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
 
@@ -116,7 +116,7 @@ def _wrap_line(line: str, width: int, indent: int) -> str:
 
 
 def _words(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the unbreakable parts of a line, each with the space before the part."""
+    """Yield the parts of a line that must not be broken, each after the space before it."""
     gap, command, end = "", "", 0
     for match in _WORD.finditer(line):
         word, space, end = match[0], line[end : match.start()], match.end()
@@ -157,7 +157,7 @@ _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
 
 
 def exit_code_of(error: SeptetError) -> ExitCode:
-    """Return the exit code for an error: the code of its nearest class in the table."""
+    """Return the exit code for an error; the nearest class in the table gives the code."""
     return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.FAILED)
 
 

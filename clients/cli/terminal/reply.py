@@ -1,4 +1,4 @@
-"""Run a command, and print its reply: a text for people or one JSON object for programs."""
+"""Run a command, and print its reply: text for people or one JSON object for programs."""
 
 import asyncio
 import sys
@@ -37,13 +37,13 @@ class StoppedWaitingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """What a command prints at its end, for people or for programs, and its failure if there is one."""
+    """What a command prints at its end, and the error with which it fails."""
 
     payload: Mapping[str, Any] = field(default_factory=dict)
     """The reply for programs, printed as `{"ok": true, …}`."""
     show: Callable[[], None] = lambda: None
     failure: SeptetError | None = None
-    """The failure that a command reports although the command itself worked, such as a failed work order."""
+    """An error of the work that the command reports, such as a failed work order; `None` without one."""
     is_printed: bool = False
     """Whether the command has printed its JSON object, as `up` does when it is ready."""
 
@@ -51,7 +51,7 @@ class CommandReply:
     def from_reply(
         cls, answer: "replies.Reply", show: Callable[[], None], failure: SeptetError | None = None
     ) -> Self:
-        """Return the reply of an operation as a command's reply; `show` prints it for people."""
+        """Return an operation's reply as a command's reply; `show` prints the reply for people."""
         return cls(answer.model_dump(mode="json", exclude={"ok"}), show, failure)
 
 
@@ -98,6 +98,6 @@ def _end_with_reply(error: Exception, code: ExitCode, *, as_json: bool, is_servi
 
 
 def _reply_of(error: Exception) -> "replies.ErrorReply":
-    """Return the reply for an error; the HTTP API returns the same reply."""
+    """Return the reply for an error, as the HTTP API would return it."""
     answer: replies.ErrorReply = load("clients.error_reply:error_reply")(error)
     return answer

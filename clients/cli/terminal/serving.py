@@ -1,4 +1,4 @@
-"""What the commands that serve share: stop signals, a logged error, masked keys, and how to call `septet`."""
+"""What the commands that serve have in common: stop signals, logged errors, masked keys and hints."""
 
 import asyncio
 import json
@@ -32,18 +32,18 @@ _ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class StopSignals:
-    """The stop signals of a serving program; the program listens before it reports that it is ready.
+    """Two events that the stop signals of a serving program set.
 
-    When a terminal closes, SIGHUP ends the program like Ctrl-C, unless `nohup` makes the program ignore SIGHUP.
+    SIGHUP, which a closing terminal sends, stops the program like Ctrl-C, unless `nohup` makes it ignore SIGHUP.
     """
 
     first: asyncio.Event = field(default_factory=asyncio.Event)
     second: asyncio.Event = field(default_factory=asyncio.Event)
-    """The event that a SIGINT after the first signal sets."""
+    """The event that Ctrl-C sets after a first signal."""
 
     @classmethod
     def listen(cls) -> Self:
-        """Handle the signals from now on, and return the events that they set."""
+        """Handle the stop signals from now on, and return the events that they set."""
         signals = cls()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, signals.first.set)
@@ -57,7 +57,7 @@ class StopSignals:
 
     @staticmethod
     def end_start() -> None:
-        """Until `listen`, let the first signal interrupt the start like Ctrl-C, and ignore further signals."""
+        """Until `listen` is called, let the first signal stop the start like Ctrl-C, and ignore all others."""
         interrupt = signal.getsignal(signal.SIGINT)
         heeded = _ALL if _heeds_hangup() else _ALL[:2]
 
@@ -76,7 +76,7 @@ def _heeds_hangup() -> bool:
 
 
 def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
-    """Print on stderr which agents keep running and how to end them; return a reply that prints no more."""
+    """Print on stderr which agents keep running and how to end them; return a reply that prints nothing more."""
     orders = dict.fromkeys(run.record.key.workflow_id for run in living if run.record is not None)
     for run in living:
         who = (
@@ -92,12 +92,12 @@ def reply_at_stop(living: Sequence[Run], start: str) -> CommandReply:
 
 
 def septet_here(environ: Mapping[str, str]) -> str:
-    """Return how to call `septet` in this terminal: by its path if `septet` is not on PATH."""
+    """Return the command with which to call `septet` in this terminal."""
     return "septet" if shutil.which("septet", path=environ.get("PATH")) else _own_path()
 
 
 def septet_elsewhere(settings: Settings) -> str:
-    """Return how to call `septet` in another terminal: with its path and SEPTET_STATE_DIR as far as needed."""
+    """Return the command with which to call `septet` in another terminal, with `SEPTET_STATE_DIR` if needed."""
     environ = settings.environ
     active = environ.get("VIRTUAL_ENV", "")
     found = shutil.which("septet", path=environ.get("PATH"))
@@ -112,7 +112,7 @@ def _own_path() -> str:
 
 
 def log_end(error: TaskError) -> bool:
-    """Log an error that ends this service, and return `True`; if a person reads the logs, only return `False`."""
+    """Log the error that ends this service, and return true; if logs are not JSON, return false."""
     try:
         settings = load_settings()
     except SeptetError:  # the settings are the error
@@ -126,14 +126,14 @@ def log_end(error: TaskError) -> bool:
 
 
 def hide_login_keys(settings: Settings) -> None:
-    """Mask in all output the keys in CLIs' login files as of now; call this again after a login is refreshed."""
+    """Mask the keys of the CLIs' logins in all output; call this again after a login is refreshed."""
     machine = Machine(settings.environ, settings.agent_programs)
     for adapter in ADAPTERS.values():
         hide_keys_of(adapter, machine)
 
 
 def show_page_link(page: str) -> None:
-    """Print the link to the page, with a hint if a browser may not find names below `localhost`."""
+    """Print the link to the page, with a hint for macOS."""
     for line in page_link_lines(page, sys.platform):
         echo(line)
 

@@ -1,4 +1,4 @@
-"""Commands that follow a work order: `watch` shows the steps live, `logs` shows the agents' log entries."""
+"""Commands that follow a work order: `watch` shows its steps live, `logs` shows what its agents did."""
 
 import asyncio
 import sys
@@ -83,7 +83,7 @@ async def logs(options: LogsOptions) -> CommandReply:
 
 
 async def _all_entries(agent_logs: AgentLogs, server: Server) -> LogsReply:
-    """Return all log entries; the server is called only if this host's disk has no run."""
+    """Return all log entries; the server is called only if this host has no run of the work order."""
     entries = tuple(agent_logs.new_entries())
     try:
         agent_logs.must_exist()
@@ -93,7 +93,7 @@ async def _all_entries(agent_logs: AgentLogs, server: Server) -> LogsReply:
 
 
 def _print_entries(entries: "Iterator[LogEntry]", log: "LogText | None") -> None:
-    """Print entries for people; if `log` is `None`, print each entry as a JSON object on a line."""
+    """Print log entries for people; if `log` is `None`, print each entry as JSON on a line."""
     for entry in entries:
         if log is None:
             print_json(entry.model_dump(mode="json"))

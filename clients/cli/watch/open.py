@@ -1,4 +1,4 @@
-"""`septet open`: the page, or a pull request, in a person's browser."""
+"""`septet open`: show the page, or a pull request, in the person's browser."""
 
 import html
 import shlex
@@ -20,7 +20,7 @@ from workers.server.server_file import read_server_file
 def page_of(settings: Settings, path: str, *, new_key: bool = False) -> str:
     """Return the link to a page of this host, with the key that opens the page.
 
-    With `new_key`, make a new key; the old key opens the page until `septet up` ends.
+    With `new_key`, make a new key; the old key still opens the page until `septet up` ends.
 
     Raises:
         NotFoundError: No `septet up` of this state directory serves a page.
@@ -62,7 +62,7 @@ async def open_in_browser(options: OpenOptions) -> CommandReply:
 
 
 def open_page(state: StateDir, link: str) -> None:
-    """Open a link that contains a key by means of a file, because other users can read a browser's arguments.
+    """Open a link that contains a key, by a file, because other users can read a browser's arguments.
 
     Raises:
         NotFoundError: This machine has no browser.
@@ -75,7 +75,7 @@ def open_page(state: StateDir, link: str) -> None:
 def open_address(address: str, *, link: str = "") -> None:
     """Open an address in the browser that `BROWSER` names, else in the desktop's browser.
 
-    `link` is the address for the person if no browser exists; by default `address`.
+    If there is no browser, the error shows `link`, by default `address`.
 
     Raises:
         NotFoundError: This machine has no browser.

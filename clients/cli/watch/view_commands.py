@@ -1,4 +1,4 @@
-"""Commands that show the state of a work order, its plan or changes, a list, the board, or the costs."""
+"""Commands that show a work order, its plan or changes, a list of work orders, the board or the costs."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ from septet.system.text import count_noun
 
 
 def show_costs(reply: CostsReply) -> None:
-    """Print what the agents of each group used, a group on each line, and the sum."""
+    """Print the costs: a line for each group, and the sum."""
     out = console()
     if not reply.costs:
         out.print("Nothing has been counted yet: that takes up to five minutes, or a completed work order.")
