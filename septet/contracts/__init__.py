@@ -1,1 +1,1 @@
-"""The values that clients, workflows and workers exchange: immutable, strict, and the same on all interfaces."""
+"""The values that clients, workflows and workers exchange: immutable, strict, and the same everywhere."""

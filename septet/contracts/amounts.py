@@ -1,4 +1,4 @@
-"""The amounts of a budget: US dollars, tokens and minutes of agents, and the written form of a limit."""
+"""The amounts of a budget (US dollars, tokens, minutes of agents), and the text that stands for a limit."""
 
 import math
 import re
@@ -24,16 +24,16 @@ _UNITS: Final[Mapping[str, tuple[str, float]]] = {
     "h": ("minutes", 60.0),
 }
 _MOST: Final = 1e15
-"""The largest number of dollars, tokens or minutes in a limit: `_PART` can read no more digits."""
+"""The largest number of dollars, tokens or minutes in a limit, because `_PART` reads no more digits."""
 _TOKEN_UNITS: Final = ((1_000_000, "Mtok"), (1_000, "ktok"))
 _CENT_PARTS: Final = 6
-"""The number of decimals to which dollars are rounded, so that sums of many costs stay exact to a millionth."""
+"""The number of decimals to which dollars are rounded, so that sums stay exact."""
 _CENT: Final = 0.01
 _SECONDS: Final = 60.0
 
 
 def cost_text(usage: Usage) -> str:
-    """Return the cost in words; the text is empty if the run used nothing."""
+    """Return the cost in words; empty if nothing was used."""
     if usage.cost_usd is None or (usage.cost_is_partial and not usage.cost_usd):
         return "cost unknown" if usage.tokens else ""
     return f"{'at least ' if usage.cost_is_partial else ''}{usd_text(usage.cost_usd)} USD"
@@ -48,12 +48,12 @@ class Spending(Wire):
     turns: int = 0
     """The number of agent runs."""
     unpriced: int = 0
-    """The number of runs without a known cost, which count as 0 dollars: the CLI reported no cost, or the run was
-    killed before the report."""
+    """The number of runs without a known cost, which count as 0 dollars. The CLI reported no cost, or the run was
+    killed first."""
 
     @classmethod
     def of(cls, usage: Usage, seconds: float) -> Self:
-        """Return the use that the CLI of one run reported."""
+        """Return the use of one run, as its CLI reported it."""
         unpriced = int(usage.cost_usd is None and usage.tokens > 0)
         usd = round(usage.cost_usd or 0.0, _CENT_PARTS)
         return cls(usd=usd, tokens=usage.tokens, seconds=round(seconds, 3), unpriced=unpriced)
@@ -69,7 +69,7 @@ class Spending(Wire):
         )
 
     def since(self, before: "Spending") -> "Spending":
-        """Return the use since `before`, counted as one turn; an amount that is lower than before counts as 0."""
+        """Return the increase since `before`, counted as one turn; an amount that has fallen counts as 0."""
         more = Spending(
             usd=round(max(self.usd - before.usd, 0.0), _CENT_PARTS),
             tokens=max(self.tokens - before.tokens, 0),
@@ -80,7 +80,7 @@ class Spending(Wire):
         return more.model_copy(update={"turns": 1, "unpriced": int(self.unpriced > before.unpriced)})
 
     def most(self, other: "Spending") -> "Spending":
-        """Return, for each amount, the larger value of this use and `other`."""
+        """Return the larger value of each amount."""
         return Spending(
             usd=max(self.usd, other.usd),
             tokens=max(self.tokens, other.tokens),
@@ -89,7 +89,7 @@ class Spending(Wire):
 
     @property
     def amounts(self) -> dict[str, float]:
-        """The amounts by their names: `usd`, `tokens`, `seconds`."""
+        """The amounts by name: `usd`, `tokens`, `seconds`."""
         return {"usd": self.usd, "tokens": self.tokens, "seconds": self.seconds}
 
 
@@ -104,13 +104,13 @@ class Limit(Wire):
 
     @property
     def amounts(self) -> dict[str, float]:
-        """The limited amounts, by the names of `Spending.amounts`."""
+        """The limited amounts by name, as in `Spending.amounts`."""
         seconds = None if self.minutes is None else self.minutes * _SECONDS
         amounts = {"usd": self.usd, "tokens": self.tokens, "seconds": seconds}
         return {name: amount for name, amount in amounts.items() if amount is not None}
 
     def plus(self, other: "Limit") -> "Limit":
-        """Return this limit with the amounts of another limit added; an unlimited amount stays unlimited."""
+        """Return this limit, raised by another limit; an unlimited amount stays unlimited."""
         return Limit(
             usd=None if self.usd is None else round(self.usd + (other.usd or 0.0), _CENT_PARTS),
             tokens=None if self.tokens is None else self.tokens + (other.tokens or 0),
@@ -119,7 +119,7 @@ class Limit(Wire):
         )
 
     def lowered(self, other: "Limit | None") -> "Limit":
-        """Return, for each amount, the lower value of both limits; the result is daily only if both limits are."""
+        """Return the lower value of each amount; the result is daily only if both limits are."""
         if other is None:
             return self
         names = ("usd", "tokens", "minutes")
@@ -127,7 +127,7 @@ class Limit(Wire):
         return Limit.model_validate({**lowest, "daily": self.daily and other.daily})
 
     def __str__(self) -> str:
-        """Return the form that `parse_limit` reads."""
+        """Return the text that `parse_limit` reads."""
         parts = [] if self.usd is None else [f"{_number(self.usd)}usd"]
         if self.tokens is not None:  # in the largest unit that gives a whole number
             factor, unit = next((each for each in _TOKEN_UNITS if self.tokens % each[0] == 0), (1, "tok"))
@@ -191,10 +191,10 @@ LimitText = Annotated[str, StringConstraints(max_length=100), AfterValidator(_ch
 
 
 def amount_to_add(limit: Limit, use: Spending) -> str:
-    """Return the written form of an amount to add to a limit, in the units that are used up.
+    """Return the text of an amount to add to a limit, in the units that are used up.
 
-    If no unit is used up, the result has all units of the limit. An amount of the limit is multiplied until the
-    raised limit is above the use.
+    If no unit is used up, the text has all units of the limit. The amount is large enough that the raised limit is
+    above the use.
     """
     used = {"usd": use.usd, "tokens": use.tokens, "minutes": use.seconds / _SECONDS}
     own = {name: most for name in used if (most := getattr(limit, name)) is not None}
@@ -203,13 +203,13 @@ def amount_to_add(limit: Limit, use: Spending) -> str:
 
 
 def usd_text(usd: float) -> str:
-    """Return dollars with two decimals; an amount below a cent has two significant digits."""
+    """Return dollars with two decimals, or an amount below a cent with two significant digits."""
     digits = min(1 - math.floor(math.log10(usd)), _CENT_PARTS) if 0 < usd < _CENT else 2
     return f"{usd:.{digits}f}"
 
 
 def describe_spending(use: Spending, limit: Limit) -> str:
-    """Return the use of a limit in the units and with the decimals of the limit: `4.10 of 5.00 USD`."""
+    """Return how much of a limit is used, in the limit's units and decimals: `4.10 of 5.00 USD`."""
     parts = []
     if limit.usd is not None:
         digits = max(_decimals(limit.usd), 2)
@@ -228,5 +228,5 @@ def _decimals(amount: float) -> int:
 
 
 def _number(amount: float) -> str:
-    """Return an amount without the digits that sums of floats add, so that `parse_limit` can read it."""
+    """Return an amount as text that `parse_limit` reads, without the digits that sums of floats add."""
     return f"{amount:.{_CENT_PARTS}f}".rstrip("0").rstrip(".")

@@ -1,6 +1,6 @@
-"""The board's messages and state, and the short row of each work order.
+"""The messages and the state of the board, and the row of a work order.
 
-The values are short because ten thousand work orders may wait on one board.
+All of them are short, because ten thousand work orders may wait on one board.
 """
 
 from typing import Final, Literal
@@ -18,7 +18,7 @@ def board_id(task_queue: str) -> str:
 
 
 class SeatRequest(Wire):
-    """A work order's request for a seat (permission to run); the work order waits until the board gives it."""
+    """A work order's request for a seat."""
 
     id: str
     project: str
@@ -28,7 +28,7 @@ class SeatRequest(Wire):
 
 
 class HostCapacity(Wire):
-    """A host's report that the host serves work orders."""
+    """A host's report that it serves work orders, with its limits."""
 
     host: str
     host_limit: int
@@ -40,7 +40,7 @@ class HostCapacity(Wire):
 
 
 class BoardState(Wire):
-    """The state that the board carries from one of its workflow runs to the next."""
+    """The state that the board's workflow passes to its next run."""
 
     waiting: tuple[tuple[str, str, int, float], ...] = ()
     """The waiting work orders, each with its id, project, score and the start of its wait."""
@@ -54,7 +54,7 @@ class BoardState(Wire):
 
 
 class KnownOrders(Wire):
-    """The work orders that the board knows."""
+    """The work orders that the board already knows, sent with a request for others."""
 
     ids: tuple[str, ...] = ()
     limit: int = 0
@@ -64,18 +64,18 @@ class KnownOrders(Wire):
 
 
 class WaitingOrders(Wire):
-    """The waiting work orders that the server lists and the board does not know."""
+    """Waiting work orders that the board does not know yet."""
 
     waiting: tuple[SeatRequest, ...] = ()
     all: bool = True
-    """Whether `waiting` has all these work orders."""
+    """Whether no further such work order waits."""
 
 
 Until = Literal["merged", "completed", "closed"]
 
 
 class OthersLook(Wire):
-    """A request to check whether other work orders have reached `until`."""
+    """A request to check whether other work orders have reached the state `until`."""
 
     id: str
     """The work order that waits for the other work orders."""
@@ -84,15 +84,15 @@ class OthersLook(Wire):
 
 
 MEMO: Final = "task"
-"""The key of a workflow's memo under which a work order's row is stored."""
+"""The key of the workflow's memo with the row."""
 DESCRIPTION_LIMIT: Final = 200
 _MESSAGE_LIMIT: Final = 500
 _ONLY_IN_MEMO: Final = ("title", "error", "rework", "budget")
-"""The fields that people search for and that a task's search attributes do not contain."""
+"""The fields of a row that the search attributes do not contain."""
 
 
 def row_of(task: Task) -> Task:
-    """Return a task without its steps, and with long texts cut."""
+    """Return a task's row: the task without its steps and with long texts cut."""
     error = task.error
     if error is not None:
         texts = {"message": cut(error.message, _MESSAGE_LIMIT), "remedy": cut(error.remedy, _MESSAGE_LIMIT)}
@@ -109,13 +109,13 @@ def row_of(task: Task) -> Task:
 
 
 def differ_in_memo(row: Task, other: Task, *, with_branch: bool) -> bool:
-    """Say whether two rows of a task differ in fields that only the memo holds."""
+    """Return whether two rows of a task differ in a field that only the memo has."""
     names = (*_ONLY_IN_MEMO, "branch_name") if with_branch else _ONLY_IN_MEMO
     return any(getattr(row, name) != getattr(other, name) for name in names)
 
 
 def differ_but_in_time(row: Task, other: Task) -> bool:
-    """Say whether two rows of a task differ in more than `updated_at`."""
+    """Return whether two rows of a task differ in any field except `updated_at`."""
     return row != other.model_copy(update={"updated_at": row.updated_at})
 
 

@@ -1,4 +1,4 @@
-"""The calls to the account of a budget, the account's answers, and the account's state."""
+"""The calls to a budget's account, the account's replies, and the account's state."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Self
@@ -19,29 +19,28 @@ ORDER: Final = "order"
 PIPELINE: Final = "pipeline"
 PROJECT: Final = "project"
 STEPS: Final = (*(step.value for step in Step), REWORK, SUMMARY)
-"""The kinds of work that can have a limit each: the steps, the rounds on a pull request and the summaries of a
-lane."""
+"""The kinds of work that can have their own limit: the steps, the rounds and the summaries."""
 
 Scope = Annotated[str, StringConstraints(pattern=r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200})$")]
-"""The owner of a budget: `day`, `order/<id>`, `pipeline/<id>` or `project/<name>`."""
+"""What a budget is for: `day`, `order/<id>`, `pipeline/<id>` or `project/<name>`."""
 BudgetName = Annotated[str, StringConstraints(pattern=BUDGET_NAME)]
-"""The scope in the form that people write, in which a name without a prefix is a work order's id."""
+"""A scope as people write it; a name without a prefix is a work order's id."""
 
 
 def account_id(task_queue: str, scope: str) -> str:
-    """Return the id of the account of a budget."""
+    """Return the workflow id of a budget's account."""
     return f"{task_queue}-budget/{scope}"
 
 
 class Caps(Wire):
-    """The amounts that a turn may use before the turn requests more; an absent amount is not limited."""
+    """The amounts that an agent may use before its turn must reserve more; an absent amount is not limited."""
 
     usd: float | None = None
     tokens: int | None = None
     seconds: float | None = None
 
     def lowered(self, other: "Caps") -> "Caps":
-        """Return, for each amount, the lower of the two values."""
+        """Return the lower value of each amount."""
         return Caps(
             usd=lower_of(self.usd, other.usd),
             tokens=lower_of(self.tokens, other.tokens),
@@ -53,7 +52,7 @@ class ReserveCall(Wire):
     """A turn's request to start its agent."""
 
     key: str
-    """The turn's key; a retry of the turn has the same key."""
+    """The turn's key, which is the same in each retry."""
     order_id: str
     step: str = ""
     limit: Limit | None = None
@@ -67,7 +66,7 @@ class ReserveCall(Wire):
 
 
 class SettleCall(Wire):
-    """A turn's report that its agent has ended."""
+    """A turn's report of what it used, after its agent has ended."""
 
     key: str
     used: Spending = Spending()
@@ -75,7 +74,7 @@ class SettleCall(Wire):
 
 
 class BudgetWait(Wire):
-    """The reason why a work order waits for a budget, and the command that ends the wait."""
+    """Why a work order waits for a budget, and the command that ends the wait."""
 
     scope: str
     step: str = ""
@@ -87,23 +86,23 @@ class BudgetWait(Wire):
     until: str | None = None
     """The time at which a daily limit resets: ISO 8601, UTC."""
     is_spent: bool = True
-    """Whether the limit is used up; if not, the rest is reserved for running agents, and the work order continues
-    later."""
+    """Whether real use has reached the limit. If not, running agents have reserved the rest, and the work order
+    continues later."""
 
 
 class Grant(Wire):
-    """The account's answer to a turn: the amounts that the turn's agent may use, or the reason to wait."""
+    """The account's reply to a turn: the amounts that its agent may use, or the reason to wait."""
 
     granted: bool = True
     caps: Caps = Caps()
     wait: BudgetWait | None = None
     is_listed: bool = True
-    """Whether the account calls the waiting work order when the limit may have room; otherwise `MOST_WAITING`
-    other work orders wait, and this work order repeats its request by itself."""
+    """Whether the account signals the waiting work order when there may be room. If not, `MOST_WAITING` others
+    wait, and the work order must request again by itself."""
 
 
 class Hold(Wire):
-    """The amounts that the account has reserved for a turn."""
+    """The amounts that an account has reserved for one turn."""
 
     key: str
     order_id: str
@@ -118,15 +117,15 @@ class Hold(Wire):
 
 
 class AccountState(Wire):
-    """The state that an account carries from one of its workflow runs to the next."""
+    """The state that an account's workflow passes to its next run."""
 
     scope: str
     limit: Limit | None = None
     """The limit of the whole budget; without a limit the account only counts."""
     step_limits: Mapping[str, Limit] = Field(default_factory=dict)
     unlimited: tuple[str, ...] = ()
-    """The steps whose limit a person removed, and the empty name if a person removed the whole budget's limit. A
-    turn sets no new limit in place of a removed limit."""
+    """The steps whose limit a person has removed, and an empty name for the whole budget's limit. A turn sets no
+    new limit in place of a removed one."""
     total: Spending = Spending()
     day: str = ""
     """The day of `today`: ISO 8601, UTC."""
@@ -139,17 +138,15 @@ class AccountState(Wire):
     """The last days before today, oldest first."""
     holds: tuple[Hold, ...] = ()
     waiting: tuple[str, ...] = ()
-    """The waiting work orders, oldest first."""
+    """The waiting work orders, oldest first, which the account signals."""
     waiting_steps: Mapping[str, str] = Field(default_factory=dict)
-    """The step whose limit a work order waits for, by work order; a work order that waits for the whole budget is
-    absent."""
+    """For each waiting work order, the step whose limit it waits for; absent if it waits for the whole budget."""
     to_call: tuple[str, ...] | None = None
-    """Waiting work orders that the account must still call; `None` in the state of an earlier release."""
+    """The waiting work orders that must still be signalled; `None` in the state of an earlier release."""
     looked_at_seconds: Annotated[float, Field(gt=0)] = 3600.0
-    """The seconds between two checks whether the account of a work order or pipeline is used; an unused account
-    ends."""
+    """The seconds between two checks whether the account of a work order or pipeline is idle and can end."""
     read_at: float | None = None
-    """The Unix time at which an ended account's state was read; only the input of a workflow run has this time."""
+    """When an ended account's state was read, in Unix seconds; only in the input of a new run."""
 
     def waits_for(self, key: str) -> bool:
         """Say whether a turn's use is not counted yet."""
@@ -175,7 +172,7 @@ class RaiseCall(LimitCall):
 
 
 class AccountView(Wire):
-    """A budget, as every interface shows it."""
+    """A budget as people and programs see it."""
 
     scope: str
     limit: str = ""
@@ -198,11 +195,10 @@ class AccountView(Wire):
     """The first work orders that wait for the budget."""
     waiting_count: int = 0
     remedy: str = ""
-    """The command that lets the first waiting work order continue; empty if all waiting work orders continue by
-    themselves, as after a raise."""
+    """The command that lets the first waiting work order continue; empty if none is needed."""
 
     def on(self, day: str) -> Self:
-        """Return the view as of an ISO 8601 day, because an account begins a new day only at its next call."""
+        """Return the view on an ISO 8601 day: the account itself begins a new day only at its next call."""
         if not self.day or day <= self.day:
             return self
         is_daily = bool(self.limit) and parse_limit(self.limit).daily
@@ -218,23 +214,23 @@ class AccountView(Wire):
 
 
 class RaiseView(AccountView):
-    """A budget after a request to raise its limit."""
+    """A budget after a request to raise it."""
 
     is_raised: bool = True
     """Whether the amount was added; `false` if the limit differed from the expected limit."""
 
 
 MEMO: str = "quota"
-"""The key of a workflow's memo that has the pause; every caller reads the pause before a request."""
+"""The key of a workflow's memo with the pause of a login."""
 LONGEST_PAUSE_SECONDS: float = 32 * 86_400.0
-"""The longest pause in seconds, because usage limits reset within a month and a later time is a mistake."""
+"""The longest pause in seconds: usage limits reset within a month, so a later time is a mistake."""
 
 
 class QuotaPause(Wire):
-    """A pause of a login or of a forge's key, which no agent or request uses until the pause ends."""
+    """A pause of a login or of a forge's key, in which no agent and no request may use it."""
 
     agent: str
-    """The agent that the login belongs to, or the host name in the address of a forge's API."""
+    """The agent of the login, or the host name of a forge's API."""
     login: str = ""
     """The name of a further login; empty for the workers' own login."""
     until: float
@@ -244,5 +240,5 @@ class QuotaPause(Wire):
 
 
 def quota_id(task_queue: str, login: str) -> str:
-    """Return the id of the workflow that runs as long as a login is paused; `login` is a digest, never a key."""
+    """Return the id of the workflow for a login's pause; `login` is a digest, never a key."""
     return f"{task_queue}-quota/{login}"

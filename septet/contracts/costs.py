@@ -1,4 +1,4 @@
-"""The costs of agents: the notes of turns, the history of a project, and estimates."""
+"""The costs of agents: notes about turns, the history of a project, and estimates."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -10,11 +10,11 @@ from septet.contracts.names import Step
 from septet.contracts.wire import Wire
 
 MOST_COMPLETED: Final = 200
-"""The most completed work orders that a history keeps for estimates."""
+"""The most completed work orders in a history."""
 MOST_OPEN: Final = 150
-"""The most work orders without a pull request that a history keeps."""
+"""The most work orders without a pull request in a history."""
 MOST_TURNS: Final = 12
-"""The most turns of one work order that are kept separately; earlier turns are added up for each step."""
+"""The most turns of one work order in a history; earlier turns are added up by step."""
 MOST_WEEKS: Final = 53
 MOST_ROWS: Final = 2000
 MOST_NOTES: Final = 200
@@ -22,12 +22,12 @@ MOST_NOTES: Final = 200
 MOST_TOGETHER: Final = 200
 """The most histories that one estimate reads."""
 EARLIER: Final = "earlier"
-"""The name that stands for the older weeks, agents, models and turns whose costs are added up."""
+"""The name of the sum that replaces old weeks, agents, models or turns."""
 COSTS: Final = "costs"
 PLAN_STEPS: Final = frozenset({Step.CLASSIFY_ISSUE.value, Step.BUILD_PLAN.value, Step.FIND_PLAN_FILE.value})
 """The names of the steps in which the planner works."""
 SUMMARY: Final = "summarise_session"
-"""The name of the turn that summarises a lane's session, used like the name of a step."""
+"""The name, as if of a step, for the turn that summarises a lane's session."""
 
 _SINCE: Final = r"^([0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])|[0-9]{1,4}[dw])?$"
 Since = Annotated[str, WithJsonSchema({"type": "string", "pattern": _SINCE})]
@@ -35,12 +35,12 @@ Since = Annotated[str, WithJsonSchema({"type": "string", "pattern": _SINCE})]
 
 
 def costs_id(task_queue: str, project: str) -> str:
-    """Return the id of the workflow that keeps the costs of a project's work orders."""
+    """Return the id of the workflow with a project's cost history."""
     return f"{task_queue}-{COSTS}/{project}"
 
 
 class CostNote(Wire):
-    """A turn's use up to now; only the increase counts in a later note of the same turn."""
+    """What a turn has used up to now; of a later note for the same turn, only the increase counts."""
 
     project: str = ""
     order_id: str
@@ -80,7 +80,7 @@ class TurnCost(Wire):
 
 
 class OrderCosts(Wire):
-    """The costs of one work order so far, by turn."""
+    """The costs of one work order, by turn."""
 
     order_id: str
     agent: str = ""
@@ -89,7 +89,7 @@ class OrderCosts(Wire):
     model: str = ""
     """The model that the work order names."""
     is_mixed: bool = False
-    """Whether several agents worked on the plan, or several agents on the work between plan and pull request."""
+    """Whether several agents worked on the plan, or several on the later steps."""
     turns: tuple[TurnCost, ...] = ()
     plan_bytes: int = 0
     is_completed: bool = False
@@ -97,12 +97,12 @@ class OrderCosts(Wire):
 
     @property
     def agents(self) -> tuple[str, str]:
-        """The agent that planned, and the agent that did the rest."""
+        """The planning agent, and the agent of all other steps."""
         return self.planner or self.agent, self.agent
 
     @property
     def by_step(self) -> dict[str, Spending]:
-        """The use of all turns of a step, by step."""
+        """The use of each step, by step."""
         sums: dict[str, Spending] = {}
         for turn in self.turns:
             sums[turn.step] = sums.get(turn.step, Spending()).plus(turn.use)
@@ -110,7 +110,7 @@ class OrderCosts(Wire):
 
 
 class CostRow(Wire):
-    """The use in one week by one step with one agent, login and model."""
+    """The use in one week, by one step, with one agent, login and model."""
 
     week: str
     step: str
@@ -121,7 +121,7 @@ class CostRow(Wire):
 
 
 class CostHistory(Wire):
-    """The costs of a project's work orders, which one workflow for each project keeps."""
+    """A project's costs, as one workflow records them."""
 
     project: str
     rows: tuple[CostRow, ...] = ()
@@ -132,7 +132,7 @@ class CostHistory(Wire):
 
 
 class Interval(Wire):
-    """An interval that contains the real amount in eight of ten cases, and the median amount."""
+    """A median, and an interval that contains the real amount in eight of ten cases."""
 
     low: float
     middle: float
@@ -140,7 +140,7 @@ class Interval(Wire):
 
 
 class Amounts(Wire):
-    """An estimate in US dollars, tokens and minutes."""
+    """Estimated US dollars, tokens and minutes."""
 
     usd: Interval | None = None
     """The US dollars; `None` if too few agent runs reported their cost."""
@@ -150,7 +150,7 @@ class Amounts(Wire):
 
 
 class Estimate(Wire):
-    """The expected cost of a work order or a pipeline, from the costs of earlier work orders."""
+    """The expected cost of a work order or a pipeline, estimated from earlier work orders."""
 
     is_known: bool = False
     orders: int = 0
@@ -173,7 +173,7 @@ class Estimate(Wire):
 
 
 class CostGroup(Wire):
-    """The use of one project, step, agent, login, model or week."""
+    """A sum of costs: of one project, step, agent, login, model or week."""
 
     name: str
     use: Spending = Spending()

@@ -1,4 +1,4 @@
-"""The decisions of people about a work order, and the table of the allowed moves on the board."""
+"""People's decisions about a work order, and the table of the allowed moves on the board."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -16,7 +16,7 @@ from septet.errors import InvalidInputError, RefusedTransitionError
 
 
 class Target(StrEnum):
-    """The target of a work order's move: a stage of the board, or `cancelled`."""
+    """Where a person can move a work order: a stage of the board, or `cancelled`."""
 
     COLLECTED = "collected"
     TRIAGED = "triaged"
@@ -41,16 +41,16 @@ ALLOWED: Final[Mapping[tuple[Status, Stage], tuple[Target, ...]]] = MappingProxy
         (Status.FAILED, Stage.BLOCKED): (Target.EXECUTING, Target.CANCELLED),
     }
 )
-"""The allowed targets, by status and stage. A work order with status `waiting` in `blocked` waits for a host."""
+"""The allowed targets by status and stage; status `waiting` in stage `blocked` is a wait for a host."""
 
 
 def targets_of(status: Status, stage: Stage) -> tuple[Target, ...]:
-    """Return the targets to which a work order may move."""
+    """Return the targets to which a work order with this status and stage may move."""
     return ALLOWED.get((status, stage), ())
 
 
 def check_move(task: Task, to: Target) -> None:
-    """Check that a move is allowed.
+    """Raise if a person may not move a work order to a target.
 
     Raises:
         RefusedTransitionError: The move is not allowed; the remedy lists the allowed targets.
@@ -68,7 +68,7 @@ def check_move(task: Task, to: Target) -> None:
 
 
 HISTORY_KEPT = 100
-"""The number of moves that a continued work order keeps from its previous run."""
+"""The number of moves that a work order keeps after a reset."""
 
 Who = Annotated[str, StringConstraints(max_length=200)]
 """The name of the person who decides, as the work order's history shows it."""
@@ -92,7 +92,7 @@ class MoveReason(Wire):
 
     @property
     def reason_line(self) -> str:
-        """The target, the person and the reason in one line; empty without person and reason."""
+        """The target, the person and the reason on one line; empty if person and reason are unknown."""
         by = f"{self.to.value} by {self.who}" if self.who else ""
         return ": ".join(part for part in (by, self.why) if part)
 
@@ -136,7 +136,7 @@ class RetryCall(StrictWire):
 
 
 class PreviousRun(Wire):
-    """The facts about the previous run of a work order, which the event history after a reset does not contain."""
+    """Facts about a work order before its reset, which the history after the reset does not contain."""
 
     came_from: Stage
     """The stage of the previous run."""
@@ -152,7 +152,7 @@ class PreviousRun(Wire):
 
 
 def parse_decision(kind: type[Decision], **fields: object) -> Decision:
-    """Return the decision that a person typed.
+    """Return a decision of a kind from the fields that a person gave.
 
     Raises:
         InvalidInputError: A field is not valid; the message names it.

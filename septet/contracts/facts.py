@@ -1,4 +1,4 @@
-"""The facts about an agent run that workflows carry, each of limited size."""
+"""Facts about agent runs, each with a limited size because workflows carry them."""
 
 from collections.abc import Iterable
 from typing import Final, Literal, Self
@@ -33,7 +33,7 @@ class Usage(Wire):
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
     def plus(self, other: Self) -> Self:
-        """Return the sum of this use and `other`; the cost is `None` if neither of them has a cost."""
+        """Return the sum of both; its cost is `None` only if neither has a cost."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         lacks = any(each.cost_usd is None and each.tokens for each in (self, other))
         names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
@@ -54,19 +54,18 @@ class KeyFinding(Wire):
     id: str = ""
     """The id with which a person allows the finding; empty for a key of the worker, which is never allowed."""
     path: str
-    """The file's path relative to the worktree's root, cut to 200 characters; or the name of a text, such as
-    `(body)`."""
+    """The file's path in the worktree, at most 200 characters; or the name of a text, such as `(body)`."""
     line: int = 0
     """The line of the finding, from 1; 0 for a protected path, and if the file's name itself looks like a key."""
     rule: str
-    """The kind of the key, such as `github-pat`, but never the key itself; or the change of the protected path; or
-    the reader's suspicion."""
+    """The kind of the key, such as `github-pat`, but never the key itself; or the change of a protected path; or
+    the suspicion."""
     commit: str = ""
     """The first characters of the commit that adds the finding; empty before a commit."""
 
     @property
     def where(self) -> str:
-        """File, line and rule in words."""
+        """The file, the line and the rule in words."""
         if self.kind == "path" or (self.kind == "outgoing" and not self.line):
             return f"{self.path} ({self.rule})"
         commit = f" of commit {self.commit}" if self.commit else ""
@@ -75,7 +74,7 @@ class KeyFinding(Wire):
 
 
 def tell_findings(findings: Iterable[KeyFinding]) -> str:
-    """Return the findings and their places as a sentence without its full stop."""
+    """Return a sentence, without its full stop, that lists findings with their places."""
     places: dict[FindingKind, list[str]] = {"key": [], "path": [], "outgoing": []}
     for finding in findings:
         places[finding.kind].append(finding.where)
@@ -98,11 +97,11 @@ class FileChange(Wire):
 
 
 LEFT_BESIDE_PLAN: Final = "left besides the plan, and not passed on"
-"""The first words of the reason of a rescue with files that agents wrote in addition to the plan."""
+"""How the reason of a rescue begins if it holds files that agents wrote besides the plan."""
 
 
 class Rescue(Wire):
-    """A snapshot of work that a person may want to restore."""
+    """A snapshot of work that a person may want back."""
 
     snapshot: str
     """The snapshot's name, for `septet rescue restore`."""
@@ -119,7 +118,7 @@ class Rescue(Wire):
 
     @property
     def is_left_by_planner(self) -> bool:
-        """Whether the snapshot contains files that agents wrote in addition to the plan."""
+        """Whether the rescue holds files that agents wrote besides the plan."""
         return self.reason.startswith(LEFT_BESIDE_PLAN)
 
     @property

@@ -1,7 +1,7 @@
-"""The events that a forge reports by webhook, in one form for all forges.
+"""The events that forges report by webhook, in one form for all forges.
 
-After an event, Septet reads the state from the forge. Events of issues and comments also contain the user who
-acted, and a digest of the issue's text at the time of the event. Texts of people are untrusted and cut to a limit.
+After an event, Septet reads the present state from the forge. Events of issues and comments also name the user who
+acted, and have a digest of the issue's text at that time. People's texts are untrusted and cut to a limit.
 """
 
 from typing import Annotated, Final, Literal
@@ -61,12 +61,12 @@ Look = Literal["none", "followers", "watches", "merged"]
 
 
 class PullRequestTouched(ForgeEvent):
-    """Something happened on a pull request or to a commit; Septet reads the state from the forge."""
+    """An event on a pull request or a commit, after which Septet may read the pull request's state."""
 
     kind: Literal["pull_request"] = "pull_request"
     look: Look = "none"
-    """Which watches must read the pull request's state now: `followers` are those with an agent, and `watches` are
-    all. With `merged`, no watch needs to read, because the event itself reports the merge."""
+    """Which watches must read the state now: `followers` are those with an agent, `watches` are all, and `merged`
+    needs no read."""
     url: str = Field(default="", max_length=2048)
     """The address of the pull request; empty if the event names a commit."""
     commit: str = Field(default="", max_length=64)
@@ -79,7 +79,7 @@ Verb = Literal["run", "retry", "cancel", "approve", "reject", "unknown"]
 
 
 class CommentCommand(Wire):
-    """The command in a comment: checked fields, and words that only people and the planner read."""
+    """A command in a comment, with checked fields; only people and the planner read its words."""
 
     verb: Verb
     plan_sha256: Sha256 | None = None
@@ -92,13 +92,12 @@ class CommentCommand(Wire):
 
 
 class CommandComment(Wire):
-    """A comment that contains a command, which a pass of an intake found."""
+    """A comment with a command that an intake's pass has found."""
 
     event: CommentWritten
     command: CommentCommand
     workflow_id: str = Field(default="", max_length=500)
-    """The id of the workflow that obeys the command; a webhook of the comment starts a workflow with the same
-    id."""
+    """The id of the workflow that obeys the command; a webhook's report of the same comment gives the same id."""
 
 
 def comment_workflow_id(forge: str, key: str, comment_id: int) -> str:

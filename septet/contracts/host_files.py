@@ -1,4 +1,4 @@
-"""The facts about a work order on a host's disk: runs, logs, network requests, snapshots, plan and changes."""
+"""What a host's disk shows of a work order: runs, logs, network requests, snapshots, plan and changes."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from septet.contracts.wire import Wire
 
 
 class AgentRun(Wire):
-    """One start of an agent, read from the files on its host."""
+    """One start of an agent."""
 
     run: str
     """The name of the run's folder: `<n>-<step>-<attempt>`."""
@@ -18,7 +18,7 @@ class AgentRun(Wire):
     ended_at: str | None = None
     exit_code: int | None = None
     cause: str | None = None
-    """The way in which the agent's process ended, such as `exited`, `killed` or a limit; `None` while it runs."""
+    """How the agent's process ended, such as `exited`, `killed` or a limit; `None` while it runs."""
     folder: str
     """The run's folder on the host, with prompt, stream and record."""
     refused_hosts: tuple[str, ...] = ()
@@ -26,7 +26,7 @@ class AgentRun(Wire):
 
 
 class NetworkRequest(Wire):
-    """A network request of a run, a check or set-up, as the sandbox's proxy recorded it."""
+    """A network request that the sandbox's proxy recorded, by an agent, a check or the set-up."""
 
     run: str
     """The name of the run's folder; `setup` for the set-up of the workspace."""
@@ -43,13 +43,13 @@ class NetworkRequest(Wire):
     why: str = ""
     """Why the request was refused."""
     sent_bytes: int = 0
-    """The bytes sent to the address, counted when the connection ends, as are the `received_bytes`."""
+    """The bytes sent, counted when the connection ends, like `received_bytes`."""
     received_bytes: int = 0
     seconds: float = 0.0
     request: str = ""
     """The method and path of a request to a model's API, if the proxy adds the key outside the sandbox."""
     count: int = 1
-    """The number of requests that this entry stands for, if only their number was recorded."""
+    """How many requests this entry stands for; more than one if single requests were not recorded."""
 
 
 class LogEntry(Wire):

@@ -1,4 +1,4 @@
-"""Intakes, which take issues from a forge or a tracker: their options, calls and replies."""
+"""Intakes, which start work orders for issues: their options, calls and replies."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -15,13 +15,13 @@ from septet.contracts.wire import StrictWire, Wire
 from septet.system.timestamps import timestamp
 
 INTAKE_PREFIX: Final = "septet-intake-"
-"""The prefix of the ids of intakes' schedules."""
+"""How the ids of intakes' schedules begin."""
 TAKEN_AT_ONCE: Final = 100
-"""The most issues that one pass takes; the next pass takes the rest."""
+"""The most issues that one pass claims; the next pass claims more."""
 OBEYED_AT_ONCE: Final = 20
 """The most comments with commands that one pass finds."""
 LOOKED_AT_AGAIN: Final = 20
-"""The most issues that one pass checks although earlier passes did not take them."""
+"""The most issues that one pass checks again after earlier passes have passed over them."""
 SEEN_LIMIT: Final = 500
 _DELIVERED: Final = "last webhook: "
 DEFAULT_LABEL: Final = "septet"
@@ -54,7 +54,7 @@ class IntakeInput(StrictWire):
     """Open the pull requests as drafts."""
 
     def order_for(self, issue: int, requested: IssueRequest | None) -> WorkOrderInput:
-        """Return the input of an issue's work order, with the intake's options."""
+        """Return the input of the work order for an issue of the forge."""
         return WorkOrderInput(
             repository=self.repository,
             issue=issue,
@@ -64,9 +64,9 @@ class IntakeInput(StrictWire):
         )
 
     def order_for_tracked(self, claim: TrackedClaim) -> WorkOrderInput:
-        """Return the input of the work order for a tracker's issue; the claim names the repository.
+        """Return the input of the work order for a tracker's issue.
 
-        The intake's options take precedence over the settings of the team.
+        The claim names the repository. The intake's options take precedence over the claim's.
         """
         choices = self._choices()
         choices["agent"] = self.agent or claim.agent
@@ -80,21 +80,21 @@ class IntakeInput(StrictWire):
 
 
 def choose_intake(intakes: Sequence[IntakeInput], labels: Collection[str]) -> IntakeInput:
-    """Return the intake of a repository whose options apply to an issue; every caller gets the same intake.
+    """Return the intake whose options apply to an issue, for a repository with several intakes.
 
-    An intake whose label the issue has takes precedence. If there are several, an intake that waits for approval
-    of plans takes precedence, and among several of these the intake whose label comes first in the alphabet.
+    An intake with one of the issue's labels takes precedence; then one that waits for approval of plans; then the
+    one whose label is first in the alphabet.
     """
     return min(intakes, key=lambda each: (each.label not in labels, not each.approve_plan, each.label))
 
 
 def delivery_note(when: datetime) -> str:
-    """Return an intake's note of the time at which its repository sent a webhook of a pull request."""
+    """Return a note for an intake's schedule that its repository has just sent a webhook."""
     return f"{_DELIVERED}{timestamp(when)}"
 
 
 def delivered_at(note: str) -> datetime | None:
-    """Return the time of a repository's last webhook from its intake's note; `None` if the note has no time."""
+    """Return the time in a note from `delivery_note`; `None` for any other note."""
     if not note.startswith(_DELIVERED):
         return None
     try:
@@ -104,7 +104,7 @@ def delivered_at(note: str) -> datetime | None:
 
 
 class IntakePass(Wire):
-    """The input of an intake's pass over all issues with the label, or over one issue that a webhook reports."""
+    """The input of one pass: over all issues with the label, or over one issue that a webhook reports."""
 
     intake: IntakeInput
     issue: int | None = None
@@ -113,7 +113,7 @@ class IntakePass(Wire):
 
 
 class FindIssues(Wire):
-    """A request to find issues that are not taken yet."""
+    """A request to find issues that no workflow has claimed."""
 
     repository: str
     label: str
@@ -125,12 +125,12 @@ class FindIssues(Wire):
     comments_seen: tuple[int, ...] = ()
     """The ids of comments that earlier passes found."""
     passed_over: tuple[int, ...] = ()
-    """The issues that earlier passes did not take, the least recently checked first; the pass checks these issues
-    after new issues."""
+    """The issues that earlier passes did not claim, least recently checked first; they are checked after new
+    issues."""
 
 
 class IssuesFound(Wire):
-    """Open issues that have the label and are not taken yet."""
+    """Open issues with the label that no workflow has claimed, and new commands in comments."""
 
     numbers: tuple[int, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
     comments: tuple[CommandComment, ...] = Field(default=(), max_length=OBEYED_AT_ONCE)
@@ -142,7 +142,7 @@ class IssuesFound(Wire):
 
 
 class ClaimIssue(Wire):
-    """A request to take a forge's issue, so that only one workflow works on the issue."""
+    """A request to claim a forge's issue for a workflow."""
 
     repository: str
     issue: int
@@ -159,7 +159,7 @@ class ClaimIssue(Wire):
 
 
 class IssueClaim(Wire):
-    """Whether the claimant has the issue now, and the issue's work order."""
+    """Whether the workflow has the issue, and which work order is for the issue."""
 
     is_own: bool
     order_id: str
@@ -175,7 +175,7 @@ class IssueClaim(Wire):
 
 
 class IntakeResult(Wire):
-    """The work orders that a pass started."""
+    """The work orders that one pass started, and where the next pass continues."""
 
     started: tuple[str, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
     comments_until: str = ""
@@ -186,7 +186,7 @@ class IntakeResult(Wire):
 
 
 class IntakeView(Wire):
-    """The current state of an intake."""
+    """An intake's options and present state."""
 
     id: IntakeId
     repository: str
@@ -238,7 +238,7 @@ ANSWER_LIMIT: Final = 4000
 
 
 class CommentCall(Wire):
-    """A command, the comment that contains it, and an intake of the repository."""
+    """A command in a comment, and an intake of the comment's repository."""
 
     event: CommentWritten
     command: CommentCommand
@@ -248,7 +248,7 @@ class CommentCall(Wire):
 
 
 class CommenterStanding(Wire):
-    """Whether Septet obeys the command in a comment, and for which work order."""
+    """Whether Septet obeys the command in a comment, and the work order that the command is about."""
 
     is_obeyed: bool
     why_not: str = Field(default="", max_length=ANSWER_LIMIT)
@@ -257,7 +257,7 @@ class CommenterStanding(Wire):
 
 
 class CommandAnswer(Wire):
-    """Septet's reply to a comment with a command; repeated requests write one reply."""
+    """Septet's reply to a comment with a command; a repeated request writes no second reply."""
 
     repository: str
     number: int

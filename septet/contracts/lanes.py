@@ -22,7 +22,7 @@ class Role(StrEnum):
 
 
 class Lane(Wire):
-    """A workspace of the pipeline, and the session of the agent that works in it."""
+    """A lane: a workspace of the pipeline, and its agent's session."""
 
     id: str
     """The workspace's id: the pipeline's id, followed by `-planner`, `-executor-1`, `-executor-2` and so on."""
@@ -30,12 +30,12 @@ class Lane(Wire):
     agent: str | None = None
     """The agent; `None` for the repository's or the worker's default."""
     beside: tuple[str | None, ...] = ()
-    """The agents of the pipeline's other lanes, which open on the same host."""
+    """The agents of the other lanes; the host of this lane must have them too."""
     task_queue: str = ""
     """The queue of the lane's host; empty while the lane is not open."""
     workspace: Workspace | None = None
-    """The workspace that the previous work order left. Before the lane is open, this is the planner's workspace,
-    on whose host the lane opens. Views do not show the workspace."""
+    """The workspace as the previous work order left it. Before the lane is open, this is the planner's workspace,
+    because the lane will open on the same host. Views do not show it."""
     session_id: str | None = None
     """The session to continue; `None` for a new session."""
     context_tokens: int = 0
@@ -56,12 +56,12 @@ class Lane(Wire):
     """The shared branch's name; empty before the branch exists."""
 
     def at(self, workspace: Workspace) -> "Lane":
-        """Return the lane with a workspace, on the host of that workspace."""
+        """Return the lane with a workspace, on that workspace's host."""
         return self.model_copy(update={"task_queue": workspace.task_queue, "workspace": workspace})
 
 
 class LaneGrant(Wire):
-    """The pipeline's message that gives a lane to a work order until the work order reports that it left."""
+    """The pipeline's message that gives a lane to a work order."""
 
     role: Role
     lane: Lane
@@ -74,7 +74,7 @@ class LaneGrant(Wire):
 
 
 class PlanningOutcome(Wire):
-    """The result of planning one issue."""
+    """How the planning of an issue ended: its plan and its time."""
 
     plan_path: str
     planned_at: str
@@ -83,12 +83,12 @@ class PlanningOutcome(Wire):
 
 
 SessionContext = Literal["shared", "fresh", "summarised"]
-"""The way in which a session begins: `shared` continues the session of earlier issues, `fresh` begins without
-earlier issues, and `summarised` begins with a summary of earlier issues."""
+"""How a session began: `shared` continues the session of earlier issues, `fresh` knows nothing of them, and
+`summarised` begins with a summary of them."""
 
 
 class LaneLeft(Wire):
-    """A work order's report that it left a lane, with its results."""
+    """A work order's report that it has left a lane, with its results."""
 
     order_id: str
     role: Role
@@ -108,7 +108,7 @@ class LaneLeft(Wire):
 
 
 class FilesChanged(Wire):
-    """A work order's report of the files that differ from its base commit."""
+    """A work order's report about the files that it has changed."""
 
     order_id: str
     files: tuple[FileChange, ...]
@@ -124,7 +124,7 @@ class CloseLanes(Wire):
 
 
 class EnterLane(Wire):
-    """A request to enter a lane of a pipeline, with a fresh worktree and, if a plan exists, with the plan."""
+    """A request to enter a lane with a clean worktree, and with the plan if there is one."""
 
     opening: OpenWorkspace
     """The request for a workspace, with the repository and the issue."""
@@ -136,7 +136,7 @@ class EnterLane(Wire):
 
 
 class SummariseCall(Wire):
-    """A request to a lane's session, which is too long, to write a summary for later issues."""
+    """A request to the agent in a lane to summarise its session, which is too long, for later issues."""
 
     workspace: Workspace
     pipeline: str
@@ -150,12 +150,12 @@ class SummariseCall(Wire):
 
     @property
     def name(self) -> str:
-        """The name of this turn for people and folders, used like the name of a step."""
+        """The name of the turn in records and folders, in place of a step's name."""
         return SUMMARY
 
 
 class SessionSummary(Wire):
-    """The result of a request for a summary; the summary itself stays on the host's disk."""
+    """The result of a request for a summary; the summary itself is on the host's disk."""
 
     kept_bytes: int = 0
     """The size of the summary in bytes; 0 if the agent wrote no summary, for the reason in `warning`."""

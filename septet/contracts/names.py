@@ -7,26 +7,25 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
-"""The pattern of a whole work order id, which is also a folder's name."""
+"""The pattern of a work order's whole id; a folder can have that name."""
 BUDGET_NAME: Final = r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200}|[A-Za-z0-9._-]{1,64})$"
 BUDGET_NAMES: Final = "`day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order"
 """The names that `BUDGET_NAME` matches, in words for people."""
 SHA256: Final = re.compile("[0-9a-f]{64}")
 """The pattern of a whole SHA-256, such as a plan's."""
 AGENTS: Final = ("claude", "codex", "command", "copilot", "gemini", "opencode", "scripted")
-"""The names of all agents, listed here because the import of their adapters, `septet.agents.clis.registry`, is
-slow."""
+"""The names of all agents, listed here because an import of their adapters is slow."""
 SETTINGS_PATH: Final = ".septet/septet.toml"
 """The file of a repository's settings, read from the base commit."""
 CONTROL: Final = "-control"
-"""The suffix of the name of a host's control queue."""
+"""The ending of the name of a host's control queue."""
 SandboxChoice = Literal["auto", "bwrap", "none"]
-"""The agents' sandbox: `auto` is bubblewrap on hosts where bubblewrap can start, and no sandbox elsewhere."""
+"""How agents are confined: `auto` is bubblewrap on hosts where it starts, and no sandbox elsewhere."""
 Sessions = Literal["separate", "shared"]
 """The use of sessions. `separate`: each step has its own session. `shared`: the planner's steps share one session,
 and the implementor's steps another session."""
 CostKey = Literal["project", "step", "agent", "login", "model", "week"]
-"""The property of agent runs by which their costs are added up."""
+"""The property by which costs are grouped and added up."""
 
 
 class Step(StrEnum):
@@ -42,7 +41,7 @@ class Step(StrEnum):
 
     @property
     def number(self) -> int:
-        """The step's place in the order, from 1."""
+        """The step's position, from 1 to 7."""
         return list(Step).index(self) + 1
 
 
@@ -57,13 +56,11 @@ AGENT_NAMES: Final[Mapping[Step, str]] = MappingProxyType(
         Step.CREATE_PULL_REQUEST: "pr_creator",
     }
 )
-"""The role that the agent plays in each step."""
+"""The role of the agent in each step."""
 REWORK: Final = "rework"
-"""The name of a round on the pull request, after the seven steps; also the name of its activity, prompt and
-folder."""
+"""The name of a round on the pull request: of its activity, prompt and folder."""
 READ_OUTGOING: Final = "read_outgoing"
-"""The name of the turn in which a second agent reads the changes before each push; also the name of the turn's
-activity, table of settings and folder."""
+"""The name of the reader's turn: of its activity, settings and folder."""
 
 
 class IssueClass(StrEnum):
@@ -75,7 +72,7 @@ class IssueClass(StrEnum):
 
 
 class Status(StrEnum):
-    """The status of a work order: whether its work waits, runs, or has ended, and how it ended."""
+    """Whether a work order waits, runs or has ended, and how it ended."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -97,7 +94,7 @@ class Stage(StrEnum):
 
 
 class Verdict(StrEnum):
-    """The way in which a try of a step ended, unless an infrastructure error ended the try."""
+    """How a try of a step ended, unless an infrastructure error ended the try."""
 
     DONE = "done"
     """The worker read the answer and proved that its claim is true."""
@@ -125,7 +122,7 @@ FOLLOWS: Final = "follows"
 LOCAL_PULL: Final = re.compile(r"file://(?P<path>/.+)/pull/(?P<number>[1-9][0-9]{0,8})")
 """The pattern of the address of a pull request of a repository on this machine's disk."""
 _WATCH: Final = "/pr"
-"""The end of a watch's id; a work order's id cannot contain the slash."""
+"""The ending of a watch's id, with a slash because a work order's id contains none."""
 
 
 def watch_id(order_id: str) -> str:
@@ -134,5 +131,5 @@ def watch_id(order_id: str) -> str:
 
 
 def watched_order(workflow_id: str) -> str:
-    """Return the work order's id from the id of the work order's workflow or of the watch of its pull request."""
+    """Return the work order's id from its workflow's id or from the id of its watch."""
     return workflow_id.removesuffix(_WATCH)

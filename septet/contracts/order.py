@@ -40,7 +40,7 @@ class Timeouts(InnerWire):
 
 
 class SomeLimits(InnerWire):
-    """The limits of an agent run that a setting names; an absent limit is not set."""
+    """Some limits of an agent run; absent limits are not set."""
 
     wall_seconds: Seconds | None = None
     idle_seconds: Seconds | None = None
@@ -56,13 +56,13 @@ class StepSettings(SomeLimits):
     """The limit for all runs of the step together, such as `3usd`."""
 
     def over(self, limits: Timeouts) -> Timeouts:
-        """Return `limits`, but with every limit that this object sets."""
+        """Return `limits`, changed by every limit that is set here."""
         own = self.model_dump(include=set(Timeouts.model_fields), exclude_none=True)
         return limits.model_copy(update=own)
 
 
 class IssueRequest(InnerWire):
-    """The request of a person who may push, by a label or a comment."""
+    """A request for work by a person who may push, in a label or a comment."""
 
     by: str = Field(default="", max_length=200)
     """The person's user name on the forge."""
@@ -75,7 +75,7 @@ class IssueRequest(InnerWire):
 
 
 def text_sha256(title: str, body: str | None) -> str:
-    """Return the SHA-256 of an issue's title and body; line ends and spaces in the title make no difference."""
+    """Return the SHA-256 of an issue's title and body; line ends and outer spaces make no difference."""
     lines = (body or "").replace("\r\n", "\n").replace("\r", "\n").rstrip()
     return hashlib.sha256(json.dumps([" ".join(title.split()), lines]).encode()).hexdigest()
 
@@ -83,7 +83,7 @@ def text_sha256(title: str, body: str | None) -> str:
 TEXT_LIMIT_BYTES = 64 * 1024
 """The most bytes of a title and a description together."""
 FOLLOW_IN_PIPELINE: Final = "follow_pr: the work orders of a pipeline share their workspaces: leave it out there"
-"""The message that refuses `follow_pr` for a work order of a pipeline."""
+"""The message that refuses `follow_pr` in a pipeline."""
 
 Score = Annotated[int, Field(ge=1, le=5)]
 

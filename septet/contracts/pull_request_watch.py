@@ -1,4 +1,4 @@
-"""The input and the messages of the watch of an opened pull request."""
+"""The input and the messages of the workflow that watches a pull request."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ from septet.contracts.wire import Wire
 
 
 class WatchingHost(Wire):
-    """A host whose worker polls a pull request and reports the changes to the workflow that watches it."""
+    """A host that polls a pull request and reports changes to its watch."""
 
     host: str
     control_queue: str
@@ -19,7 +19,7 @@ class WatchingHost(Wire):
 
 
 class Follow(Wire):
-    """The facts that an agent needs to answer checks, reviews and conflicts of a pull request."""
+    """What an agent needs to answer checks, reviews and conflicts of a pull request."""
 
     call: StepCall
     """The call of `implement_plan`, with its workspace, settings and session."""
@@ -29,7 +29,7 @@ class Follow(Wire):
 
 
 class PullRequestWatch(Wire):
-    """A completed work order whose pull request is watched until it is merged or closed."""
+    """A completed work order, whose pull request is watched until it is merged or closed."""
 
     task: Task
     """The completed work order, as the board shows it."""
@@ -63,7 +63,7 @@ class PullRequestNudge(Wire):
 
 
 class PullRequestEnd(Wire):
-    """The state of a pull request, which may have ended."""
+    """How a pull request ended, or its state while it is open."""
 
     state: Literal["open", "merged", "closed"]
     """The state; `open` only in reply to a request with `follows`."""
@@ -71,7 +71,7 @@ class PullRequestEnd(Wire):
 
 
 class PullRequestNews(Wire):
-    """A host's report that a pull request has changed, has events, or cannot be read by the host."""
+    """A host's report to a watch: the pull request has changed, has events, or cannot be read."""
 
     url: str
     state: Literal["open", "merged", "closed", "unknown"]

@@ -1,4 +1,4 @@
-"""The replies of every interface: the command line, HTTP and the tools of an agent return the same objects."""
+"""The replies of every interface: command line, HTTP and MCP return the same objects."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -114,7 +114,7 @@ class TasksReply(PagedReply):
 
 
 class BoardSummary(Wire):
-    """The numbers of work orders on the board: all, in progress, blocked, and completed."""
+    """The numbers of work orders on the board."""
 
     total: int = 0
     in_progress: int = 0
@@ -183,7 +183,7 @@ class DiffReply(Reply):
 
 RUNNING: Final = "running"
 NOBODY_WORKS: Final = "nobody works on it"
-"""The two values of `WatchReply.standing`: whether an attempt at the running step is at work."""
+"""The two values of `WatchReply.standing`: whether any process works on the running step."""
 
 
 class WatchReply(TaskReply):
@@ -215,7 +215,7 @@ class WatchReply(TaskReply):
 
     @property
     def unseen(self) -> str:
-        """A note on the facts that only another host can show, with the command; empty if this host shows all."""
+        """A note that another host has further facts, with the command that shows them; empty if none has."""
         if not self.elsewhere:
             return ""
         what = "What its agent does, its plan and its changes are not on this host"

@@ -1,6 +1,6 @@
-"""The address of a repository without credentials, and the names of a repository's branches.
+"""The addresses of repositories without credentials, and the allowed names of branches.
 
-Some branch names are refused, because git, forges or people would misread them.
+Names that git, forges or people could misread are refused.
 """
 
 import re
@@ -16,17 +16,17 @@ DEFAULT_PREFIX: Final = "septet/"
 _LONGEST: Final = 200
 _LONGEST_SLUG: Final = 50
 _PLAIN: Final = re.compile(r"[A-Za-z0-9._/-]+")
-"""Characters that no shell, script, web page or person misreads."""
+"""The characters that nothing and nobody misreads in a branch's name."""
 _REFUSED: Final = re.compile(r"^/|/$|//|(?:^|/)\.|\.\.|\.$|\.lock(?:/|$)|@\{|[\x00-\x20\x7f~^:?*\[\\]")
 _COMMIT: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})", re.IGNORECASE)
 _PSEUDO_REF: Final = re.compile(r"[A-Z_]+|(?:[a-z]+_)*head|auto_merge|stash|@")
-"""The names of git's files next to `refs` that contain commits, in the cases that a case-insensitive file system
-accepts, and `@`."""
+"""The names of git's own files with commits, such as `HEAD`, in the spellings that a case-insensitive file system
+takes for the same file."""
 _FOLDERS: Final = frozenset((
     "refs", "heads", "tags", "remotes", "origin", "notes", "stash", "bisect", "replace", "original", "worktree",
     "rewritten", "prefetch", "pull", "merge-requests",
 ))  # fmt: skip
-"""The first folders of names that git resolves before branches."""
+"""The first parts of names that git resolves before branches."""
 _OWN: Final = re.compile(r"septet/(?:forge|issues|checkpoints)(?:/|$)", re.IGNORECASE)
 """The pattern of Septet's refs under `refs/` on an origin, which git resolves before branches."""
 _WORD: Final = re.compile(r"[a-z0-9]+")
@@ -39,7 +39,7 @@ def is_branch_name(name: str) -> bool:
 
 
 def form_refusal(name: str) -> str | None:
-    """Return why `name` is no valid name of a branch, in words that help an agent; `None` if valid."""
+    """Return why a name has no valid form for a branch, in words that help an agent; `None` if it is valid."""
     if not name or name.startswith(("-", "refs/", "remotes/", "heads/", "origin/")):
         return f"{name!r} is not a name for a branch"
     if len(name) > _LONGEST:
@@ -52,7 +52,7 @@ def form_refusal(name: str) -> str | None:
 
 
 def name_refusal(name: str) -> str | None:
-    """Return why no work order's branch can have this name: its form, or another meaning in git; else `None`."""
+    """Return why no work order's branch may have a name; `None` if it may."""
     if refusal := form_refusal(name):
         return refusal
     if _OWN.match(name):
@@ -74,7 +74,7 @@ BranchPrefix = Annotated[str, Field(max_length=50), AfterValidator(_as_prefix)]
 
 @dataclass(frozen=True, slots=True)
 class FirstPart:
-    """The part of a branch's name that Septet puts before the agent's words: `septet/bug-7-`."""
+    """The part of a branch's name that Septet puts first, such as `septet/bug-7-`."""
 
     prefix: str
     issue_class: IssueClass | None
@@ -83,10 +83,10 @@ class FirstPart:
     order_id: str
 
     def names_for(self, words: str) -> tuple[str, ...]:
-        """Return the names for a branch; the caller takes the first name that is free on the origin.
+        """Return names for a branch; the caller takes the first that is free on the origin.
 
-        The second name ends in the work order's id, because another work order may have used the first name. The
-        last names have no folder, because the origin may have a branch with the folder's name.
+        The second name ends with the work order's id, because another work order may have the first. The last
+        names have no slash, because the origin may have a branch with the folder's name.
         """
         order_id = self.order_id if is_branch_name(f"x-{self.order_id}") else "-".join(_words(self.order_id))
         kind = _KINDS[self.issue_class] if self.issue_class else "work"
@@ -96,7 +96,7 @@ class FirstPart:
         return tuple(dict.fromkeys(f"{first}{each}" for first in firsts for each in stems))
 
     def _slug(self, text: str) -> str:
-        """Return the agent's words, joined by hyphens, without the words that the first part contains already."""
+        """Return the agent's words joined by hyphens, without words that the first part has."""
         words = _words(text)
         known = (_words(self.prefix), *([kind] for kind in ("feature", *_KINDS.values())), ["issue"])
         for part in (*known, _words(self.number), _words(self.order_id)):
@@ -118,9 +118,9 @@ _ACCOUNT_OF_SCP: Final = re.compile(r"^(?P<user>\s*[A-Za-z0-9_][A-Za-z0-9._-]*):
 
 
 def without_credentials(address: str) -> str:
-    """Return an address without password and token; an ssh address keeps its user, and a path stays unchanged.
+    """Return an address without password and token; the user of an ssh address and a path on disk stay.
 
-    An `http` or `https` address also loses its query, its fragment, and its user, which may be a token.
+    An `http` or `https` address also loses its user, which may be a token, its query and its fragment.
     """
     if "://" not in address:
         return _ACCOUNT_OF_SCP.sub(r"\g<user>@", address, count=1)

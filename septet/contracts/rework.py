@@ -1,4 +1,4 @@
-"""The rounds of an agent on an opened pull request: their events, their preparation and their reports."""
+"""The rounds of an agent on a pull request: their events, their preparation and their reports."""
 
 from typing import Annotated, Literal
 
@@ -15,7 +15,7 @@ EventId = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern
 
 
 class ReworkEvent(Wire):
-    """An event on a pull request, which the agent answers once; the texts of people stay on the forge."""
+    """An event on a pull request that an agent answers once; people's texts stay on the forge."""
 
     id: EventId
     """`checks:<commit>`, `review:<id on the forge>`, or `conflict:<commit>`."""
@@ -25,7 +25,7 @@ class ReworkEvent(Wire):
 
 
 class FollowTerms(Wire):
-    """The limits within which an agent follows a pull request."""
+    """How long and how often an agent follows a pull request."""
 
     by_default: bool = False
     """Whether the repository's settings request an agent on the pull request, even if the work order does not."""
@@ -37,7 +37,7 @@ class FollowTerms(Wire):
 
 
 class Rework(Wire):
-    """One round of an agent on a pull request; the host has the other facts for the round's prompt."""
+    """One round on a pull request, as its agent's turn needs it."""
 
     round: int
     url: str
@@ -54,7 +54,7 @@ class Rework(Wire):
 
 
 class PreparedRework(Wire):
-    """The preparation of a round: the agent's work, or the reason why the round has no work."""
+    """The result of preparing a round: what the agent must do, or why there is nothing to do."""
 
     rework: Rework
     state: Literal["ready", "answered", "merged", "closed", "gone"]
@@ -68,7 +68,7 @@ RoundOutcome = Literal["working", "done", "failed", "ended", "merged", "closed",
 
 
 class ReworkRound(Wire):
-    """One round, as interfaces show it."""
+    """One round as people see it."""
 
     number: int
     events: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class ReworkRound(Wire):
 
 
 class ReworkState(Wire):
-    """The rounds on a pull request, as interfaces show them."""
+    """All rounds on a pull request as people see them."""
 
     state: Literal["waiting", "working", "ended"] = "waiting"
     round: int = 0
@@ -96,7 +96,7 @@ class ReworkState(Wire):
     """The rounds, first to last."""
 
     def ending_round(self, outcome: RoundOutcome, commit_sha: str = "") -> "ReworkState":
-        """Return the state after the running round has ended with `outcome`."""
+        """Return the state after the running round ended with `outcome`."""
         if not self.history or self.history[-1].outcome != "working":
             return self
         last = self.history[-1].model_copy(update={"outcome": outcome, "commit_sha": commit_sha})

@@ -1,4 +1,4 @@
-"""The inputs and results of the activities of steps."""
+"""The inputs and results of the activities that run steps."""
 
 from datetime import datetime
 from typing import Annotated
@@ -31,7 +31,7 @@ class Progress(Wire):
 
 
 class ReaderReport(Wire):
-    """A reader's report on the outgoing changes."""
+    """What a reader found in the outgoing changes."""
 
     digest: str
     """The digest of the commits, the branch and the texts that were read."""
@@ -89,34 +89,34 @@ class StepCall(Wire):
 
     @property
     def name(self) -> str:
-        """The name for people and folders: the name of the step, `rework` or `read_outgoing`."""
+        """The name for records and folders: of the step, `rework` or `read_outgoing`."""
         if self.reads:
             return READ_OUTGOING
         return REWORK if self.rework is not None else self.step.value
 
     @property
     def table(self) -> str:
-        """The name of the table in a repository's settings: the name of the step, or `read_outgoing`."""
+        """The name of the call's table in a repository's settings: of the step, or `read_outgoing`."""
         return READ_OUTGOING if self.reads else self.step.value
 
     @property
     def number(self) -> int:
-        """The step's place in the order, from 1; a round on the pull request comes after all steps."""
+        """The step's position, from 1 to 7; a round counts as 8."""
         return len(Step) + 1 if self.rework is not None else self.step.number
 
     @property
     def shares_session(self) -> bool:
-        """Whether a later turn continues this turn's session: in a lane, or if steps share sessions."""
+        """Whether later turns continue this turn's session, as in a lane or with shared sessions."""
         return not self.reads and (bool(self.pipeline) or self.workspace.sessions == "shared")
 
     @property
     def keeps_process(self) -> bool:
-        """Whether the agent's process may wait for a later turn; false for a round, after which none may come."""
+        """Whether the agent's process may stay warm for a later turn; after a round there may be none."""
         return self.shares_session and self.rework is None
 
 
 class FinalizeCall(Wire):
-    """A request to a step's session to give only the answer again, as JSON."""
+    """A request to a step's session to give its answer again, as JSON."""
 
     call: StepCall
     session_id: str
@@ -129,10 +129,10 @@ class FinalizeCall(Wire):
 
 
 class EndCall(StepCall):
-    """The input of the activity that ends a try of a step if the step's own activity could not."""
+    """The input of the activity that ends a step's try when the step's own activity could not."""
 
     earlier: "StepResult | None" = None
-    """The combined result of the try's earlier activities; `None` if none of them returned a result."""
+    """The sum of the try's earlier activities; `None` if none returned a result."""
     activity_id: str | None = None
     """The activity that did not return; empty if none was running, `None` if it is unknown."""
 
@@ -144,7 +144,7 @@ class EndCall(StepCall):
 
 
 class StepFacts(Wire):
-    """The facts of a step, which stay the same when a finalizer requests the answer again."""
+    """The facts of a step that a finalizer does not change."""
 
     step: Step
     agent: str = ""
@@ -155,8 +155,7 @@ class StepFacts(Wire):
     context_tokens: int = 0
     """The session's length in tokens in a pipeline's lane, which the CLI reports or the host estimates."""
     recovered_by: str | None = None
-    """The way in which the result was recovered: a rung of the retry ladder (`adopt`, `read`, `resume`, `rerun`),
-    or `finalizer`."""
+    """How the result was recovered after an error: `adopt`, `read`, `resume`, `rerun`, or `finalizer`."""
     agent_starts: int = 1
     exit_code: int | None = None
     duration_seconds: float = 0.0
@@ -174,7 +173,7 @@ class StepFacts(Wire):
 
 
 class StepResult(StepFacts):
-    """The output of a step: `result_text` and facts of limited size, never the agent's stream."""
+    """The result of a step: its `result_text` and facts of limited size, never the agent's stream."""
 
     verdict: Verdict
     result_text: Annotated[str, Field(max_length=8192)] | None = None
@@ -184,7 +183,7 @@ class StepResult(StepFacts):
     reasons: tuple[str, ...] = ()
     """Why the verdict is not `done`."""
     parsed_by: str | None = None
-    """The way in which the answer was read: a rung of the answer ladder (`septet.answers.ladder`)."""
+    """How the answer was read; see `septet.answers.ladder`."""
     checkpoint: str | None = None
     """The snapshot taken when the step was done."""
     rescues: tuple[Rescue, ...] = ()
@@ -209,19 +208,19 @@ class StepResult(StepFacts):
 
     @property
     def is_a_persons(self) -> bool:
-        """Whether only a person's decision is missing, so that an agent has nothing to correct."""
+        """Whether only a person's decision is missing, and an agent has nothing to correct."""
         return bool(self.findings) and all(finding.kind != "key" for finding in self.findings)
 
 
 class SweepCall(Wire):
-    """A request to a host's janitor to clean up once."""
+    """A request to the janitor of a host to clean up once."""
 
     server_now: datetime
     """The time by the Temporal server's clock."""
 
 
 class FailureFacts(Wire):
-    """The facts in an activity's error in addition to the message."""
+    """The facts that an activity's error carries besides its message."""
 
     remedy: str = ""
     """What a person can do about the error."""

@@ -1,4 +1,4 @@
-"""The work order object, which has one form on the command line, over HTTP, over MCP and in queries.
+"""The work order as command line, HTTP, MCP and queries show it.
 
 A notification reports to people that a work order needs a person, has failed or is completed.
 """
@@ -48,7 +48,7 @@ class TaskStep(Wire):
 
     @property
     def reading(self) -> str:
-        """The way in which the worker read the step's answer, in words; empty for the usual way."""
+        """How the worker read the step's answer, in words; empty for the usual way."""
         match self.parsed_by:
             case None | "structured" | "json":
                 return ""
@@ -61,14 +61,14 @@ class TaskStep(Wire):
 
 
 class TaskError(Wire):
-    """The reason why a work order failed, and the remedy."""
+    """Why a work order failed, and the remedy."""
 
     type: str
     message: str
     remedy: str = ""
 
     def of(self, order_id: str) -> Self:
-        """Return the error with the work order's id in the commands of its remedy."""
+        """Return the error with the work order's id filled into the commands of its remedy."""
         remedy = self.remedy.replace("`septet retry`", f"`septet retry {order_id}`")
         for command in ("septet retry", "septet rescue list"):
             remedy = remedy.replace(f"{command} ID", f"{command} {order_id}")
@@ -80,7 +80,7 @@ MOVED_TO_BLOCKED: Final = "Blocked"
 
 
 class Move(Wire):
-    """One entry of a work order's history: the two stages, the time, the person or `septet`, and the reason."""
+    """One move of a work order: both stages, the time, the person or `septet`, and the reason."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
@@ -145,7 +145,7 @@ class Task(Wire):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the work order has ended, so that no further work begins without a person's decision."""
+        """Whether the work order has ended; only a person can let it continue."""
         return self.status in {Status.COMPLETED, Status.FAILED, Status.CANCELLED}
 
     @property
@@ -156,12 +156,12 @@ class Task(Wire):
 
     @property
     def left_beside_plan(self) -> tuple[Rescue, ...]:
-        """The rescues of files that agents wrote in addition to the plan; no later step gets these files."""
+        """The rescues of files that agents wrote besides the plan; later steps do not get these files."""
         return tuple(rescue for rescue in self.rescues if rescue.is_left_by_planner)
 
     @property
     def earlier_tokens(self) -> int:
-        """The number of tokens that no step's row contains, because earlier tries used these tokens."""
+        """The tokens of earlier tries, which no step's row contains."""
         return max(self.usage.tokens - sum(row.usage.tokens for row in self.steps), 0)
 
     @property
@@ -178,14 +178,14 @@ class Task(Wire):
 
     @property
     def host_wait(self) -> str:
-        """The host that the work order waits for, with a remedy; empty if the work order waits for no host."""
+        """The host that the work order waits for, with a remedy; empty if it waits for no host."""
         if self.error is None or (self.status, self.stage) != (Status.WAITING, Stage.BLOCKED):
             return ""
         return f"{self.error.message} {self.error.remedy}".strip()
 
     @property
     def word(self) -> str:
-        """The word for the state on the board and the page: a status, `stuck`, `closed`, or a final stage."""
+        """The one word that shows the state to people: a status, `stuck`, `closed`, or a final stage."""
         if self.stuck:
             return "stuck"
         if self.status is not Status.COMPLETED:
@@ -195,12 +195,12 @@ class Task(Wire):
 
     @property
     def has_plan_alone(self) -> bool:
-        """Whether the work order has ended with a plan alone, as requested; a retry continues with the plan."""
+        """Whether the work order has ended with only its plan, as requested; a retry continues from there."""
         return (self.status, self.stage, self.pr_url) == (Status.COMPLETED, Stage.DONE, None)
 
     @property
     def plan_answer(self) -> str:
-        """A sentence with the command that continues from the plan that ended the work order, or an empty text."""
+        """A sentence with the command that continues after the plan; empty if the work order did not end there."""
         return f"Its plan is ready: septet retry {self.id} continues with it." if self.has_plan_alone else ""
 
     @property
@@ -220,10 +220,9 @@ UNCONFINED: Final[Mapping[str, str]] = {
         "`septet doctor` says what else is missing."
     ),
 }
-"""The warning for people, by the sandbox in the record of an agent's run."""
+"""The warnings about agents without a sandbox, by the kind of sandbox in an agent run's record."""
 NOTIFIES: Final = "notifies"
-"""The name of the service of a host that notifies the address in its settings. A work order on a host without this
-service schedules no notification."""
+"""The ability of a host to send notifications; a work order on any other host schedules none."""
 NotificationKind = Literal["waiting", "failed", "completed"]
 
 

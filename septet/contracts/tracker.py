@@ -1,4 +1,4 @@
-"""The issues of a tracker such as Linear, and the messages about these issues."""
+"""The issues of a tracker such as Linear, and messages about them."""
 
 import re
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ PROMPT_LIMIT: Final = 8000
 
 
 def tracked_order_id(tracker: TrackerName, key: str) -> str:
-    """Return the id of an issue's work order, which is the same for every caller that starts the work order."""
+    """Return the id of the work order for an issue; the issue alone decides it."""
     return f"wo-{tracker}-{key.lower()}"
 
 
 class TrackedIssue(InnerWire):
-    """The issue of a tracker that a work order is about; the code for the issue is on a forge."""
+    """An issue on a tracker; the repository for its work is on a forge."""
 
     tracker: TrackerName
     id: TrackerId
@@ -36,13 +36,13 @@ class TrackedIssue(InnerWire):
 
 
 class SessionStarted(Wire):
-    """A person requested work on an issue, and waits for a reply in the tracker's session."""
+    """A person wants work on an issue, and waits for a reply in the tracker's session."""
 
     issue: TrackedIssue
 
 
 class SessionPrompted(Wire):
-    """A person wrote in a tracker's session, or requested that its work stops."""
+    """A person wrote in a tracker's session, or wants the work to stop."""
 
     issue: TrackedIssue
     prompt_id: str = Field(max_length=64)
@@ -55,7 +55,7 @@ MessageKind = Literal["thought", "action", "elicitation", "response", "error"]
 
 
 class SessionMessage(Wire):
-    """A message of Septet in a tracker's session; repeated requests send one message."""
+    """A message of Septet in a tracker's session; a repeated request sends no second message."""
 
     issue: TrackedIssue
     key: str = Field(max_length=300)
@@ -71,7 +71,7 @@ class SessionMessage(Wire):
 
 
 class TakeTrackedIssue(Wire):
-    """A request to take a tracker's issue, so that only one workflow works on the issue."""
+    """A request to claim a tracker's issue for a workflow."""
 
     issue: TrackedIssue
     claimant: str
@@ -79,7 +79,7 @@ class TakeTrackedIssue(Wire):
 
 
 class TrackedClaim(Wire):
-    """Whether the claimant has the issue now, with the work order and its options."""
+    """Whether the workflow has the issue, with the work order and its options."""
 
     issue: TrackedIssue
     """The issue, with all facts that are known now."""
@@ -100,7 +100,7 @@ _PAGE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TeamPage:
-    """A team on Linear, from the address of the team's page."""
+    """A team on Linear, as the address of its page names it."""
 
     workspace: str
     team: str
@@ -108,11 +108,11 @@ class TeamPage:
 
     @property
     def address(self) -> str:
-        """The address of the team's page, without the parts of the given address that follow the team."""
+        """The address of the team's page, shortened to the team."""
         return f"https://linear.app/{self.workspace}/team/{self.team}"
 
 
 def team_page(text: str) -> TeamPage | None:
-    """Return the team whose page has the address `text`; `None` if it is no team's page."""
+    """Return the team whose page is at the address `text`; `None` if `text` is another address."""
     page = _PAGE.fullmatch(text.strip())
     return TeamPage(page["workspace"].lower(), page["team"].upper()) if page is not None else None

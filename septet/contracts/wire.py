@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class Wire(BaseModel):
-    """An immutable value, which refuses loose types and ignores unknown fields; new fields have defaults.
+    """An immutable value, without conversion of types; unknown fields are ignored, and new fields have defaults.
 
-    A newer release may have written the value, with fields that this release does not know.
+    A newer release may send fields that this release does not know.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
@@ -37,7 +37,7 @@ class Wire(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core_schema: "CoreSchema", handler: "GetJsonSchemaHandler"
     ) -> "JsonSchemaValue":
-        """Return Pydantic's schema with the docstrings of the fields as descriptions."""
+        """Return Pydantic's schema, with the fields' docstrings as descriptions."""
         schema = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
         for name, words in docs_of_fields(cls).items():
@@ -49,14 +49,14 @@ class Wire(BaseModel):
 class StrictWire(Wire):
     """A value from a person or an agent, in which an unknown field is refused as a mistake.
 
-    Validate the value with `extra="forbid"`, which also applies to inner values of any configuration.
+    Validate it with `extra="forbid"`, which applies to inner values too.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
 
 class InnerWire(Wire):
-    """An inner value; the class of the outer value decides whether unknown fields are refused in both."""
+    """A value inside others; the outer value's class decides whether unknown fields are refused."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(json_schema_extra={"additionalProperties": False})
 
@@ -64,8 +64,7 @@ class InnerWire(Wire):
 def docs_of_fields(model: type) -> Mapping[str, str]:
     """Return the docstrings of a model's fields by name, including inherited fields.
 
-    The function reads the source, and only when a schema is needed: Pydantic's `use_attribute_docstrings`, which
-    reads it for every class, took a tenth of a worker's start.
+    The source is read only when a schema is needed, because reading it for each class would slow each start.
     """
     docs: dict[str, str] = {}
     for kind in reversed(model.__mro__):

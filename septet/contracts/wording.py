@@ -1,4 +1,4 @@
-"""Describe the mistakes in a value in plain words, which replace pydantic's messages."""
+"""Describe the mistakes in a value in plain words instead of pydantic's messages."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +36,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "model_attributes_type": "must be a JSON object",
     "none_required": "must be left out",
 }
-"""The messages of errors without a figure, by pydantic's type of the error."""
+"""The messages of errors without a number, by pydantic's error type."""
 _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "amount": ("limit",),
     "body": ("description",),
@@ -52,20 +52,20 @@ _ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
     "step": ("steps",),
     "to": ("stage",),
 }
-"""The names of a field on other interfaces (command line, HTTP, Temporal), by the name that a person may give."""
+"""For a field's name on one interface, its names on the other interfaces."""
 
 
 def describe_mistakes(error: ValidationError, fields: Iterable[str] = ()) -> str:
-    """Return the mistakes, each with its place and never with its value, such as `plan_sha256 is missing`.
+    """Return all mistakes, each with its place but never its value, such as `plan_sha256 is missing`.
 
-    `fields` are the names of the input's fields, for suggestions in place of an unknown name.
+    `fields` are the known names, from which a similar name is suggested for an unknown one.
     """
     details, names = error.errors(include_url=False, include_input=False), list(fields)
     return "; ".join(place_and_reason(detail, names) for detail in details[:_MOST])
 
 
 def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, within: str = "") -> str:
-    """Return the place and the reason of a mistake, or only the reason of a mistake in the whole input.
+    """Return the place and the reason of one mistake, or only the reason if the whole input is wrong.
 
     `detail` is one of `ValidationError.errors()`; `within` is the name of the whole input.
     """
@@ -82,7 +82,7 @@ def place_and_reason(detail: Mapping[str, Any], fields: Iterable[str] = (), *, w
 
 
 def find_odd_text(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the mistake of the first field whose text is not UTF-8, because pydantic names no field."""
+    """Return a mistake for the first field whose text is not UTF-8; `None` if there is none."""
     for name, value in fields.items():
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -92,7 +92,7 @@ def find_odd_text(fields: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def reason_of(detail: Mapping[str, Any]) -> str:
-    """Return the reason of a mistake in words that follow the name of a field: `must be at least 1`."""
+    """Return the reason of one mistake in words that can follow a field's name: `must be at least 1`."""
     kind, context = detail["type"], detail.get("ctx") or {}
     if kind in _WORDS:
         return _WORDS[kind]
@@ -137,4 +137,4 @@ _WITH_FIGURES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "enum": _choices,
 }
 _WHOLE: Final = frozenset({"value_error"})
-"""Errors of Septet's own models, whose messages are whole sentences."""
+"""The error types of Septet's own models, whose messages are whole sentences."""

@@ -1,4 +1,4 @@
-"""Requests of workflows to open a workspace or to move it to another host, and the facts about a workspace."""
+"""Requests of workflows to open or move a workspace, and the facts about a workspace."""
 
 from datetime import datetime
 from typing import Final
@@ -11,14 +11,14 @@ from septet.contracts.tracker import TrackedIssue
 from septet.contracts.wire import Wire
 
 END_WORK: Final = "end_work"
-"""The host's control queue, on which agents take no slot, serves the requests to end cancelled work orders."""
+"""The ability to end cancelled work orders on the host's control queue."""
 DELIVERS_CANCELS: Final = "deliver_cancel"
-"""The host delivers cancels to its running attempts, because the server does not push cancels to workers."""
+"""The ability to deliver cancels to running attempts, on a server that does not push them."""
 LIVENESS: Final = "liveness"
-"""The host's work orders get a report when the host falls silent and when it is back, and need not probe the
-host."""
+"""The ability to be watched by other hosts, which report its silence and return; work orders then need not probe
+it."""
 PULL_REQUESTS: Final = "pull_requests"
-"""The host polls pull requests by itself and reports changes to the workflows that watch them."""
+"""The ability to poll pull requests and report their changes to the watches."""
 
 
 class OpenWorkspace(Wire):
@@ -52,7 +52,7 @@ class OpenWorkspace(Wire):
 
 
 class Workspace(Wire):
-    """The facts about a workspace that the workflow has; the files are on the host that opened the workspace."""
+    """The facts about a workspace that its workflow needs; the files are on the workspace's host."""
 
     work_order_id: str
     host: str
@@ -118,30 +118,30 @@ class Workspace(Wire):
 
     @property
     def place_id(self) -> str:
-        """The id of the workspace's folders on its host: the lane's id, or the work order's id without a lane."""
+        """The id of the workspace's folders on its host: the lane's id, or else the work order's id."""
         return self.lane or self.work_order_id
 
     @property
     def end_queue(self) -> str:
-        """The queue on which the host ends the work; a host of an older version uses its agents' queue."""
+        """The queue on which the host ends the work; on a host of an older version, its queue of agents."""
         return self.control_queue if END_WORK in self.serves else self.task_queue
 
 
 class HostSilence(Wire):
-    """A report to a work order that no worker of a host has sent a heartbeat for a while."""
+    """A report to a work order that a host is silent: none of its workers has sent a heartbeat for a while."""
 
     host: str
     since: datetime
 
 
 class CancelledWork(Wire):
-    """A report to a host that a work order was cancelled, so that its running activities notice the cancel."""
+    """A report to a host that a work order was cancelled, for its running activities."""
 
     work_order_id: str
 
 
 class MoveWorkspace(Wire):
-    """A request to another host to open the workspace of a host that is gone."""
+    """A request to another host to open the workspace of a lost host."""
 
     workspace: Workspace
     checkpoint: str
