@@ -1,4 +1,4 @@
-"""A guest's description: one value that lists the parts of a sandbox, for agents, checks and set-up alike."""
+"""The description of a guest: the list of the parts of its sandbox, alike for agents, checks and set-up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ _MEANINGLESS: Final = ("XDG_RUNTIME_DIR",)
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The list of the parts of a guest's sandbox."""
+    """The parts of a guest's sandbox, in the order of mounts."""
 
     protections: tuple[part.Protection, ...]
 
@@ -28,14 +28,14 @@ class Description:
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """The contents of files that are made for the guest, by the files' paths in the sandbox."""
+        """The contents of the files that are made for the guest, by their paths in the sandbox."""
         kinds = (part.OwnAccounts, part.HostNetwork, OwnNetwork)
         parts = (each for each in self.protections if isinstance(each, kinds))
         return {path: text for each in parts for path, text in each.texts().items()}
 
     @property
     def network(self) -> dict[str, Any] | None:
-        """The guest's network, described for the supervisor; `None` if the guest has the machine's network."""
+        """The rules of the guest's private network, for the supervisor; `None` for the machine's network."""
         return next((each.order() for each in self.protections if isinstance(each, OwnNetwork)), None)
 
     @property
@@ -49,11 +49,11 @@ class World:
     """What all guests of a host have in common: home, named paths, covered folders and network."""
 
     home: Path
-    """The user's home; for guests it is empty, except for named paths."""
+    """The user's home, of which guests see only named paths."""
     named_paths: tuple[NamedPath, ...] = ()
     covered: tuple[Path, ...] = ()
-    """The folders of which a guest sees only its own part, even if a named path contains them: the state
-    directory."""
+    """The folders, such as the state directory, of which a guest sees only its own part, even below a named
+    path."""
     way_out: NetworkSettings = field(default_factory=NetworkSettings)
 
 
@@ -64,16 +64,16 @@ class GuestFiles:
     workspace: Path
     """The guest's working folder, which it reads and writes."""
     objects: Path | None = None
-    """The folder of the mirror's objects that the workspace borrows."""
+    """The folder with the mirror's git objects, which the workspace borrows."""
     program: Sequence[str] = ()
-    """The program's path, and files that the worker's own settings name. Text from a repository must not
-    get into this field: the guest sees each named file."""
+    """The program's path, and files that the worker's settings name. Never put a repository's text into this
+    field, because the guest sees each named file."""
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The guest's environment, which may name files too."""
+    """The guest's environment, whose variables may name files too."""
     own_folders: tuple[Path, ...] = ()
     """The folders of the guest's CLI in the user's home, with login and sessions."""
     home_folders: tuple[OwnFolder, ...] = ()
-    """The folders of the guest's CLI in the work order's own home, in place of `own_folders`."""
+    """The folders of the guest's CLI in the work order's home, in place of `own_folders`."""
     own_packages: tuple[Path, ...] = ()
     """The packages that the guest's CLI has unpacked in the user's home, which the guest only reads."""
     hosts: tuple[NamedHost, ...] = ()
@@ -87,9 +87,9 @@ class GuestFiles:
 
 
 def describe(world: World, files: GuestFiles) -> Description:
-    """Return the description of a guest in the order of mounts: a later mount lies on top.
+    """Return the description of a guest; later mounts lie on top of earlier mounts.
 
-    Every path is bound at its real place, and the links that lead to this place are made again for the guest.
+    Every path is mounted at its real place, with the links that lead to this place.
     """
     needs = Needs(files.env.get("PATH", ""), world.home)
     home, workspace = needs.trace(world.home), needs.trace(files.workspace)
@@ -156,7 +156,7 @@ def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | part.H
 def _place(
     opening: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
 ) -> PlacedInOwnFolder | None:
-    """Return the mount of a named path in one of the guest's own folders; `None` for a path in none of them."""
+    """Return the mount for a named path inside a folder of the guest's home; `None` for any other path."""
     for folder, real in zip(usual, home_folders, strict=True):
         if folder.path in opening.path.parents:
             return PlacedInOwnFolder(
@@ -166,6 +166,6 @@ def _place(
 
 
 def guest_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return a program's environment for a guest, with the guest's temporary folder."""
+    """Return a program's environment for a guest: without `XDG_RUNTIME_DIR`, and with the guest's `TMPDIR`."""
     inside = {name: value for name, value in env.items() if name not in _MEANINGLESS}
     return inside | ({"TMPDIR": part.TEMPORARY_FOLDER} if "TMPDIR" in env else {})

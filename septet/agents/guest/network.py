@@ -1,4 +1,4 @@
-"""A guest's network: a private network, whose proxy is the only way out, or the machine's network."""
+"""A guest's network: a private network, whose only way out is a proxy, or the machine's network."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ _REMEDY: Final = (
 
 @dataclass(frozen=True, slots=True, order=True)
 class NamedHost:
-    """A network host that a guest may reach, at one port."""
+    """A network host and port that a guest may reach."""
 
     name: str
     """The name in small letters; an IPv6 address without its brackets."""
@@ -42,7 +42,7 @@ class NamedHost:
 
     @classmethod
     def parse(cls, text: str, setting: str = _SETTING) -> Self:
-        """Return the network host in one entry of a setting; the default port is 443.
+        """Return the network host in an entry of a setting; the default port is 443.
 
         Raises:
             InvalidInputError: The entry is no host.
@@ -63,7 +63,7 @@ class NamedHost:
         return self.name in {"localhost", "::1"} or self.name.startswith("127.")
 
     def __str__(self) -> str:
-        """Return the host in the form of settings, `name:port`, with brackets around an IPv6 address."""
+        """Return the host as `name:port`, with brackets around an IPv6 address."""
         return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
 
 
@@ -92,27 +92,27 @@ def hosts_in(texts: Iterable[str]) -> tuple[NamedHost, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ModelKey:
-    """A model API that a guest reaches at a port of the guest's loopback, with a dummy key."""
+    """A model API whose real keys only the proxy has; a guest reaches it at a loopback port, with a dummy key."""
 
     port: int
     address: str
     keys: tuple[str, ...] = field(repr=False)
-    """The real keys, for the proxy alone: the guest has `worthless_key(number)` in place of each."""
+    """The real keys, for the proxy alone; a guest has `worthless_key(number)` in place of each key."""
     headers: tuple[str, ...] = ()
-    """Further headers into which the proxy writes keys, in addition to the usual headers of all CLIs."""
+    """Further headers into which the proxy writes keys, in addition to the usual headers."""
     requests: tuple[str, ...] = ()
-    """The requests that may reach the model, as `METHOD /path` below the address; no other request passes."""
+    """The requests that may reach the model, as `METHOD /path` below the address."""
     query_names: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Header fields that look like keys, and that the guest may send with these values."""
 
     @property
     def address_inside(self) -> str:
-        """The model's address for the guest, at a port of the guest's loopback."""
+        """The model's address for the guest: a port of the guest's loopback."""
         return f"http://127.0.0.1:{self.port}"
 
     def order(self) -> dict[str, Any]:
-        """Return the fields that describe this API in the order to the supervisor."""
+        """Return the fields of this API for an order to a supervisor."""
         return {
             "port": self.port,
             "address": self.address,
@@ -125,19 +125,19 @@ class ModelKey:
 
 
 def worthless_key(number: int) -> str:
-    """Return the dummy key that a guest has in place of the real key with this number."""
+    """Return the dummy key that a guest has in place of the key with this number."""
     return f"sk-septet-stands-in-for-a-key-that-stays-outside-{number}"
 
 
 @dataclass(frozen=True)
 class OwnNetwork(FixedProtection):
-    """The guest's own network, which has only a loopback, on which the supervisor's proxy listens."""
+    """A private network of the guest with only a loopback, on which the proxy listens."""
 
     fixed = ("--unshare-net",)
     hosts: tuple[NamedHost, ...] = ()
-    """The hosts that the proxy lets through if they are on the internet."""
+    """The hosts to which the proxy connects if their addresses are public."""
     own_hosts: tuple[NamedHost, ...] = ()
-    """The hosts of model APIs that the worker's settings name; the proxy lets these through on any network."""
+    """The hosts of model APIs that the worker's settings name; their addresses may be private."""
     proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The worker's own proxies, by the names of variables in small letters. Only the guest's proxy gets their
     passwords."""
@@ -147,14 +147,14 @@ class OwnNetwork(FixedProtection):
     """The file with the worker's own certificate authorities, for the model APIs."""
 
     def texts(self) -> Mapping[str, str]:
-        """Return the contents, by path, of the files for name resolution, with the guest's own names alone."""
+        """Return the contents of the files for name resolution, by path; they name only the guest itself."""
         return {
             "/etc/hosts": f"127.0.0.1 localhost {HOST_NAME}\n::1 ip6-localhost\n",
             "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
         }
 
     def order(self) -> dict[str, Any]:
-        """Return the fields that describe this network in the order to the supervisor."""
+        """Return the fields of this network for an order to a supervisor."""
         return {
             "port": PROXY_PORT,
             "hosts": [[each.name, each.port] for each in self.hosts],
@@ -191,7 +191,7 @@ def parse_way_out(
     requests: tuple[str, ...] = (),
     setup_hosts: tuple[str, ...] = (),
 ) -> NetworkSettings:
-    """Return the settings for guests' networks, from the worker's settings.
+    """Return the settings for the networks of guests, from the worker's settings.
 
     `network` is `proxy` or `open`; `requests` are further requests to models, as `METHOD /path`.
 
@@ -209,7 +209,7 @@ def parse_way_out(
 
 
 def network_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return a program's environment for a private network: it names the guest's proxy and no other proxy."""
+    """Return a program's environment for a private network, with the guest's proxy and no other proxy."""
     inside = {name: value for name, value in env.items() if name.lower() not in _PROXY_VARIABLES}
     for name in ("http_proxy", "https_proxy"):
         inside |= {name: _PROXY, name.upper(): _PROXY}

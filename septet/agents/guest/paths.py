@@ -1,8 +1,7 @@
-"""The machine's files that guests see in addition to the system's, for example a guest's own folders.
+"""Files of the machine that guests see in addition to the system's files.
 
-`SEPTET_GUEST_PATHS` names further paths. An earlier guest may have left links in the own folders: a mount over a
-link would follow the link, and so lead out of the sandbox. So `make_mount_points` first makes mount points that
-are no links.
+`SEPTET_GUEST_PATHS` names such files. An earlier guest may have left a link in a folder of its home, and a mount
+over a link could lead out of the sandbox. `make_mount_points` therefore makes mount points that are no links.
 """
 
 import stat
@@ -18,7 +17,7 @@ from septet.system.guarded_folder import GuardedFolder
 
 @dataclass(frozen=True, slots=True)
 class OwnFolder:
-    """A folder of the guest's own, at the path that its program expects."""
+    """A folder for the guest, at the path that the guest's program expects."""
 
     source: Path
     """The folder on the machine."""
@@ -28,13 +27,13 @@ class OwnFolder:
     """Whether the guest may write; several guests read a folder that is not writable."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Return bubblewrap's arguments to bind the folder; without the folder the guest does not start."""
+        """Return bubblewrap's arguments to mount the folder; without the folder, the guest does not start."""
         return ("--bind" if self.writable else "--ro-bind", str(self.source), str(self.path))
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedInOwnFolder:
-    """A file or folder of the machine inside one of the guest's own folders."""
+    """A file or folder of the machine that the guest sees inside a folder of its home."""
 
     source: Path
     folder: OwnFolder
@@ -43,13 +42,13 @@ class PlacedInOwnFolder:
     writable: bool = False
 
     def arguments(self) -> tuple[str, ...]:
-        """Return bubblewrap's arguments to bind the source; a missing source is no error."""
+        """Return bubblewrap's arguments to mount the source; a missing source is no error."""
         how = "--bind-try" if self.writable else "--ro-bind-try"
         return (how, str(self.source), str(self.folder.path / self.name))
 
 
 def make_mount_points(protections: Iterable[Protection]) -> None:
-    """Make the mount points, and follow no links; the caller holds the writer's lock, so no guest is at work.
+    """Make the mount points in guests' folders, and follow no links; the caller holds the writer's lock.
 
     Raises:
         OSError: The disk refused.
@@ -74,14 +73,14 @@ _KEYS: Final = (".ssh", ".gnupg", ".aws", ".netrc", ".config", ".docker", ".kube
 
 @dataclass(frozen=True, slots=True)
 class NamedPath:
-    """A file or folder that a setting names, and that guests see at the same path as on the machine."""
+    """A file or folder that a setting names; guests see it at the same path as on the machine."""
 
     path: Path
     writable: bool = False
 
     @classmethod
     def parse(cls, text: str, home: Path) -> Self:
-        """Return the path in one entry of the setting `SEPTET_GUEST_PATHS`.
+        """Return the path in an entry of the setting `SEPTET_GUEST_PATHS`.
 
         Raises:
             InvalidInputError: The entry is no absolute path.
@@ -93,7 +92,7 @@ class NamedPath:
         return cls(path, text.strip().endswith(_WRITABLE))
 
     def opening(self, home: Path) -> str:
-        """Return a text on what guests can do through the path, for the person who named the path."""
+        """Return a warning about what guests can do through the path, for the person who named the path."""
         if not self.path.exists():
             return f"{self.path} does not exist: it opens nothing."
         if _is_socket(self.path):

@@ -1,4 +1,4 @@
-"""The files that a program needs to start: the program's own, its interpreter's, and links that lead to them."""
+"""The files that a program needs to start: the program, its packages, its interpreter, and links to them."""
 
 import os
 import shutil
@@ -27,10 +27,10 @@ _FILES_IN_VARIABLES: Final = (
 
 @dataclass(slots=True)
 class Needs:
-    """The files that were found so far: real paths to bind, and links that lead to them."""
+    """Collects the files that a guest has to see: real paths to mount, and links that lead to these paths."""
 
     search_path: str
-    """The PATH on which the program in a script's first line is searched."""
+    """The PATH on which the interpreter of a script is searched."""
     home: Path | None = None
     """The user's home, which is never bound as a whole."""
     paths: list[Path] = field(default_factory=list)
@@ -40,8 +40,8 @@ class Needs:
     def add_all(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Add the files that a guest has to see so that a program starts.
 
-        A program's own children outside the system's folders are unknown here: a worker's settings name them.
-        `argv` has the program's absolute path, and words of the worker's settings that may name files.
+        `argv` has the program's absolute path, and words of the worker's settings that may name files. Other
+        programs that the program starts are not found.
         """
         if argv and Path(argv[0]).is_absolute():
             self.add_program(Path(argv[0]))
@@ -70,7 +70,7 @@ class Needs:
         return Path(current)
 
     def _target_of(self, path: str) -> str | None:
-        """Return the target of a link; `None` for any other path. Paths begin alike, so results are cached."""
+        """Return the target of a link, from the cache if possible; `None` for any other path."""
         if path not in self._targets:
             try:
                 self._targets[path] = os.readlink(path)
@@ -79,7 +79,7 @@ class Needs:
         return self._targets[path]
 
     def add_program(self, path: Path, depth: int = 0) -> None:
-        """Add a program with its packages, and the interpreter of its first line."""
+        """Add a program with its packages, and the interpreter that its first line names."""
         real = self.trace(path)
         for part in _packages_of(path, real):
             for each in [part] if self._may_be_whole(part) else _python_in(part):
@@ -90,18 +90,18 @@ class Needs:
             self.add_program(interpreter, depth + 1)
 
     def _may_be_whole(self, place: Path) -> bool:
-        """Return whether a folder may be bound as a whole; a home may not, even if it has `bin` and `lib`."""
+        """Return whether a folder may be mounted as a whole; false for a folder that contains the user's home."""
         if self.home is None:
             return True
         home, place = self.home.resolve(), place.resolve()
         return not home.is_relative_to(place) and place != (home / _USERS_OWN).resolve()
 
     def bindings(self, visible: Sequence[Path]) -> tuple[Binding, ...]:
-        """Return the bindings of the outermost paths that lie outside `visible`."""
+        """Return the mounts of the collected paths that are not inside `visible` or inside another mount."""
         return tuple(map(Binding, self._roots(visible)))
 
     def placed_in(self, home_folders: Sequence[OwnFolder]) -> Iterator[PlacedInOwnFolder]:
-        """Yield the program's files that lie in a user's folder which the guest's own folder replaces."""
+        """Yield mounts for the collected files that lie in folders which the guest's home replaces."""
         for folder in home_folders:
             for path in self._roots((), within=folder.path):
                 yield PlacedInOwnFolder(path, folder, path.relative_to(folder.path))
@@ -110,7 +110,7 @@ class Needs:
                     yield PlacedInOwnFolder(link.resolve(), folder, link.relative_to(folder.path))
 
     def made_links(self, visible: Sequence[Path]) -> tuple[Link, ...]:
-        """Return the links outside all bound folders, which bubblewrap has to make."""
+        """Return the links outside all mounts, which bubblewrap has to make."""
         bound = _prefixes((*_VISIBLE, *visible, *self._roots(visible)))
         return tuple(Link(*each) for each in self.links.items() if not f"{each[0]}/".startswith(bound))
 
@@ -126,12 +126,12 @@ class Needs:
 
 
 def _prefixes(folders: Sequence[Path]) -> tuple[str, ...]:
-    """Return each folder as text with a slash at the end, which is how paths in the folder begin."""
+    """Return each folder as text with a slash at the end; paths in the folder begin with this text."""
     return tuple(f"{str(folder).rstrip('/')}/" for folder in folders)
 
 
 def _packages_of(path: Path, real: Path) -> Iterator[Path]:
-    """Yield the folders that a program is a part of: node's modules, a wheel's libraries, a Python."""
+    """Yield the folders to which a program belongs: node's modules, a wheel's libraries, or a Python."""
     modules = [parent for parent in real.parents if parent.name == "node_modules"]
     yield from modules[-1:]
     for place in {path.parent.parent, real.parent.parent}:
@@ -146,7 +146,7 @@ def _packages_of(path: Path, real: Path) -> Iterator[Path]:
 
 
 def _python_in(place: Path) -> Iterator[Path]:
-    """Yield the files of a Python installation in a folder that holds other files too."""
+    """Yield the files of a Python installation in a folder that also has other files."""
     for pattern in ("pyvenv.cfg", "bin/python*", "lib/python3*", "lib/libpython3*"):
         yield from place.glob(pattern)
 

@@ -1,10 +1,9 @@
-"""The filter of system calls that the kernel refuses to guests, in classic BPF.
+"""The filter of the system calls that the kernel refuses to guests, in classic BPF.
 
-The kernel refuses with EPERM the calls that read or steer other processes, use the kernel's keys, reach into the
-kernel itself, or make mounts. No file may get the set-user-id bit, because a guest's file may belong to root. Only
-sockets of the internet, of this machine and of netlink are allowed, so no socket reaches the hypervisor. Socket
-buffers keep their usual size, and a pipe cannot take over memory. A program of another architecture may make no
-call.
+The kernel refuses calls that read or control other processes, use the kernel's keys, change the kernel, or make
+mounts. It also refuses the set-user-id bit, because root may own a guest's files. Only sockets of the internet, of
+this machine and of netlink are allowed. Socket buffers keep their usual size, and a pipe cannot hold a process's
+memory. A program of another architecture may make no call.
 """
 
 import platform
@@ -99,7 +98,7 @@ def refused_system_calls(machine: str = "") -> bytes:
 
 
 def _assemble(machine: _Machine) -> bytes:
-    """Assemble the filter: a block that decides nothing falls through to the next block."""
+    """Return the filter's instructions; a block that makes no decision continues with the next block."""
     program = [
         _step(_LOAD, _ARCHITECTURE),
         _step(_EQUAL, machine.architecture, if_true=1),
@@ -126,7 +125,7 @@ def _assemble(machine: _Machine) -> bytes:
 
 
 def _by_argument(call: int, argument: int, values: tuple[int, ...], *, in_list: int, others: int) -> list[bytes]:
-    """Return the instructions that decide on a call by the lower half of an argument."""
+    """Return the instructions that allow or refuse a call by the lower half of an argument."""
     body = _decide(argument, values, in_list=in_list, others=others)
     return [_step(_EQUAL, call, if_false=len(body)), *body]
 

@@ -1,10 +1,10 @@
-"""The toolchains in a user's home that the worker's PATH names; guests see the programs, but no logins.
+"""The toolchains in a user's home that the worker's PATH names; guests see their programs, but no logins.
 
-Each `Toolchain` names folders of programs and libraries. Other files stay hidden, because they may hold logins:
-cargo in `credentials.toml`, npm in a version's `etc/npmrc`, pip in a version's `pip.conf`, uv in `credentials`. A
-folder without other files is shown as a whole, because each mount costs the start of a guest 0.2 ms.
+Each `Toolchain` names folders with programs and libraries. Other files stay hidden, because they may hold logins,
+such as cargo's `credentials.toml` or pip's `pip.conf`. A folder without other files is shown as a whole, because
+each mount delays the start of a guest by 0.2 ms.
 
-The paths that were found are cached until a searched folder changes.
+The found paths are cached until a searched folder changes.
 """
 
 import os
@@ -33,7 +33,7 @@ def _of_each(pattern: str, *others: str) -> tuple[str, ...]:
 
 
 def _with_shims(settings: str) -> tuple[str, ...]:
-    """Return the patterns of what guests see of a manager whose shims choose a version, for example pyenv."""
+    """Return the patterns of what guests see of a version manager with shims, such as pyenv."""
     own = ("bin", "libexec", "shims", settings, "version")
     plugins = ("plugins/*/bin", "plugins/*/etc", "plugins/*/libexec", "plugins/*/shims")
     versions = (*_of_each("versions/*", "pyvenv.cfg"), *_of_each("versions/*/envs/*", "pyvenv.cfg"))
@@ -42,17 +42,16 @@ def _with_shims(settings: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A tool that installs languages for a user."""
+    """A tool that installs languages in a user's home."""
 
     place: str
-    """The usual folder of the toolchain in a user's home."""
+    """The usual folder of the toolchain in the home."""
     shown: tuple[str, ...]
     """The patterns of the paths that guests see."""
     variable: str = ""
-    """The variable that names another folder, and that guests get too; empty if the toolchain has no such
-    variable."""
+    """The variable that names another folder, and that guests get too; empty if there is none."""
     programs: tuple[str, ...] = ()
-    """Programs on PATH that also make guests see the toolchain; guests see the programs, too."""
+    """Programs on PATH that also make guests see the toolchain; guests see the programs too."""
 
 
 TOOLCHAINS: Final = (
@@ -101,7 +100,7 @@ TOOLCHAINS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """The toolchains found in a home, and the folders that were searched."""
+    """The toolchains that a search has found in a home, and the folders that were searched."""
 
     found: dict[Path, list[Path]]
     folders: dict[str, tuple[int, ...] | None]
@@ -110,11 +109,11 @@ class _Look:
 
 
 _known: Final[dict[tuple[str, ...], _Look]] = {}
-"""What this process has found, by home, PATH and the toolchains' variables."""
+"""The searches of this process, by home, PATH and the toolchains' variables."""
 
 
 def toolchain_paths(home: Path, env: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the paths in a user's toolchains that guests see, under their usual names; see `find_toolchains`."""
+    """Yield the paths in a user's toolchains that guests see."""
     for shown in find_toolchains(home, env).values():
         yield from shown
 
@@ -161,7 +160,7 @@ def _look(home: Path, env: Mapping[str, str]) -> _Look:
 
 
 def _state_of(path: str) -> tuple[int, ...] | None:
-    """Return a folder's state, which changes with the entries, and if another folder takes the path."""
+    """Return numbers that change when a folder's entries change; `None` for a missing folder."""
     try:
         facts = os.stat(path)
     except OSError:
@@ -170,14 +169,14 @@ def _state_of(path: str) -> tuple[int, ...] | None:
 
 
 def _holders(root: Path, patterns: Collection[str]) -> list[Path]:
-    """Return the folders below a root in which the patterns search, even if no entry matches."""
+    """Return the folders below `root` in which the patterns search."""
     parts = [pattern.split("/") for pattern in patterns]
     starts = dict.fromkeys("/".join(each[:end]) for each in parts for end in range(1, len(each)))
     return [path for start in starts for path in root.glob(start) if path.is_dir()]
 
 
 def _outermost(paths: list[Path], holders: Collection[Path]) -> list[Path]:
-    """Return the paths; a folder stands for its entries if guests may see all entries of the folder.
+    """Return the paths; replace the entries of a folder by the folder if guests may see all entries.
 
     Links stay in the result, because the guest has to see their targets too.
     """

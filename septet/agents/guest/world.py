@@ -1,6 +1,6 @@
-"""The parts of a guest's world, which is all that the guest can see; each part returns bubblewrap's arguments.
+"""The parts of a guest's sandbox; each part returns arguments for bubblewrap.
 
-A world begins as an empty file system without other processes. A guest sees only the files that a part names.
+A sandbox begins as an empty file system without other processes. A guest sees only the files that a part names.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ USER_ID: Final = 1000
 
 
 class Protection(Protocol):
-    """One part of a guest's world."""
+    """One part of a guest's sandbox."""
 
     def arguments(self) -> tuple[str, ...]:
         """Return the arguments for bubblewrap."""
@@ -39,12 +39,12 @@ class Protection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OwnNamespace:
-    """A namespace of one kind that the guest does not share with the machine."""
+    """A namespace that the guest does not share with the machine."""
 
     kind: Literal["user", "pid", "ipc", "uts", "cgroup"]
 
     def arguments(self) -> tuple[str, ...]:
-        """Return bubblewrap's arguments to unshare the namespace; for `uts` also the guest's own host name."""
+        """Return bubblewrap's arguments to make the namespace; for `uts`, also the guest's host name."""
         own_name = ("--hostname", HOST_NAME) if self.kind == "uts" else ()
         suffix = "-try" if self.kind == "cgroup" else ""
         return (f"--unshare-{self.kind}{suffix}", *own_name)
@@ -52,7 +52,7 @@ class OwnNamespace:
 
 @dataclass(frozen=True)
 class FixedProtection:
-    """A part of a guest's world with the same arguments for each guest."""
+    """A part of a guest's sandbox with the same arguments for all guests."""
 
     fixed: ClassVar[tuple[str, ...]] = ()
 
@@ -62,7 +62,7 @@ class FixedProtection:
 
 
 class OwnUser(FixedProtection):
-    """A user of the guest's own, which is never root and cannot make further user namespaces."""
+    """A separate user for the guest, which is never root and cannot make user namespaces."""
 
     fixed = ("--uid", str(USER_ID), "--gid", str(USER_ID), "--disable-userns")
 
@@ -74,17 +74,17 @@ class NoCapabilities(FixedProtection):
 
 
 class EndsWithSupervisor(FixedProtection):
-    """The rule that the guest, with all processes that the guest started, ends with its supervisor."""
+    """Ends the guest, with all processes that the guest started, when its supervisor ends."""
 
     fixed = ("--die-with-parent",)
 
 
 @dataclass(frozen=True, slots=True)
 class SystemFiles:
-    """The programs and settings of the system that are on an allow-list, read-only."""
+    """The system's programs and those system settings that a list names, read-only."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Return bubblewrap's arguments to bind the files that exist; links stay links."""
+        """Return bubblewrap's arguments to mount the files that exist; links stay links."""
         arguments: list[str] = []
         for path in map(Path, (*SYSTEM_FOLDERS, *_SETTINGS)):
             if path.is_symlink():
@@ -95,19 +95,19 @@ class SystemFiles:
 
 
 class OwnProcesses(FixedProtection):
-    """The guest's own `/proc`, with read-only kernel switches, which a root guest could otherwise change."""
+    """A private `/proc` with read-only kernel settings, which a root guest could otherwise change."""
 
     fixed = ("--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys")
 
 
 class OwnDevices(FixedProtection):
-    """Only harmless devices, and shared memory of the guest's own, 256 MiB at most."""
+    """A private `/dev` with harmless devices only, and up to 256 MiB of private shared memory."""
 
     fixed = ("--dev", "/dev", "--size", str(256 * _MIB), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
 
 
 class OwnTemporaryFiles(FixedProtection):
-    """A `/tmp` and a `/run` for this guest alone, without sockets of other programs, until the guest ends."""
+    """A private `/tmp` and `/run`, without sockets of other programs, which end with the guest."""
 
     fixed = (
         "--size", str(1024 * _MIB), "--perms", "1777", "--tmpfs", _TMP, "--dir", TEMPORARY_FOLDER,
@@ -119,18 +119,18 @@ class OwnTemporaryFiles(FixedProtection):
 
 @dataclass(frozen=True, slots=True)
 class OwnHome:
-    """An empty home in memory: a guest sees only named files of the user's home."""
+    """An empty home in memory, in which a guest sees only named files of the user's home."""
 
     home: Path
 
     def arguments(self) -> tuple[str, ...]:
-        """Return bubblewrap's arguments to make the home."""
+        """Return bubblewrap's arguments to make the empty home."""
         return ("--size", str(1024 * _MIB), "--perms", "0700", "--tmpfs", str(self.home))
 
 
 @dataclass(frozen=True)
 class OwnAccounts(FixedProtection):
-    """A list of users that names only the guest, root and the overflow user; see `Description.texts`."""
+    """A list of users with only the guest, root and the overflow user; see `Description.texts`."""
 
     home: Path
 
@@ -147,7 +147,7 @@ class HostNetwork(FixedProtection):
     """The machine's own network and name resolution, without restrictions."""
 
     def texts(self) -> Mapping[str, str]:
-        """Return the contents, by path, of the files for name resolution, with the guest's own name."""
+        """Return the contents of the files for name resolution, by path, with the guest's host name added."""
         texts = {path: _text_of(path) for path in _NETWORK_SETTINGS if Path(path).exists()}
         return {**texts, "/etc/hosts": f"{_text_of('/etc/hosts')}\n127.0.1.1 {HOST_NAME}\n"}
 
@@ -160,25 +160,25 @@ class Binding:
     writable: bool = False
 
     def arguments(self) -> tuple[str, ...]:
-        """Return bubblewrap's arguments to bind the path; a missing path is no error."""
+        """Return bubblewrap's arguments to mount the path; a missing path is no error."""
         return ("--bind-try" if self.writable else "--ro-bind-try", str(self.path), str(self.path))
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A symbolic link, for guests at the same path as on the machine."""
+    """A symbolic link that guests see at the same path as on the machine."""
 
     path: Path
     target: str
 
     def arguments(self) -> tuple[str, ...]:
-        """Return bubblewrap's arguments for the link."""
+        """Return bubblewrap's arguments to make the link."""
         return ("--symlink", self.target, str(self.path))
 
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """A folder that is empty for guests, even if a folder around it was bound; later mounts may fill it."""
+    """A folder that guests see empty, even if a folder around it is mounted; later mounts may fill it."""
 
     path: Path
 
@@ -189,7 +189,7 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class SealedFolders:
-    """The folders that only lead to mounts; they become read-only after all mounts, so this part comes last."""
+    """Folders that only lead to mounts, and become read-only after all mounts; this part comes last."""
 
     folders: tuple[Path, ...] = (Path("/"),)
 

@@ -1,1 +1,1 @@
-"""A guest's only way to the network: its rules, the model ports, and the log."""
+"""The proxy, a guest's only way to the network: its rules, its ports for models, and its log."""

@@ -1,8 +1,8 @@
-"""Make listening sockets inside a guest's network from outside; the sockets need no process in the guest.
+"""Make listening sockets in a guest's network from outside; the sockets need no process in the guest.
 
 Bubblewrap reports its first process by `--info-fd`. A short-lived child of the caller enters the namespaces of
-that process and listens on loopback there. The child sends the sockets back: a socket stays in the network in
-which it was made.
+that process, listens on loopback there, and sends the sockets back. A socket stays in the network in which the
+child made it.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ MOST_BYTES = 4096
 
 
 def first_process(info: int) -> int:
-    """Return the first process of a guest, which bubblewrap reports on `info`; 0 if bubblewrap ended first."""
+    """Return the id of a guest's first process, from bubblewrap's report on `info`; 0 if bubblewrap ended."""
     told = b""
     while len(told) < MOST_BYTES:
         more = os.read(info, MOST_BYTES)
@@ -51,9 +51,9 @@ def first_process(info: int) -> int:
 
 
 def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str, int]]) -> None:
-    """Listen at these addresses and ports inside, and send the sockets; send nothing if the guest has ended.
+    """Listen at these addresses and ports in the guest's network, and send the sockets to `receiver`.
 
-    This process must have one thread, and must only exit afterwards.
+    If the guest has ended, send nothing. This process must have one thread, and must exit afterwards.
     """
     process = first_process(info)
     if process == 0:
@@ -72,10 +72,10 @@ def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str,
 
 
 def limit_use(process: int) -> None:
-    """Limit a guest's share of the kernel's watches, System V memory and messages.
+    """Limit a guest's share of the kernel's watches, of System V memory and of messages.
 
-    The limits are settings of the guest's own namespaces; this process has entered the user namespace. In some
-    containers the settings cannot be written, and stay unchanged.
+    The limits are settings of the guest's namespaces; this process has entered the user namespace. Some containers
+    refuse the settings, which then stay unchanged.
     """
     turn_switches(BOUNDS_OF_USERS)
     with suppress(OSError):
@@ -87,7 +87,7 @@ def limit_use(process: int) -> None:
 
 
 def turn_switches(values: Mapping[str, int]) -> None:
-    """Write these values into the kernel's settings of these names, and ignore refusals."""
+    """Write values into the kernel's settings of these names; ignore refusals."""
     for name, value in values.items():
         with suppress(OSError), open(f"/proc/sys/{name}", "wb", buffering=0) as switch:
             switch.write(b"%d" % value)
@@ -101,7 +101,7 @@ def enter(namespace: int, kind: int) -> None:
 
 
 def listen(address: str, port: int) -> socket.socket:
-    """Return a socket that listens at a loopback address of this process's network."""
+    """Return a socket that listens at a loopback address and port of this process's network."""
     if address == LOOPBACK_6:
         listener = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
         listener.setsockopt(socket.IPPROTO_IPV6, NOT_YET_UP_6, 1)

@@ -1,9 +1,8 @@
-"""A guest's port for its model API: the port replaces the guest's dummy key by the real key.
+"""A guest's port for its model API, which replaces the guest's dummy key by the real key.
 
-Each connection carries one request: the port changes the head and passes the body on unchanged. It passes only
-model requests, by method and path, and no request with a key other than the dummy key. A server may repeat a
-field, for example an address or an origin, in an answer that the guest sees: so a key is inserted only into the
-fields in which CLIs send keys.
+Each connection carries one request. The port changes the head of the request, and passes the body on unchanged. It
+passes only model requests, by method and path, and no request with another key. The key is inserted only into
+fields in which CLIs send keys, because a server may repeat other fields in an answer to the guest.
 """
 
 import re
@@ -42,10 +41,10 @@ class RequestRefusalError(ValueError):
 
 
 class ModelPort:
-    """A model's address, the requests that may reach it, and the real keys that replace the guest's dummy keys."""
+    """A model's address, the requests that may reach the model, and the real keys for the guest's dummy keys."""
 
     def __init__(self, fields: Mapping[str, object]) -> None:
-        """Read the port's fields; without `requests` no request passes.
+        """Read the port's fields from an order; without `requests` no request passes.
 
         Raises:
             KeyError: A field is missing.
@@ -72,7 +71,7 @@ class ModelPort:
         """Fields that look like keys, with the values of the worker's settings, which the guest knows."""
 
     def change_head(self, request: RequestHead) -> bytes:
-        """Return the changed head of a request, for the model's host, with the empty line that ends a head.
+        """Return the head of a request as the model's host receives it, with the empty line at its end.
 
         Raises:
             RequestRefusalError: The request is no model request, or has another key.
@@ -88,7 +87,7 @@ class ModelPort:
         )
 
     def check_target(self, request: RequestHead) -> None:
-        """Refuse a request whose method, path or query belongs to no model request."""
+        """Raise `RequestRefusalError` for a method, path or query that no model request has."""
         path, _, query = request.target.decode("latin-1").partition("?")
         if not PATH.fullmatch(path):
             raise RequestRefusalError("a model is asked by a plain path")
@@ -100,7 +99,7 @@ class ModelPort:
                 raise RequestRefusalError(f"no model is asked with {shown} in the query")
 
     def with_key(self, name: bytes, value: bytes) -> bytes:
-        """Return the value of a field, with the real key in place of the dummy key; refuse any other key."""
+        """Return a field's value with the real key in place of the dummy key; refuse any other key."""
         lowered = name.lower()
         if lowered in self.key_fields:
             scheme, space, one = value.rpartition(b" ")
@@ -115,16 +114,16 @@ class ModelPort:
 
 
 def read_rule(text: str) -> tuple[str, re.Pattern[str]]:
-    """Return the method and the path's pattern of `METHOD /path`; `*` matches within one part of the path."""
+    """Return the method, and the pattern of the path, of a rule `METHOD /path`; `*` matches one part of a path."""
     method, _, path = text.partition(" ")
     return method, re.compile("[^/]+".join(map(re.escape, path.split("*"))))
 
 
 def texts_in(value: object) -> list[str]:
-    """Return a list of texts from an order's field; an empty list if the field is missing."""
+    """Return a list of texts from a field of an order; an empty list if the field is missing."""
     return [str(each) for each in value] if isinstance(value, list) else []
 
 
 def pairs_in(value: object) -> list[tuple[str, str]]:
-    """Return a list of pairs of texts from a field; an empty list if the field is missing."""
+    """Return a list of pairs of texts from a field of an order; an empty list if the field is missing."""
     return [(str(one), str(other)) for one, other in value] if isinstance(value, list) else []

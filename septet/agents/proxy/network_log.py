@@ -1,8 +1,8 @@
 """Log a guest's network requests in the file `network.jsonl` of its run.
 
-A permitted request has a line at its beginning, and another line with the same `id` at its end; when no more lines
-fit, no request is permitted. In the first part of the log, each refusal, and each host that does not answer, has a
-line; further ones are counted by network host, so that they never displace a permitted request.
+A permitted request has a line at its beginning, and another line with the same `id` at its end. When no more lines
+fit, no request is permitted. The first refusals and unanswered requests have a line each. Later ones are only
+counted for each network host, and leave room for permitted requests.
 """
 
 import json
@@ -25,7 +25,7 @@ IS_FULL = "the log of its run's network is full"
 
 
 class AskedHost:
-    """A network host that a guest requested, and the reason if the request was refused."""
+    """A network host that a guest requested, and the reason of a refusal."""
 
     def __init__(self, name: str, port: int, refusal: str = "", request: str = "") -> None:
         """Take a request and note its time; `refusal` is the reason in words, empty for a permitted request."""
@@ -40,7 +40,7 @@ class AskedHost:
         self.clock = time.monotonic()
 
     def fields(self) -> dict[str, object]:
-        """Return the fields of the log's line about this request."""
+        """Return the fields of this request's line in the log."""
         about = {"id": self.id, "request": self.request[:LONGEST_TEXT], "why": self.refusal[:LONGEST_TEXT]}
         return {
             "time": utc_text(self.began_at),
@@ -52,10 +52,10 @@ class AskedHost:
 
 
 class NetworkLog:
-    """The log file of the current turn, which many threads write."""
+    """The log file of the current turn; many threads write to the log."""
 
     def __init__(self, descriptor: int) -> None:
-        """Take the descriptor of the file to write, which the log closes."""
+        """Take the descriptor of the log file; the log closes the descriptor."""
         self.guard = threading.Lock()
         self.number = 0
         self.open(descriptor)
@@ -68,14 +68,14 @@ class NetworkLog:
         self.counts: dict[tuple[str, int, str, str], int] = {}
 
     def change(self, descriptor: int) -> None:
-        """Write the counts, close the file, and continue the log in the file of another turn."""
+        """Write the counts, close the file, and continue the log in the file of the next turn."""
         self.flush()
         with self.guard:
             os.close(self.descriptor)
             self.open(descriptor)
 
     def begin(self, host: AskedHost) -> bool:
-        """Write that a request to a host is permitted; return whether the log had room."""
+        """Log that a request is permitted; return false if the log is full."""
         with self.guard:
             if self.written_bytes > MOST_BYTES:
                 return False
@@ -87,7 +87,7 @@ class NetworkLog:
     def note(
         self, host: AskedHost, *, sent_bytes: int = 0, received_bytes: int = 0, tokens: tuple[int, int] = (0, 0)
     ) -> None:
-        """Write a refusal, or the bytes and tokens of a request at its end."""
+        """Log a refusal, or the bytes and tokens of a request at its end."""
         with self.guard:
             if not host.id and self.refused_bytes > REFUSED_BYTES:
                 self.count(host)
@@ -99,7 +99,7 @@ class NetworkLog:
             self.refused_bytes += 0 if host.id else written
 
     def count(self, host: AskedHost) -> None:
-        """Count a request, and log each doubled count: a killed proxy has then logged more than half."""
+        """Count a request that gets no line; log the count each time it has doubled."""
         about = (MANY if host.refusal else "", MANY_REQUESTS if host.request else "")
         key = (host.name[:LONGEST_TEXT], host.port, *about)
         if key not in self.counts and len(self.counts) >= MOST_COUNTED:
@@ -109,19 +109,19 @@ class NetworkLog:
             self.write_count(key)
 
     def write_count(self, key: tuple[str, int, str, str]) -> None:
-        """Write how many refused or unanswered requests to a network host have no line of their own."""
+        """Log how many refused or unanswered requests to a network host have no separate line."""
         host = AskedHost(*key)
         host.id = f"{os.getpid()} {' '.join(map(str, key))}"
         self.write({**host.fields(), "count": self.counts[key]})
 
     def flush(self) -> None:
-        """Write the counts of the requests that have no line of their own."""
+        """Log all counts of requests that have no separate line."""
         with self.guard:
             for key in self.counts:
                 self.write_count(key)
 
     def write(self, fields: dict[str, object]) -> int:
-        """Write a line, and return its size in bytes; the caller holds the lock of the log."""
+        """Write a line to the file, and return the line's bytes; the caller holds `guard`."""
         line = f"{json.dumps(fields)}\n".encode()
         try:
             os.write(self.descriptor, line)
@@ -132,5 +132,5 @@ class NetworkLog:
 
 
 def open_log(folder: str = ".") -> int:
-    """Open or make a run's log, and return its descriptor."""
+    """Open the log of the run in `folder`, or create the log; return its descriptor."""
     return os.open(f"{folder}/{NETWORK_LOG}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

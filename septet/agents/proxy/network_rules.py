@@ -1,10 +1,10 @@
-"""Check what a guest may reach: hosts by name and port, and only the public addresses of a name.
+"""Check what a guest may reach: hosts by name and port, and only at public addresses.
 
-A host that the worker's settings name for a model may have any address. A name is resolved once, each address is
-checked, and the checked address is used: so a name that resolves to another address a moment later opens nothing.
-If the worker uses a proxy, that proxy resolves the name again. A name that has a private address here is not
-passed to that proxy, unless the settings name the host. A name that this machine cannot resolve is left to the
-proxy.
+A host that the worker's settings name for a model may have any address. The proxy resolves a name once, checks
+each address, and connects to a checked address. A name that changes its address later opens nothing.
+
+If the worker uses a proxy, that proxy resolves the name again. It gets no name that has a private address here,
+unless the settings name the host. It also gets names that this machine cannot resolve.
 """
 
 import ipaddress
@@ -22,8 +22,7 @@ from septet.agents.proxy.model_port import ModelPort, pairs_in
 LONGEST_NAME = 253
 CONNECT_SECONDS = 20.0
 RESOLVE_SECONDS = 3.0
-"""The seconds to wait for a name that a proxy resolves too: a resolver that does not know the name may be
-silent."""
+"""The seconds to wait for a name that a proxy resolves too; a resolver may never answer for an unknown name."""
 NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 LOCAL_NETWORK_OF_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
 """The network of RFC 8215 for use within an organization; some releases of Python take the network for public."""
@@ -37,13 +36,13 @@ class NetworkRefusalError(Exception):
 
 
 def resolve(name: str, port: int) -> list[str]:
-    """Return the addresses of a name, at least one address."""
+    """Return the addresses of a name, at least one; raise `OSError` for an unknown name."""
     found = socket.getaddrinfo(name.encode(), port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
 class Network:
-    """The rules of an order for the guest's connections."""
+    """The rules for a guest's connections, from an order."""
 
     def __init__(
         self, fields: Mapping[str, object], resolver: Callable[[str, int], Sequence[str]] = resolve
@@ -87,12 +86,12 @@ class Network:
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        """The addresses and ports to listen at; the proxy's own comes first."""
+        """The addresses and ports in the guest's network at which the proxy listens, first its own port."""
         own = [(LOOPBACK, port) for port in (self.port, *self.models)]
         return list(dict.fromkeys((*own, *self.forwards)))
 
     def prepare_tls(self) -> None:
-        """Read the machine's certificate authorities, and the worker's own if they can be read."""
+        """Load the machine's certificate authorities, and the worker's own if their file can be read."""
         if not any(each.is_https for each in self.models.values()):
             return
         self.tls = ssl.create_default_context()
@@ -101,7 +100,7 @@ class Network:
                 self.tls.load_verify_locations(self.ca_file)
 
     def connect(self, name: str, port: int, *, with_key: bool = False) -> socket.socket:
-        """Return a connection to a host that may be reached; `with_key` is for a checked model request.
+        """Return a connection to a permitted host; `with_key` states that the request is a checked model request.
 
         Raises:
             NetworkRefusalError: The host is not permitted, or resolves to no permitted address.
@@ -126,7 +125,7 @@ class Network:
         return connect_to_one(open_ones, port)
 
     def look_up(self, name: str, port: int) -> Sequence[str]:
-        """Return the addresses of a name that a proxy resolves again; empty for a name unknown here."""
+        """Return the addresses of a name; empty for a name that this machine cannot resolve in time."""
         if ":" in name or name.rpartition(".")[2][:1].isdigit():  # an address, in any form
             return [name]
         if name in self.unanswered:
@@ -146,7 +145,7 @@ class Network:
 
 
 def host_name(text: str) -> str:
-    """Return a host's name in one form: small letters, without the last dot and the brackets of an address.
+    """Return a host's name in small letters, without a dot at the end and without brackets.
 
     Raises:
         NetworkRefusalError: The text is no name.
@@ -158,7 +157,7 @@ def host_name(text: str) -> str:
 
 
 def split_host(text: str, usual_port: int) -> tuple[str, int]:
-    """Return name and port of `name:port`.
+    """Return the name and the port of `name:port`; without a port, return `usual_port`.
 
     Raises:
         NetworkRefusalError: The name or the port is not valid.
@@ -172,7 +171,7 @@ def split_host(text: str, usual_port: int) -> tuple[str, int]:
 
 
 def is_public(text: str) -> bool:
-    """Return whether an address belongs to the internet and not to this machine."""
+    """Return whether an address is on the public internet and does not belong to this machine."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:  # a link-local address with its device
@@ -190,7 +189,7 @@ def is_public(text: str) -> bool:
 
 
 def is_own(address: str) -> bool:
-    """Return whether an address is one of this machine's, by the sender that the kernel would choose."""
+    """Return whether an address belongs to this machine."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as trial:
         try:
@@ -201,7 +200,7 @@ def is_own(address: str) -> bool:
 
 
 def upstream_for(proxies: Mapping[str, object], name: str, port: int) -> SplitResult | None:
-    """Return the proxy that the worker itself uses for a host; `None` for a direct connection."""
+    """Return the worker's own proxy for connections to a host; `None` for a direct connection."""
     own = proxies.get("http_proxy" if port == HTTP_PORT else "https_proxy")
     address = str(own or proxies.get("all_proxy") or "")
     if not address or name in {"localhost", "::1"} or name.startswith("127."):
@@ -215,7 +214,7 @@ def upstream_for(proxies: Mapping[str, object], name: str, port: int) -> SplitRe
 
 
 def connect_by(upstream: SplitResult, name: str, port: int) -> socket.socket:
-    """Return a tunnel through the worker's own proxy, which resolves the name."""
+    """Return a connection to a host through the worker's own proxy, which resolves the name."""
     way = connect_to_one(resolve(upstream.hostname or "", upstream.port or HTTP_PORT), upstream.port or HTTP_PORT)
     try:
         target = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
@@ -232,7 +231,7 @@ def connect_by(upstream: SplitResult, name: str, port: int) -> socket.socket:
 
 
 def await_tunnel(way: socket.socket) -> None:
-    """Read a proxy's answer to a tunnel request, and no byte after the answer."""
+    """Read a proxy's answer to `CONNECT`; raise `OSError` unless the proxy has opened the tunnel."""
     told = b""
     while not told.endswith(b"\r\n\r\n") and len(told) < HEAD_BYTES:
         sign = way.recv(1)
@@ -245,7 +244,7 @@ def await_tunnel(way: socket.socket) -> None:
 
 
 def connect_to_one(addresses: Sequence[str], port: int) -> socket.socket:
-    """Return a connection to the first of these addresses that answers."""
+    """Return a connection to the first of these addresses that answers; raise `OSError` if none answers."""
     failure = OSError(0, "no address")
     for address in addresses:
         connection = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)

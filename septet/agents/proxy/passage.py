@@ -1,4 +1,4 @@
-"""One connection of a guest to a network host, from request to end, with the tokens that the answer reports."""
+"""One connection from a guest to a network host, with the tokens that a model's answer reports."""
 
 import re
 import select
@@ -32,10 +32,10 @@ LONGEST = 64
 
 
 class Connections:
-    """The open connections of one guest, with the rules and the log that apply to all connections."""
+    """The open connections of one guest, with the rules and the log for these connections."""
 
     def __init__(self, network: Network, log: NetworkLog) -> None:
-        """Take the network's rules, which decide on each request, and the log of the requests."""
+        """Take the rules that decide on each request, and the log of the requests."""
         self.network = network
         self.log = log
         self.open_sockets: set[socket.socket] = set()
@@ -43,7 +43,7 @@ class Connections:
         self.is_over = False
 
     def add(self, connection: socket.socket) -> bool:
-        """Add an open connection; return whether the connection may be used, which is false after `cut`."""
+        """Add an open connection; return false if all connections were cut, and the new one must not be used."""
         with self.guard:
             self.open_sockets.add(connection)
             return not self.is_over
@@ -54,7 +54,7 @@ class Connections:
             self.open_sockets.discard(connection)
 
     def cut(self) -> None:
-        """Cut all connections, and wait briefly until their bytes are logged."""
+        """Close all connections, and wait briefly until their bytes are logged."""
         with self.guard:
             self.is_over = True
             for each in self.open_sockets:
@@ -67,7 +67,7 @@ class Connections:
 
 
 class SeenUsage:
-    """The largest token counts in one answer so far; in a stream, a later count is never smaller."""
+    """The largest token counts that one answer has reported so far; in a stream, counts never fall."""
 
     def __init__(self) -> None:
         self.end = b""
@@ -82,13 +82,13 @@ class SeenUsage:
 
     @property
     def tokens(self) -> tuple[int, int]:
-        """Two numbers: the tokens of the input, including those from a cache, and the tokens of the output."""
+        """Two numbers: input tokens, including tokens from a cache, and output tokens."""
         output = sum(number for name, number in self.most.items() if name in OUTPUT)
         return sum(self.most.values()) - output, output
 
 
 class Passage:
-    """One connection of a guest to a network host, from the request to the connection's end."""
+    """One connection from a guest to a network host, from the request to the end."""
 
     def __init__(self, connections: Connections, client: socket.socket, name: str, port: int) -> None:
         """Take the guest's connection, and the name and port of the host."""
@@ -97,11 +97,11 @@ class Passage:
         self.name = name
         self.port = port
         self.answer_first = b""
-        """The bytes that the guest receives first, once this process is connected to the host."""
+        """The bytes that the guest receives once the host is connected."""
         self.is_plain = True
-        """Whether the client understands an HTTP answer of the proxy."""
+        """Whether the guest's program understands an HTTP answer of the proxy."""
         self.is_https = False
-        """Whether this process itself speaks TLS with the host."""
+        """Whether the proxy uses TLS on the connection to the host."""
         self.body: RequestBody | None = None
         """The body of the one request that is passed on; `None` for a tunnel."""
         self.request = ""
@@ -110,7 +110,7 @@ class Passage:
         self.sent_bytes = self.received_bytes = 0
 
     def pass_on(self, head: bytes, rest: bytes) -> None:
-        """Connect, send the head and the bytes after it, pass on bytes to the end, and log the request."""
+        """Connect to the host, send `head` and `rest`, pass on bytes until the end, and log the request."""
         request = AskedHost(self.name, self.port, request=self.request)
         try:
             with self.connect() as host:
@@ -134,12 +134,12 @@ class Passage:
             self.connections.log.note(request, sent_bytes=sent, received_bytes=received, tokens=tokens)
 
     def begin(self, request: AskedHost) -> None:
-        """Log that the request is permitted, or refuse the request if the log is full."""
+        """Log the request as permitted; raise `NetworkRefusalError` if the log is full."""
         if not self.connections.log.begin(request):
             raise NetworkRefusalError(IS_FULL)
 
     def connect(self) -> socket.socket:
-        """Return a connection to the host, with TLS if this process speaks TLS with the host."""
+        """Return a connection to the host, with TLS if `is_https`."""
         tls = self.connections.network.tls
         if self.is_https and tls is None:
             raise OSError(0, "no certificate can be looked at")
@@ -153,12 +153,12 @@ class Passage:
             raise
 
     def refuse(self, status: str, words: str) -> None:
-        """Answer the guest with the reason, but not over a forwarded port, whose client reads no HTTP answer."""
+        """Send the reason to the guest; do nothing on a forwarded port, whose client reads no HTTP answer."""
         if self.is_plain:
             answer(self.client, status, words)
 
     def pass_between(self, host: socket.socket, head: bytes, rest: bytes) -> None:
-        """Pass bytes between guest and host in both directions."""
+        """Send the head and the first bytes to the host, and pass on bytes in both directions."""
         try:
             if not self.connections.add(host):
                 return
@@ -170,16 +170,16 @@ class Passage:
             self.connections.remove(host)
 
     def send(self, host: socket.socket, data: bytes) -> None:
-        """Send bytes to the host, and count them."""
+        """Send bytes to the host, and count the bytes."""
         host.sendall(data)
         self.sent_bytes += len(data)
 
     def part_of(self, data: bytes) -> tuple[bytes, bool]:
-        """Return the part of the guest's bytes that belongs to the request, and whether more bytes follow."""
+        """Return the bytes of `data` that belong to the request, and whether more bytes follow."""
         return (data, False) if self.body is None else self.body.take(data)
 
     def receive(self, data: bytes) -> None:
-        """Send bytes of the host's answer to the guest, and count the bytes and the tokens."""
+        """Send bytes of the host's answer to the guest; count the bytes and read the tokens."""
         if self.body is not None:
             self.body.hear(data)
         if self.usage is not None:
@@ -188,7 +188,7 @@ class Passage:
         self.received_bytes += len(data)
 
     def relay(self, host: socket.socket) -> None:
-        """Pass on bytes; when one direction ends, pass on the end, and continue with the other direction."""
+        """Pass on bytes in both directions, until both directions have ended."""
         poller = select.poll()
         for each in (self.client, host):
             each.settimeout(IDLE_SECONDS)
@@ -219,7 +219,7 @@ class Passage:
 
 
 def receive(source: socket.socket) -> bytes:
-    """Return the bytes that have arrived, including bytes in TLS's buffer."""
+    """Return the bytes that have arrived, including bytes that TLS has buffered."""
     data = source.recv(CHUNK_BYTES)
     while isinstance(source, ssl.SSLSocket) and data and source.pending():
         data += source.recv(source.pending())
@@ -227,7 +227,7 @@ def receive(source: socket.socket) -> bytes:
 
 
 def read_head(client: socket.socket) -> tuple[bytes, bytes]:
-    """Return the head of a request, and the bytes that were read beyond the head."""
+    """Return the head of a request, and the bytes that were read after the head."""
     data = b""
     while END_OF_HEAD not in data:
         more = client.recv(CHUNK_BYTES)
@@ -239,7 +239,7 @@ def read_head(client: socket.socket) -> tuple[bytes, bytes]:
 
 
 def answer(client: socket.socket, status: str, words: str) -> None:
-    """Answer a request with the proxy's own text; a missing client is no error."""
+    """Send an HTTP answer with this status and text; ignore a client that has closed the connection."""
     body = f"{words}\n".encode()
     fields = f"Content-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close"
     head = f"HTTP/1.1 {status}\r\n{fields}\r\n\r\n"

@@ -1,8 +1,8 @@
-"""The proxy of one guest: a process that its supervisor forks, and the guest's only way out.
+"""The proxy of one guest: a process that its supervisor forks, and the guest's only way to the network.
 
-The proxy runs in the machine's network and listens on loopback in the guest's network. It permits what the order
-names: tunnels (`CONNECT`) and plain HTTP on its own port, requests on model ports, and connections on forwarded
-ports of this machine. A thread serves each connection.
+The proxy runs in the machine's network and listens on loopback in the guest's network. It permits only what the
+order names. The proxy's own port takes tunnels (`CONNECT`) and plain HTTP, model ports take requests to models,
+and forwarded ports lead to ports of this machine. A thread serves each connection.
 """
 
 import encodings.idna  # noqa: F401 -- TLS would import it after the fork, see the package
@@ -24,17 +24,17 @@ BETWEEN_PROXIES = frozenset({b"host", b"connection", b"keep-alive", b"upgrade", 
 
 
 class Proxy:
-    """The server that passes on the connections of one guest."""
+    """The server for the connections of one guest."""
 
     def __init__(self, network: Network, log: NetworkLog) -> None:
-        """Take the network's rules, which decide on each request, and the log of the requests."""
+        """Take the rules that decide on each request, and the log of the requests."""
         self.network = network
         self.log = log
         self.connections = Connections(network, log)
         self.free = threading.BoundedSemaphore(MOST_CONNECTIONS)
 
     def serve(self, listeners: Sequence[socket.socket], control: socket.socket) -> None:
-        """Serve until the supervisor ends or closes `control`, over which it may send the next turn's log file."""
+        """Serve until the supervisor ends or closes `control`, which also brings the logs of further turns."""
         poller = select.poll()
         for each in (*listeners, control):
             poller.register(each.fileno(), select.POLLIN)
@@ -50,7 +50,7 @@ class Proxy:
                     self.accept(*ways_in[descriptor])
 
     def take_log(self, control: socket.socket) -> bool:
-        """Receive the next turn's log file; return whether the proxy must continue."""
+        """Receive the log file of the next turn; return false if the supervisor has closed the socket."""
         try:
             told, descriptors, _, _ = socket.recv_fds(control, 16, 1)
         except OSError:
@@ -60,7 +60,7 @@ class Proxy:
         return bool(told)
 
     def accept(self, listener: socket.socket, place: tuple[str, int]) -> None:
-        """Accept a connection, and serve it in a new thread; close the connection if too many are open."""
+        """Accept a connection and serve it in a new thread; close the connection if too many are open."""
         try:
             client, _ = listener.accept()
         except OSError:
@@ -75,7 +75,7 @@ class Proxy:
             client.close()
 
     def serve_client(self, client: socket.socket, place: tuple[str, int]) -> None:
-        """Serve one connection to its end; `place` is the address and port that accepted the connection."""
+        """Serve one connection to its end; `place` is the address and port at which the guest connected."""
         _, port = place
         self.connections.add(client)
         try:
@@ -95,7 +95,7 @@ class Proxy:
             self.free.release()
 
     def serve_request(self, client: socket.socket) -> None:
-        """Read a request, and pass the request on or refuse it."""
+        """Read a request on the proxy's own port; pass the request on or refuse it."""
         given = read_request(client)
         if given is None:
             return
@@ -119,7 +119,7 @@ class Proxy:
             answer(client, "400 Bad Request", "This is a proxy: ask it for http:// addresses, or by CONNECT.")
 
     def serve_model(self, client: socket.socket, model: ModelPort) -> None:
-        """Pass a request on to the model, with the real key."""
+        """Pass a request on to a model, with the real key."""
         given = read_request(client)
         if given is None:
             return
@@ -138,7 +138,7 @@ class Proxy:
         passage.pass_on(changed, rest)
 
     def split(self, client: socket.socket, text: str, usual_port: int) -> tuple[str, int]:
-        """Return the host and port of a request; if none is named, answer the guest and raise `OSError`."""
+        """Return the host and port of a request; if they are invalid, answer the guest and raise `OSError`."""
         try:
             return split_host(text, usual_port)
         except NetworkRefusalError as refusal:
@@ -148,7 +148,7 @@ class Proxy:
 
 
 def read_request(client: socket.socket) -> tuple[RequestHead, RequestBody, bytes] | None:
-    """Return a request's head, the reader of its body, and bytes after the head; `None` after a refusal."""
+    """Return a request's head, its body's reader, and the bytes after the head; `None` for an invalid request."""
     client.settimeout(30.0)
     head, rest = read_head(client)
     try:

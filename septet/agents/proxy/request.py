@@ -1,7 +1,7 @@
 """One HTTP request of a guest: its head and its body.
 
-A head that servers could read in two ways is refused. Bytes after the body are not passed on: a server that keeps
-the connection would take these bytes for another request, with an unchecked head.
+A head that servers could read in two ways is refused. Bytes after the body are not passed on, because a server
+could take these bytes for another request, whose head was not checked.
 """
 
 import re
@@ -16,7 +16,7 @@ OTHER_ENDS = re.compile(rb"[\r\n\0]")
 
 
 class RequestHead:
-    """A request's method, target and fields."""
+    """The method, the target and the fields of a request."""
 
     def __init__(self, head: bytes) -> None:
         """Read a head, without the empty line at its end.
@@ -35,17 +35,17 @@ class RequestHead:
         """The names in the guest's spelling, with their values."""
 
     def without(self, names: Collection[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return the fields except those with these names, in small letters, and except fields for a proxy."""
+        """Return the fields, except those named in `names` (small letters) and those for a proxy."""
         lowered = ((name.lower(), (name, value)) for name, value in self.fields)
         return [field for name, field in lowered if name not in names and not name.startswith(FOR_PROXY)]
 
     def values(self, name: bytes) -> list[bytes]:
-        """Return the values of the fields with this name, which is in small letters."""
+        """Return the values of all fields with this name, given in small letters."""
         return [value for each, value in self.fields if each.lower() == name]
 
 
 def read_field(line: bytes) -> tuple[bytes, bytes]:
-    """Return the name and the value of a field."""
+    """Return the name and the value of a head's line; raise `ValueError` for an invalid line."""
     name, colon, value = line.partition(b":")
     if not colon or not NAME.fullmatch(name) or OTHER_ENDS.search(value):
         raise ValueError("A line of the request's head is not a valid field.")
@@ -53,13 +53,13 @@ def read_field(line: bytes) -> tuple[bytes, bytes]:
 
 
 def write_head(method: str, target: bytes, fields: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """Return a head, followed by the empty line that ends a head."""
+    """Return the bytes of a request's head, with the empty line at the end."""
     lines = (b"%s %s HTTP/1.1" % (method.encode(), target), *(b"%s: %s" % each for each in fields))
     return END_OF_LINE.join((*lines, b"", b""))
 
 
 def authority(name: str, port: int, usual_port: int) -> bytes:
-    """Return the host as the field `Host` names it; the port is left out if it is the usual port."""
+    """Return a host as the field `Host` names it, without the port if it is the usual port."""
     host = f"[{name}]" if ":" in name else name
     return (host if port == usual_port else f"{host}:{port}").encode()
 
@@ -72,7 +72,7 @@ SWITCHED = b"HTTP/1.1 101 "
 
 
 class RequestBody:
-    """The body of one request, and the guest's bytes after a switch to web sockets."""
+    """The body of one request; after a switch to web sockets, all further bytes of the guest."""
 
     def __init__(self, request: RequestHead) -> None:
         """Read the body's length from the request's head.
@@ -95,7 +95,7 @@ class RequestBody:
         self.has_switched = False
 
     def take(self, data: bytes) -> tuple[bytes, bool]:
-        """Return the bytes that belong to the request, and whether more bytes follow; refuse invalid chunks."""
+        """Return the bytes of `data` that belong to the request, and whether more bytes follow."""
         if self.has_switched:
             return data, False
         if self.is_chunked:
@@ -105,7 +105,7 @@ class RequestBody:
         return part, len(part) < len(data)
 
     def take_chunks(self, data: bytes) -> tuple[bytes, bool]:
-        """Return chunks in their plain form, without extensions and trailers, and whether more bytes follow."""
+        """Return chunks without extensions and trailers, and whether more bytes follow; refuse invalid chunks."""
         self.pending += data
         taken = b""
         while self.is_chunked:
@@ -127,7 +127,7 @@ class RequestBody:
         return taken, not self.is_chunked and bool(self.pending)
 
     def take_line(self, line: bytes) -> bytes:
-        """Return the bytes to pass on for a line between chunks."""
+        """Return the bytes to send to the host for a line between chunks."""
         if self.is_in_trailer:
             self.is_chunked = bool(line)
             return b"" if line else END_OF_LINE
@@ -144,12 +144,12 @@ class RequestBody:
         return b"%x\r\n" % self.left
 
     def hear(self, data: bytes) -> None:
-        """Read the host's answer: after a switch to web sockets the host takes no further request."""
+        """Read the host's answer, which may accept the switch to web sockets."""
         if len(self.answer) < len(SWITCHED):
             self.answer += data[: len(SWITCHED)]
             self.has_switched = self.may_switch and self.answer.startswith(SWITCHED)
 
 
 def is_upgrade(request: RequestHead) -> bool:
-    """Return whether a request upgrades to web sockets; other protocols do not count: they may name hosts."""
+    """Return whether a request is for an upgrade to web sockets; upgrades to other protocols do not count."""
     return [value.lower() for value in request.values(b"upgrade")] == [b"websocket"]

@@ -1,7 +1,7 @@
 """Start, replace and end the proxy process of a supervisor's guest.
 
-The supervisor keeps the sockets that listen in the guest's network. It replaces a proxy that was killed, and the
-guest loses only the connections of that moment.
+The supervisor keeps the sockets that listen in the guest's network. If a proxy is killed, the supervisor starts
+another proxy with these sockets, and the guest loses only its open connections.
 """
 
 import errno
@@ -22,14 +22,14 @@ READY = b"ready"
 MOST_PROXIES = 100
 """The number of proxies that one guest may have: a cause that has killed so many proxies is permanent."""
 ENDED_BEFORE = "it ended before"
-"""The reason that states that the guest ended by itself; the guest's output shows the cause."""
+"""The reason for a guest that ended by itself before the proxy listened; the guest's output shows the cause."""
 
 
 class WayOut:
-    """The proxy of one guest; the guest starts only after the proxy listens."""
+    """The proxy of one guest; the guest starts only when the proxy listens."""
 
     def __init__(self, fields: Mapping[str, object]) -> None:
-        """Read the order's network, and make the pipes over which bubblewrap reports and is held back."""
+        """Read the rules of the network; make the pipes for bubblewrap's report and for the delay of the guest."""
         self.network = Network(fields)
         self.pid = 0
         self.started_count = 0
@@ -45,11 +45,11 @@ class WayOut:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Bubblewrap's options: where to report, and where to wait before the guest starts."""
+        """Bubblewrap's options: where to write its report, and what to wait for before the guest's start."""
         return ("--info-fd", str(self.told), "--block-fd", str(self.held))
 
     def start(self) -> None:
-        """Fork the proxy; the first proxy holds the guest back until the proxy listens in the guest's network."""
+        """Fork the proxy; the guest waits until the first proxy listens in the guest's network."""
         log, supervisor = open_log(), os.getpid()
         try:
             self.pid = os.fork()
@@ -61,7 +61,7 @@ class WayOut:
         self.control_of_proxy.close()
 
     def replace(self) -> bool:
-        """Fork a proxy in place of a killed proxy; return whether the fork succeeded."""
+        """Fork a new proxy after the old proxy was killed; return whether the fork succeeded."""
         self.pid = 0
         self.control.close()
         if not self.listeners or self.started_count >= MOST_PROXIES:
@@ -74,7 +74,7 @@ class WayOut:
         return True
 
     def await_listening(self) -> str:
-        """Wait until the proxy releases the guest; return the reason of a failure, or an empty text."""
+        """Wait until the proxy listens; return an empty text, or the reason of a failure."""
         self.close_pipes()
         self.control.settimeout(20.0)
         try:
@@ -95,7 +95,7 @@ class WayOut:
         self.pipes = []
 
     def send_log(self, descriptor: int) -> None:
-        """Send another log file's descriptor to the proxy, and close the descriptor; ignore an ended proxy."""
+        """Send the log of the next turn to the proxy, and close its descriptor; ignore an ended proxy."""
         tell(self.control, b"+", [descriptor])
         os.close(descriptor)
 
@@ -109,7 +109,7 @@ class WayOut:
         self.listeners = []
 
     def await_log(self) -> None:
-        """Wait half a second at most for the proxy to write its log and then close its end of the socket."""
+        """Wait until the proxy has written its log, for half a second at most."""
         with suppress(OSError):  # the socket is closed if no further proxy could be started
             self.control.settimeout(0.5)
             self.control.recv(1)
@@ -142,7 +142,7 @@ def become_proxy(way_out: WayOut, log: int, supervisor: int) -> None:
 
 
 def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
-    """Listen in the guest's network, release the guest, and serve the guest's connections."""
+    """Make the sockets in the guest's network, let the guest start, and serve the guest's connections."""
     listeners = way_out.listeners
     if way_out.pipes:
         listeners = receive_listeners(way_out)
@@ -159,7 +159,7 @@ def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
 
 
 def receive_listeners(way_out: WayOut) -> list[int]:
-    """Return sockets that listen in the guest's network; empty if the guest ended before its network was made."""
+    """Return descriptors of sockets that listen in the guest's network; empty if the guest ended before."""
     ours, theirs = socket.socketpair()
     places = way_out.network.places
     helper = os.fork()
@@ -183,7 +183,7 @@ def receive_listeners(way_out: WayOut) -> list[int]:
 
 
 def give_up_root() -> None:
-    """Change a proxy that is root to a separate unprivileged user, if the kernel permits the change."""
+    """Change this process from root to an unprivileged user; do nothing if the kernel refuses."""
     if os.geteuid() != 0:
         return
     user = FIRST_USER + os.getpid()
@@ -197,6 +197,6 @@ def give_up_root() -> None:
 
 
 def tell(control: socket.socket, words: bytes, descriptors: list[int] | None = None) -> None:
-    """Send words and descriptors over a socket; do nothing if the other side has ended."""
+    """Send words and descriptors over a socket; ignore an ended receiver."""
     with suppress(OSError):
         socket.send_fds(control, [words], descriptors or [])
