@@ -15,9 +15,10 @@ from activities.board.board import BoardActivities
 from bench.figure import Figure
 from bench.pace import Pace
 from bench.stage import Stage, stage
-from septet.contracts.board import MEMO, HostCapacity, board_id, first_task, row_of
+from septet.board import HostCapacity, board_id
 from septet.contracts.names import Stage as TaskStage
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.task_rows import MEMO, first_task, row_of
 from septet.system.timestamps import timestamp
 from workers.server.preflight import register_search_attributes
 from workflows.board import Board

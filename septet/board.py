@@ -1,4 +1,8 @@
-"""Choose which waiting work orders may run: the best score first, within limits. A seat is a permission to run."""
+"""The board's messages and state, and its choice of the waiting work orders that may run.
+
+The best score runs first, within limits. A seat is a permission to run. The messages are short because ten
+thousand work orders may wait on one board.
+"""
 
 import hashlib
 import json
@@ -7,9 +11,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from operator import itemgetter
-from typing import Final
+from typing import Final, Literal
 
-from septet.contracts.board import BoardState, HostCapacity, SeatRequest, WaitingOrders
+from septet.contracts.wire import Wire
 
 MOST_WAITING: Final = 1_600
 """The most requests that the board remembers; they take 215 KB at most, and the server warns above 512 KB."""
@@ -17,6 +21,77 @@ _LISTED_WITHIN_SECONDS: Final = 60.0
 """The seconds within which a change appears in the server's lists of workflows."""
 _KEY_BYTES: Final = 40
 """The most bytes of a project's name that the board stores."""
+
+
+def board_id(task_queue: str) -> str:
+    """Return the id of the board of a queue."""
+    return f"{task_queue}-board"
+
+
+class SeatRequest(Wire):
+    """A work order's request for a seat."""
+
+    id: str
+    project: str
+    score: int
+    since: float
+    """The start of the wait, in seconds since the epoch."""
+
+
+class HostCapacity(Wire):
+    """A host's report that it serves work orders, with its limits."""
+
+    host: str
+    host_limit: int
+    """The number of work orders that may run at a time for this host."""
+    project_limit: int
+    """The number of work orders of one project that may run at a time."""
+    seconds: float
+    """The seconds after which the host no longer counts, if the host sends no other report."""
+
+
+class BoardState(Wire):
+    """The state that the board's workflow passes to its next run."""
+
+    waiting: tuple[tuple[str, str, int, float], ...] = ()
+    """The waiting work orders, each with its id, project, score and the start of its wait."""
+    holders: tuple[tuple[str, str], ...] = ()
+    """The work orders that may run (have a seat), each with its id and project."""
+    hosts: tuple[tuple[str, int, float], ...] = ()
+    """The hosts that serve work orders, each with its id, its limit, and the time until which the host counts."""
+    project_limit: int = 0
+    passed_over: bool = False
+    """Whether more work orders wait than the board remembers."""
+
+
+class KnownOrders(Wire):
+    """The work orders that the board already knows, sent with a request for others."""
+
+    ids: tuple[str, ...] = ()
+    limit: int = 0
+    """The most work orders that the board can add."""
+    project_limit: int = 1
+    """The number of work orders of one project that may run at a time; it decides which work order runs next."""
+
+
+class WaitingOrders(Wire):
+    """Waiting work orders that the board does not know yet."""
+
+    waiting: tuple[SeatRequest, ...] = ()
+    all: bool = True
+    """Whether no further such work order waits."""
+
+
+Until = Literal["merged", "completed", "closed"]
+
+
+class OthersLook(Wire):
+    """A request to check whether other work orders have reached the state `until`."""
+
+    id: str
+    """The work order that waits for the other work orders."""
+    after: tuple[str, ...]
+    until: Until
 
 
 @dataclass(slots=True)

@@ -9,8 +9,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import FailureError
 
 with workflow.unsafe.imports_passed_through():
-    from septet.board import MOST_WAITING, Seats
-    from septet.contracts.board import BoardState, HostCapacity, KnownOrders, SeatRequest
+    from septet.board import MOST_WAITING, BoardState, HostCapacity, KnownOrders, SeatRequest, Seats
     from workflows.wire.activity_stubs import FIND_CLOSED, FIND_WAITING
 
 _FIRST_LOOK: Final = timedelta(seconds=5)

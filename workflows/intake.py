@@ -9,7 +9,6 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.workflow import ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.board import MEMO, first_task, row_of, waits_in
     from septet.contracts.forge_events import CommandComment
     from septet.contracts.intake import (
         SEEN_LIMIT,
@@ -22,6 +21,7 @@ with workflow.unsafe.imports_passed_through():
         IntakeResult,
     )
     from septet.contracts.order import IssueRequest, WorkOrderInput
+    from septet.contracts.task_rows import MEMO, first_task, row_of, waits_in
     from septet.system.timestamps import timestamp
     from workflows.wire.activity_stubs import (
         ANSWER_COMMENT,

@@ -16,10 +16,10 @@ from temporalio.exceptions import (
 from temporalio.workflow import ChildWorkflowHandle, ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.board import MEMO, first_task, row_of, waits_in
     from septet.contracts.names import Status
     from septet.contracts.order import WorkOrderInput
     from septet.contracts.task import Task
+    from septet.contracts.task_rows import MEMO, first_task, row_of, waits_in
     from septet.contracts.tracker import (
         MessageKind,
         SessionMessage,

@@ -13,11 +13,20 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.cancellation import is_closed
 from activities.host.payloads import read_memo
-from septet.board import circle_of, first_in_turn, project_key
-from septet.contracts.board import MEMO, KnownOrders, OthersLook, SeatRequest, Until, WaitingOrders
+from septet.board import (
+    KnownOrders,
+    OthersLook,
+    SeatRequest,
+    Until,
+    WaitingOrders,
+    circle_of,
+    first_in_turn,
+    project_key,
+)
 from septet.contracts.decisions import MoveReason
 from septet.contracts.names import ORDER_ID, Stage, watch_id
 from septet.contracts.task import Task
+from septet.contracts.task_rows import MEMO
 from septet.settings import Settings
 
 _IDS_OF_A_QUERY: Final = 500

@@ -9,10 +9,10 @@ from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 from activities.host.payloads import memo_json
 from clients.executions.typed_client import CLOSED_AS
 from clients.executions.waits import stuck_cause_of_row
-from septet.contracts.board import MEMO
 from septet.contracts.names import Stage, Status, watched_order
 from septet.contracts.seal import key_id_of
 from septet.contracts.task import Task, TaskError
+from septet.contracts.task_rows import MEMO
 from septet.errors import SealedError
 from septet.system.timestamps import timestamp
 from workflows.wire import search_attributes as by

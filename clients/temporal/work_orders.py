@@ -21,12 +21,12 @@ from clients.executions.typed_client import Executions
 from clients.executions.waits import waiting_for, waits_for_opening
 from clients.temporal.pull_request_watch import watch_of, with_watch
 from septet.board import circle_of
-from septet.contracts.board import MEMO, first_task, row_of, waits_in
 from septet.contracts.names import LOCAL_PULL, ORDER_ID, Stage, Status, watch_id, watched_order
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.replies import TaskReply, TasksReply
 from septet.contracts.repository import without_credentials
 from septet.contracts.task import Move, Task, TaskError
+from septet.contracts.task_rows import MEMO, first_task, row_of, waits_in
 from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError, SealedError
 from septet.git.engine.address import with_project
 from septet.system.timestamps import timestamp

@@ -10,7 +10,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.board.board import CancelWorkOrder
-from septet.contracts.board import OthersLook
+from septet.board import OthersLook
 from septet.contracts.facts import Rescue
 from septet.contracts.names import Step, Verdict
 from septet.contracts.pull_request_watch import PullRequestEnd, PullRequestLook

@@ -24,8 +24,7 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Replayer, Worker
 
 from activities.board.board import BoardActivities
-from septet.board import MOST_WAITING
-from septet.contracts.board import BoardState, HostCapacity, KnownOrders, SeatRequest, WaitingOrders, board_id
+from septet.board import MOST_WAITING, BoardState, HostCapacity, KnownOrders, SeatRequest, WaitingOrders, board_id
 from septet.contracts.names import Step
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task

@@ -24,7 +24,6 @@ from temporalio.testing import WorkflowEnvironment
 from clients.pipelines.client import PipelineClient
 from clients.temporal.budgets import BudgetClient
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.board import MEMO
 from septet.contracts.budget import (
     MOST_WAITING,
     AccountState,
@@ -42,6 +41,7 @@ from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import NOTIFIES, Task
+from septet.contracts.task_rows import MEMO
 from septet.errors import NotFoundError
 from septet.state import StateDir
 from septet.telemetry.metrics import UNSERVED, Metric

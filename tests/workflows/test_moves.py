@@ -25,13 +25,13 @@ from temporalio.worker import Worker
 
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.board import MEMO
 from septet.contracts.decisions import MoveCall, PlanDecision, RetryCall, Target
 from septet.contracts.names import Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request_watch import PullRequestWatch, WatchingHost
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
+from septet.contracts.task_rows import MEMO
 from septet.errors import RefusedTransitionError
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.wire.search_attributes import start_attributes

@@ -21,7 +21,6 @@ from clients.executions.index import runs_of
 from clients.temporal.board import BoardRows
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import OrderFilter, WorkOrders
-from septet.contracts.board import MEMO
 from septet.contracts.decisions import MoveCall, RetryCall, Target
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
@@ -30,6 +29,7 @@ from septet.contracts.pull_request_watch import PullRequestWatch
 from septet.contracts.replies import TaskReply
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Move, Task
+from septet.contracts.task_rows import MEMO
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import (
     AlreadyRunningError,

@@ -22,7 +22,7 @@ from clients.temporal.board import BoardRows
 from clients.temporal.deliveries import nudge_followers
 from clients.temporal.intakes import IntakeClient
 from clients.temporal.work_orders import OrderFilter, WorkOrders
-from septet.contracts.board import MEMO, KnownOrders
+from septet.board import KnownOrders
 from septet.contracts.budget import QuotaPause, quota_id
 from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.intake import IntakeInput
@@ -31,6 +31,7 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.pull_request_watch import WatchingHost
 from septet.contracts.seal import key_id_of
 from septet.contracts.task import Task
+from septet.contracts.task_rows import MEMO
 from septet.git.engine.address import parse_address
 from septet.keys.key_ring import new_key_line
 from septet.telemetry.metrics import PAUSED_LOGINS

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from temporalio.client import Client, WorkflowExecution
 
 from activities.host.payloads import memo_json, read_memo
-from septet.contracts.board import MEMO
 from septet.contracts.names import FOLLOWS, TROUBLE, WATCHER
 from septet.contracts.pull_request_watch import PullRequestLook, PullRequestNews, WatchingHost
 from septet.contracts.task import Task
+from septet.contracts.task_rows import MEMO
 from septet.errors import SealedError
 
 _QUERY: Final = (

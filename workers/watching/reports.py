@@ -22,8 +22,8 @@ from temporalio.client import Client
 from activities.host.host import Accounts, Host
 from activities.turns.turn_costs import conclude_left_turn
 from septet.agents.runs.records import RunKey
+from septet.board import HostCapacity, board_id
 from septet.budgets.held_turns import HeldTurn
-from septet.contracts.board import HostCapacity, board_id
 from septet.contracts.budget import SettleCall
 from septet.contracts.costs import MOST_NOTES, CostHistory, CostNote, CostNotes, costs_id
 from septet.settings import Settings

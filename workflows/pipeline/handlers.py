@@ -4,7 +4,7 @@ import asyncio
 
 from temporalio import workflow
 
-from septet.contracts.board import SeatRequest
+from septet.board import SeatRequest
 from septet.contracts.lanes import FilesChanged, LaneLeft
 from septet.pipelines.inputs import IssueCall, PipelineCall
 from septet.pipelines.views import IssueState, IssueStatus, PipelineView

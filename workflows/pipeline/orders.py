@@ -18,10 +18,10 @@ from temporalio.exceptions import (
 )
 from temporalio.workflow import ChildWorkflowCancellationType, ParentClosePolicy
 
-from septet.contracts.board import MEMO, first_task, row_of
 from septet.contracts.names import Stage, Step
 from septet.contracts.order import StepSettings, WorkOrderInput
 from septet.contracts.task import Task, TaskError
+from septet.contracts.task_rows import MEMO, first_task, row_of
 from septet.pipelines.inputs import PipelineIssue
 from septet.pipelines.schedule import CLOSED, find_doomed
 from septet.pipelines.views import IssueState, IssueStatus, PipelineRun

@@ -11,7 +11,6 @@ from temporalio.exceptions import ActivityError, FailureError, WorkflowAlreadySt
 from temporalio.workflow import ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.board import MEMO, row_of
     from septet.contracts.names import WATCHER, Stage, Status, watch_id
     from septet.contracts.pull_request_watch import (
         Follow,
@@ -21,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
         WatchingHost,
     )
     from septet.contracts.task import Task
+    from septet.contracts.task_rows import MEMO, row_of
     from septet.contracts.workspace import PULL_REQUESTS, Workspace
     from workflows.pull_request.handlers import PullRequestHandlers
     from workflows.wire.activity_stubs import LOOK_AT_PULL_REQUEST

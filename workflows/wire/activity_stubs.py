@@ -6,7 +6,7 @@ from typing import Final, Generic, TypeVar, Unpack
 from temporalio import workflow
 from temporalio.common import Priority
 
-from septet.contracts.board import KnownOrders, OthersLook, WaitingOrders
+from septet.board import KnownOrders, OthersLook, WaitingOrders
 from septet.contracts.budget import AccountState
 from septet.contracts.decisions import MoveReason
 from septet.contracts.intake import (

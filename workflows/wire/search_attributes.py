@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey, SearchAttributePair, SearchAttributeUpdate, TypedSearchAttributes
 
-from septet.contracts.board import MEMO, differ_but_in_time, differ_in_memo, row_of
 from septet.contracts.task import Task
+from septet.contracts.task_rows import MEMO, differ_but_in_time, differ_in_memo, row_of
 from septet.system.text import cut_bytes
 
 STATUS: Final = SearchAttributeKey.for_keyword("SeptetStatus")

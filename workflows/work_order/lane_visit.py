@@ -7,7 +7,6 @@ from typing import Self
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
-from septet.contracts.board import row_of
 from septet.contracts.lanes import (
     EnterLane,
     FilesChanged,
@@ -25,6 +24,7 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.solution import Outline
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
+from septet.contracts.task_rows import row_of
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.pipelines.inputs import IssueCall
 from septet.pipelines.notes import no_summary

@@ -8,7 +8,7 @@ from typing import Final
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 
-from septet.contracts.board import OthersLook, SeatRequest, board_id
+from septet.board import OthersLook, SeatRequest, board_id
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
 from septet.telemetry.metrics import SEAT_WAIT

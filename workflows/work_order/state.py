@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from septet.contracts.board import first_task
 from septet.contracts.budget import BudgetWait
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.facts import KeyFinding, Rescue, tell_findings
@@ -11,6 +10,7 @@ from septet.contracts.names import AGENT_NAMES, Stage, Status, Step, Verdict
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import Progress, StepResult
 from septet.contracts.task import UNCONFINED, Move, Task, TaskError, TaskStep
+from septet.contracts.task_rows import first_task
 from septet.contracts.workspace import Workspace
 from septet.system.timestamps import timestamp
 

@@ -10,11 +10,11 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.board import waits_in
     from septet.contracts.names import Stage, Status, Step
     from septet.contracts.order import FOLLOW_IN_PIPELINE, WorkOrderInput
     from septet.contracts.pull_request_watch import Follow
     from septet.contracts.task import Task, TaskError
+    from septet.contracts.task_rows import waits_in
     from septet.git.engine.address import with_project
     from workflows.hosts.host_watch import place_call
     from workflows.pull_request.pull_request import watch_pull_request

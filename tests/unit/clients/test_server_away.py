@@ -9,9 +9,9 @@ from clients.http.app import api_of
 from clients.operations.operations import Operations
 from clients.page.live import board_changes, keep_alive
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.board import first_task
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
+from septet.contracts.task_rows import first_task
 
 TASK = first_task("wo-1", WorkOrderInput(repository="/app.git", title="Do it"), None, "2026-01-01T00:00:00Z")
 

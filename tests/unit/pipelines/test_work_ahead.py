@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from clients.pipelines.rows import work_ahead
-from septet.contracts.board import first_task
 from septet.contracts.lanes import Lane, LaneLeft, PlanningOutcome, Role
 from septet.contracts.names import Stage
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.task_rows import first_task
 from septet.costs.estimate import REST_STEPS, WHOLE, WorkAhead
 from septet.pipelines.inputs import PipelineIssue
 from septet.pipelines.views import IssueState, IssueStatus, PipelineRun

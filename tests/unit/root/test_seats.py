@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from septet.board import MOST_WAITING, Seats, first_in_turn
-from septet.contracts.board import BoardState, HostCapacity, SeatRequest, WaitingOrders
+from septet.board import MOST_WAITING, BoardState, HostCapacity, SeatRequest, Seats, WaitingOrders, first_in_turn
 
 HANDED_ON_BYTES = 250_000
 

@@ -1,87 +1,14 @@
-"""The messages and the state of the board, and the row of a work order.
+"""The short row of each work order, which the server's lists contain.
 
-All of them are short, because ten thousand work orders may wait on one board.
+The rows are short because ten thousand work orders may wait on one board.
 """
 
-from typing import Final, Literal
+from typing import Final
 
 from septet.contracts.names import Stage, Status
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
-from septet.contracts.wire import Wire
 from septet.system.text import cut
-
-
-def board_id(task_queue: str) -> str:
-    """Return the id of the board of a queue."""
-    return f"{task_queue}-board"
-
-
-class SeatRequest(Wire):
-    """A work order's request for a seat."""
-
-    id: str
-    project: str
-    score: int
-    since: float
-    """The start of the wait, in seconds since the epoch."""
-
-
-class HostCapacity(Wire):
-    """A host's report that it serves work orders, with its limits."""
-
-    host: str
-    host_limit: int
-    """The number of work orders that may run at a time for this host."""
-    project_limit: int
-    """The number of work orders of one project that may run at a time."""
-    seconds: float
-    """The seconds after which the host no longer counts, if the host sends no other report."""
-
-
-class BoardState(Wire):
-    """The state that the board's workflow passes to its next run."""
-
-    waiting: tuple[tuple[str, str, int, float], ...] = ()
-    """The waiting work orders, each with its id, project, score and the start of its wait."""
-    holders: tuple[tuple[str, str], ...] = ()
-    """The work orders that may run (have a seat), each with its id and project."""
-    hosts: tuple[tuple[str, int, float], ...] = ()
-    """The hosts that serve work orders, each with its id, its limit, and the time until which the host counts."""
-    project_limit: int = 0
-    passed_over: bool = False
-    """Whether more work orders wait than the board remembers."""
-
-
-class KnownOrders(Wire):
-    """The work orders that the board already knows, sent with a request for others."""
-
-    ids: tuple[str, ...] = ()
-    limit: int = 0
-    """The most work orders that the board can add."""
-    project_limit: int = 1
-    """The number of work orders of one project that may run at a time; it decides which work order runs next."""
-
-
-class WaitingOrders(Wire):
-    """Waiting work orders that the board does not know yet."""
-
-    waiting: tuple[SeatRequest, ...] = ()
-    all: bool = True
-    """Whether no further such work order waits."""
-
-
-Until = Literal["merged", "completed", "closed"]
-
-
-class OthersLook(Wire):
-    """A request to check whether other work orders have reached the state `until`."""
-
-    id: str
-    """The work order that waits for the other work orders."""
-    after: tuple[str, ...]
-    until: Until
-
 
 MEMO: Final = "task"
 """The key of the workflow's memo with the row."""
