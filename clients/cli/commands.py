@@ -26,7 +26,7 @@ class CommandRow:
     serves: bool = False
     """Whether the command is a service that runs until it is stopped; its errors go to its log."""
     has_keys: bool = False
-    """Whether the command's environment contains keys, which its process then hides from other processes."""
+    """Whether the command reads keys from its environment; its process then hides them from other processes."""
 
     def text(self, whole: str) -> str:
         """Return the command's summary, notes and example; `whole` is the full name, such as `septet pr merge`."""

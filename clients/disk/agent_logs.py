@@ -69,7 +69,7 @@ class AgentLogs:
             raise NotFoundError(f"This host has no runs of {self.order_id}.", remedy=remedy)
 
     def _look(self) -> list["_View"]:
-        """Return a view of each run that is on this host now; runs begin, and old runs are removed."""
+        """Return a view of each run that is on this host now; runs seen before keep their views."""
         runs = started_runs(self.state, self.order_id)
         self._views = {run.name: self._views.get(run.name) or _View(run) for run in runs}
         return list(self._views.values())
@@ -77,7 +77,7 @@ class AgentLogs:
 
 @dataclass(slots=True)
 class _View:
-    """Reads the output of one run from the position up to which it was read before."""
+    """Reads the output of one run, and remembers how far it was read."""
 
     run: Run
     _position: int = 0

@@ -21,7 +21,7 @@ def snapshots_of(
 ) -> tuple[KeptSnapshot, ...]:
     """Return the rescues on this host, oldest first; with `everything`, return the checkpoints too.
 
-    A rescue of a pipeline's work order has the name of the work order's lane.
+    In a pipeline, a snapshot has the name of the lane, not of the work order.
     """
     places = [None] if order_id is None else [order_id, *lanes_of(state, order_id)]
     snapshots = [

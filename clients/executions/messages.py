@@ -43,7 +43,7 @@ _DECIDE_AGAIN: Final = f"{START_WORKER}, and decide again."
 
 
 def server_refusal(error: RPCError) -> ServerNotReachedError:
-    """Return Septet's error for a server's error that is not about one particular workflow."""
+    """Translate a server's error that is not about one particular workflow into one of Septet's errors."""
     if is_away(error):
         return ServerNotReachedError(f"The Temporal server does not answer: {error.message}.", remedy=_START)
     refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.NOT_FOUND}
@@ -53,7 +53,7 @@ def server_refusal(error: RPCError) -> ServerNotReachedError:
 
 @contextmanager
 def server_refusals() -> Iterator[None]:
-    """Turn the server's errors during the block into Septet's errors, as `server_refusal` does."""
+    """Translate the server's errors during the block, as `server_refusal` does."""
     try:
         yield
     except RPCError as error:
@@ -75,7 +75,7 @@ class Subject:
     list: str
 
     def refusal(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Return Septet's error for a server's error after a read of a workflow."""
+        """Translate the server's error on a read of a workflow into one of Septet's errors."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"There is no {self.noun} {workflow_id}."
             return NotFoundError(message, remedy=f"See them all with `{self.list}`.")
@@ -83,14 +83,14 @@ class Subject:
 
     @contextmanager
     def refusals(self, workflow_id: str) -> Iterator[None]:
-        """Turn the server's errors during the block into Septet's errors, as `refusal` does."""
+        """Translate the server's errors during the block, as `refusal` does."""
         try:
             yield
         except RPCError as error:
             raise self.refusal(error, workflow_id) from error
 
     def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Return Septet's error for a server's error after a change; the workflow may have ended."""
+        """Translate the server's error on a change of a workflow into one of Septet's errors."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"{workflow_id} has ended, so there is nothing to decide."
             return RefusedTransitionError(message, remedy=f"See how it ended: {self.show} {workflow_id}")
@@ -165,7 +165,7 @@ class WorkflowCalls:
 
     @contextmanager
     def _refusals(self) -> Iterator[None]:
-        """Turn errors of the workflow and of the server during the block into Septet's errors."""
+        """Translate errors of the workflow and of the server during the block into Septet's errors."""
         try:
             yield
         except WorkflowUpdateFailedError as error:

@@ -72,7 +72,7 @@ async def why_nothing_opens(client: Client, task_queue: str) -> str:
 
 
 async def _without_build(deployment: Deployment) -> str:
-    """Return a notice if workers run, but none of a build that receives work orders; else an empty text."""
+    """Return a notice if workers run, but no build that receives work orders has a worker; else an empty text."""
     routing, builds = await asyncio.gather(deployment.routing(), builds_with_workers(deployment))
     if not builds or routing.current in builds or (routing.ramping and routing.ramping in builds):
         return ""

@@ -87,7 +87,7 @@ class Guard:
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy, headers=challenge)
 
     def _is_own_page(self, headers: Headers) -> bool:
-        """Return whether the page's script sent the request: from the page's own origin, with the deciding key."""
+        """Return whether the page's script sent the request: with the page's origin, and its key for decisions."""
         key = headers.get(DECIDING_KEY_HEADER, "")
         known = self.deciding_key is not None and secrets.compare_digest(key.encode(), self.deciding_key.encode())
         return known and "origin" in headers and not comes_from_another_site(headers)
@@ -151,7 +151,7 @@ async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes |
 
 
 def _receive_body(body: bytes, receive: Receive) -> Receive:
-    """Return an ASGI channel that first receives the given body, and then continues with `receive`."""
+    """Return an ASGI `receive` function that first returns the body, and then calls `receive`."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_next() -> Message:

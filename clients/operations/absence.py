@@ -1,4 +1,4 @@
-"""Wait while the Temporal server does not answer, and report the wait once to the person."""
+"""Wait while the Temporal server does not answer, and report this once to the person who waits."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ Seen = TypeVar("Seen")
 PATIENCE: Final = timedelta(minutes=15)
 """The longest wait for an absent server: enough time to move or upgrade a server."""
 _RETRIES_SECONDS: Final = 30.0
-"""A read that fails only after this time had an answer before: the SDK's retries end after ten seconds."""
+"""If a read lasts longer than this before it fails, the server had answered: the SDK retries for ten seconds."""
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Absence:
         self._since = None
 
     def bear(self, error: ServerNotReachedError | RPCError) -> str:
-        """Return a notice for the person after a failed call; it stays the same until the server answers again.
+        """Return a notice for the person after a failed call; the notice is the same until the server answers.
 
         Raises:
             ServerNotReachedError: The server refuses, or has been away for too long.

@@ -127,7 +127,7 @@ def _read_base(address: Address, base: str | None, settings: Settings) -> tuple[
 
 @contextmanager
 def _git_dir(address: Address, settings: Settings) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """Yield the path of a git folder on this disk, or of a temporary mirror to be made, and git's environment."""
+    """Yield a git folder's path and git's environment; for a repository elsewhere, the path of a future mirror."""
     with tempfile.TemporaryDirectory(prefix="septet-dry-run-") as folder:
         env = {**settings.git_env, "GIT_CONFIG_GLOBAL": str(Path(folder) / "gitconfig")}
         write_configuration(Path(folder) / "gitconfig", settings.user_git_env)

@@ -171,7 +171,7 @@ class OrderReading:
         return Watch(self.orders, view, self.nobody_works_on, patience=patience)
 
     async def step_under_way(self, task: Task) -> StepUnderWay | None:
-        """Return the running step of an open work order, or the step that waits for a worker; `None` without one.
+        """Return the running step of an open work order, or the step that waits for a worker; else `None`.
 
         Raises:
             NotFoundError: The work order does not exist.

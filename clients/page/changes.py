@@ -97,7 +97,7 @@ def language_of(path: str) -> Language | None:
 
 
 def pieces_of(language: Language, code: str) -> Iterator[tuple[str, str]]:
-    """Split code into pieces, and yield each with its CSS class before it; the class is empty without a colour."""
+    """Split code, and yield each piece as CSS class and text; the class is empty for a piece without a colour."""
     at, before = 0, ""
     for piece in language.pieces.finditer(code):
         kind, text = piece.lastgroup or "", piece[0]

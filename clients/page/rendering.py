@@ -45,7 +45,7 @@ STATIC: Final = {
 CARDS_SHOWN: Final = 60
 """The most cards in one stage of the board; the page shows only the number of further cards."""
 _HEADINGS: Final = {"h1": "h3", "h2": "h4", "h3": "h5", "h4": "h6", "h5": "h6"}
-"""The tags for the headings of a plan; the page's own headings use the higher tags."""
+"""The tags that replace a plan's heading tags, because the page's own headings use the higher tags."""
 _MINUTE_SECONDS: Final = 60
 _LINK: Final = re.compile(r"https?://|mailto:", re.IGNORECASE)
 

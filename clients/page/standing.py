@@ -91,7 +91,7 @@ def _need_of_findings(findings: tuple[KeyFinding, ...]) -> str:
 
 
 def news_of(task: Task) -> tuple[tuple[str, str], ...]:
-    """Return no notification or one for a browser: a key that begins with the page's path, and a text."""
+    """Return at most one notification for a browser: a key that begins with the page's path, and a text."""
     page, title = f"/work-orders/{quote(task.id, safe='')}", task.title or task.id
     need, key = need_of(task), _question_key(task) or task.word
     is_news = need or (task.is_closed and task.stage is not Stage.EXECUTING)

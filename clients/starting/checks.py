@@ -38,10 +38,10 @@ def read_settings(files: Mapping[str, bytes]) -> "RepositorySettings":
 
 
 def find_unused_settings(folder: Path, read: bytes | None, branch: str) -> tuple[str, str] | None:
-    """Return a notice and a remedy if a checkout's settings file is not the committed file; else `None`.
+    """Return a notice and a remedy if a checkout's settings file differs from the committed file; else `None`.
 
-    The notice includes a mistake in the checkout's file. `read` is the content of the file on the base branch;
-    `None` if there is no such file.
+    The notice includes a mistake in the checkout's file. `read` is the content of the committed file; `None` if
+    there is no such file.
     """
     try:
         written = (folder / SETTINGS_PATH).read_bytes()

@@ -1,4 +1,4 @@
-"""Turn the repository or issue that a person names into an absolute path or an address, for a distant worker."""
+"""Turn the repository or issue that a person names into an absolute path or an address."""
 
 import os.path
 import re

@@ -26,7 +26,7 @@ _MAY_WORK: Final = f'{STAGE.name} != "review"'
 """The condition that omits work orders in review: no agent works on them, so they need no report."""
 _ANSWERED_WITHIN: Final = timedelta(seconds=20)
 _AT_ONCE: Final = 32
-"""The most reports at once. If the first 32 workflows do not answer, no worker runs, and reporting stops."""
+"""The most reports at once. If none of the first 32 workflows answers, no worker runs, and reporting stops."""
 
 
 @dataclass(frozen=True, slots=True)

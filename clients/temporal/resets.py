@@ -41,7 +41,7 @@ async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
     The server would carry out both of two resets, even with the same request id (as of release 1.32).
 
     Raises:
-        RetryUnderWayError: Another client holds the claim.
+        RetryUnderWayError: Another client resets the work order now.
         ServerNotReachedError: The server refused.
     """
     name = f"{order_id}/again"
@@ -103,10 +103,11 @@ async def reset(
 
 
 async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step | None) -> int:
-    """Return the event to which a reset must go back, so that a step runs again: the step's workflow task.
+    """Return the id of the event to which a reset must go back so that a step runs again.
 
-    The step is `from_step`, by default the failed step. If the failed step never began, its predecessor's task is
-    returned, or the workflow's first task. A work order that made only a plan continues at its last task.
+    The event is the workflow task that scheduled `from_step`, by default the failed step. If the failed step never
+    began, the event is the previous step's task or the workflow's first task. A work order that made only a plan
+    continues at its last task.
 
     Raises:
         NotFoundError: The server has deleted the work order.
@@ -133,11 +134,11 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
 
 
 async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:
-    """Return the events of three workflow tasks: before any step, of the last step before `step`, and of `step`.
+    """Return the event ids of three workflow tasks: before any step, of the last step before `step`, of `step`.
 
     A missing task is 0. The first is the task that received the failure to open the workspace, else the workflow's
-    first task. The task that follows an earlier reset knows the reason of that reset, so the task that the reset
-    replaced is returned in its place.
+    first task. A task right after an earlier reset knows the reason of that reset, so the task that was reset
+    takes its place.
     """
     first = last = taken_back = opening = 0
     has_failed = False

@@ -47,7 +47,7 @@ def check_choice(
     `single` names the given options that allow only one work order.
 
     Raises:
-        UsageError: Neither ids nor filters, or both, choose work orders; or an option allows only one work order.
+        UsageError: There are no ids and no filters, or both; or an option allows only one work order.
     """
     is_chosen = bool(choice.everything or choice.repo or choice.agent or error_type)
     if not ids and not is_chosen:
@@ -88,7 +88,7 @@ class ManyOrders:
         return self._reply(tasks, refusals, is_done=is_done)
 
     async def _look(self, order_id: str) -> Task:
-        """Return a work order; an approval needs the work order as its worker reports it."""
+        """Return a work order: before an approval, from its worker; otherwise, from the server alone."""
         orders = self.operations.orders
         if self.verb == "approve":
             return await orders.get(order_id)
@@ -118,7 +118,7 @@ class ManyOrders:
         return [task.id for task in tasks]
 
     async def _is_wanted(self, count: int) -> bool:
-        """Ask the person to confirm, and return whether they did; without a terminal, print how to confirm."""
+        """Prompt for a confirmation, and return whether it was given; without a terminal, print how to confirm."""
         these, word = f"these {count}" if count > 1 else "this one", ""
         if sys.stdin.isatty():
             console().print(f"{self.verb.capitalize()} {these}? [y/N] ", end="", markup=False)
@@ -146,7 +146,7 @@ class ManyOrders:
 
 
 def _name_order(order_id: str, message: str) -> str:
-    """Return a message that begins with a work order's id."""
+    """Return a message that begins with the work order's id; add the id unless it is there already."""
     return message if message.startswith(f"{order_id} ") else f"{order_id}: {message}"
 
 

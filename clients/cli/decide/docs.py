@@ -12,8 +12,8 @@ from clients.cli.terminal.reply import CommandReply
 from septet.errors import NotFoundError
 
 _FOLDER: Final = Path(__file__).parents[3] / "septet" / "docs"
-"""The folder of the documentation: in a clone, a link to `docs/`; in a wheel, only the pages, without the
-pictures and the records of design decisions."""
+"""The folder of the documentation: in a clone, a link to `docs/`; in a wheel, a copy of the pages without pictures
+and design decisions."""
 
 
 def pages() -> dict[str, Path]:

@@ -30,7 +30,7 @@ from septet.system.preview import printable
 from workers.connection.connection import connect
 
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
-"""The pattern of an HTML comment, which a pull request's text has only for programs."""
+"""The pattern of HTML comments, which only programs read."""
 
 
 async def add_issue(options: AddIssueOptions) -> CommandReply:

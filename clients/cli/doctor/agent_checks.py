@@ -87,7 +87,7 @@ def _version(agent: Probe) -> list[str]:
 
 
 def _login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
-    """Yield a check of each further login that the settings give an agent, in the order of use."""
+    """Yield a check of each additional login that the settings name for an agent, in the order of use."""
     for agent, logins in settings.agent_logins.items():
         for name, path in logins.items():
             title = f"login {name} of {agent}"
@@ -98,7 +98,7 @@ def _login_checks(settings: Settings, machine: Machine) -> Iterator[Check]:
 
 
 def _login(title: str, adapter: Adapter, machine: Machine, name: str, path: Path) -> Check:
-    """Return a check that a login exists; whether it is valid is not checked."""
+    """Return a check that a login exists; the check does not find out whether the login is valid."""
     login, facts = read_login(adapter, machine, name, path), adapter.capabilities
     seen = seen_login(adapter, login.machine)
     if seen is None and facts.needs_login:

@@ -62,7 +62,7 @@ from workers.slots import MORE_OPEN_FILES, agents_at_once, allow_open_files
 OLDEST_GIT: Final = (2, 38)
 _NAME_A_NUMBER: Final = f"Set SEPTET_MAX_AGENTS to a number, and SEPTET_AGENT to an agent that exists, {WORKER}."
 _INDENT: Final = 8
-"""The width of the column of statuses, in characters, with the space after it."""
+"""The width of a status and the space after it, in characters."""
 _STYLES: Final[dict[CheckStatus, str]] = {"ok": "green", "warning": "yellow", "failed": "bold red"}
 
 

@@ -48,7 +48,7 @@ async def workers_check(client: Client, task_queue: str) -> Check:
 
 
 def own_worker_check(state: StateDir) -> Check:
-    """Return a check that names whether a worker of this state directory runs."""
+    """Return a check that reports whether a worker of this state directory runs."""
     runs = lock_is_held(state.worker_lock, LOCK_EX)
     return Check("worker here", "ok", f"{'A' if runs else 'No'} worker runs with {state.root}.")
 

@@ -23,7 +23,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     "--steps": "--step",
     "--github-issue-number": "--issue",
 }
-"""The names of the command line's options, by their names in the HTTP API and the MCP tools."""
+"""The options of the command line, by the names that the HTTP API and the MCP tools use for the same values."""
 
 
 class FlagValueError(CycloptsError):
@@ -91,7 +91,7 @@ def _name(argument: Argument) -> str:
 
 
 _NO_CONSOLE: Final = cast("Console", object())
-"""A stand-in for rich's console, which the parser would otherwise import, slowly, for each usage error."""
+"""A dummy console for the parser, which would otherwise import rich's console for each usage error."""
 
 
 def parse(words: Sequence[str]) -> tuple[CommandRow, Any]:

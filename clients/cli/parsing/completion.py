@@ -22,7 +22,7 @@ def _starting(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _newest(folder: str, incomplete: str) -> list[str]:
-    """Return the newest folders below `folder` of the state directory whose names begin with `incomplete`."""
+    """Return names of folders in the state directory's `folder` that begin with `incomplete`, newest first."""
 
     def changed_at(path: Path) -> float:
         return path.stat().st_mtime

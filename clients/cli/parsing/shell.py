@@ -11,7 +11,7 @@ from septet.errors import UsageError
 
 
 def give_script(words: Sequence[str]) -> None:
-    """Install or print the completion script, depending on the first of `words`.
+    """Install the completion script if `words` begins with `--install-completion`; otherwise, print it.
 
     Raises:
         UsageError: None of the calling processes is bash, zsh or fish.

@@ -1,1 +1,1 @@
-"""The commands about pipelines, their options and what they print."""
+"""The commands on pipelines, with the commands' options and output."""

@@ -141,7 +141,7 @@ async def report(options: OnePipelineOptions) -> CommandReply:
 async def _decide(
     decision: PipelineDecision, options: DecideOnPipelineOptions | SkipOptions | ReplanOptions
 ) -> CommandReply:
-    """Decide about a pipeline or about one of its issues."""
+    """Carry out a decision on a pipeline or on one of its issues."""
     issue = "" if isinstance(options, DecideOnPipelineOptions) else options.issue
     operations = await options.server.connect()
     user = load_settings().user

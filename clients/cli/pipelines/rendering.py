@@ -36,7 +36,8 @@ _FIXED_WIDTH: Final = {"status": len("completed"), "plan": len("300.0 s"), "work
 _GIVES: Final = ((2, 12), (3, None), (4, None), (5, 0), (2, 0))
 """The numbers of the columns that shrink, in order, with their least widths; `None` omits a column."""
 _HEADING_LINES: Final = 4
-"""The lines of a picture besides the issues: heading, column names, count of omitted issues, and an empty line."""
+"""The number of lines of a picture that show no issue: heading, column names, omitted issues, and an empty
+line."""
 _ROW_HEADINGS: Final = ("id", "state", "age", "issues", "repository")
 _ROW_GIVES: Final = ((4, 16), (3, 12), (4, 0), (3, 0), (2, 0))
 _CLOSED: Final = (IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED)
@@ -102,7 +103,7 @@ async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: 
 
 
 def picture(view: PipelineView, height: int) -> RenderableType:
-    """Return a picture of a pipeline that fits the terminal's height; it shows the first open issue."""
+    """Return a picture of a pipeline in the terminal's height, with the issues around the first open issue."""
     needs = view.needs[:2]
     room = max(height - _HEADING_LINES - 2 * len(needs), 3)
     places = (at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED)
@@ -120,7 +121,7 @@ def picture(view: PipelineView, height: int) -> RenderableType:
 
 
 class PipelineLines:
-    """Prints a pipeline's changes as plain lines, for an output that is no terminal."""
+    """Turns the changes of a pipeline into plain lines, for an output that is no terminal."""
 
     def __init__(self) -> None:
         self._status = ""

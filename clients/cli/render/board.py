@@ -111,7 +111,7 @@ def _row(task: Task) -> tuple[str, ...]:
 
 
 def _outcome(task: Task, pull_request: str) -> str:
-    """Return the text of a work order's pull request or error, or both if a person moved it to blocked."""
+    """Return the text of a work order's pull request or error; both if the work order was moved to blocked."""
     if task.error is None or (pull_request and task.word != "blocked"):
         return pull_request
     reason = next(iter(task.error.message.splitlines()), "").rstrip(":")
@@ -133,7 +133,7 @@ async def _boards(
 
 
 _LIST_GIVES: Final = ((5, 12), (4, 8), (3, 0), (5, 0), (4, 0), (2, 0))
-"""The columns that shrink, in order, with least widths: title, issue, age, agent. Id and state never shrink."""
+"""The columns that shrink, in order, with least widths: title, issue, agent, age. Id and state never shrink."""
 
 
 def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:

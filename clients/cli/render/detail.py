@@ -49,7 +49,7 @@ def show_detail(detail: DetailReply, under_way: StepUnderWay | None = None) -> N
 
 
 def _facts(detail: DetailReply, running: str) -> Iterator[tuple[str, str]]:
-    """Yield the first facts that a person reads about a work order, as name and value; omit unknown facts."""
+    """Yield the main facts about a work order as name and value; unknown facts are omitted."""
     task = detail.task
     if task.repository_url:
         yield "repository", f"{task.repository_url}{f', from {detail.base}' if detail.base else ''}"
@@ -110,7 +110,7 @@ def show_rounds(rounds: Sequence[ReworkRound]) -> None:
 
 
 def _step_facts(row: TaskStep, changes: Sequence[FileChange]) -> Iterator[tuple[str, str]]:
-    """Yield a step's facts as name and value; `changes` has the step's files without those of earlier steps."""
+    """Yield a step's facts as name and value; `changes` has the step's files that no earlier step listed."""
     if row.output:
         yield "result", _indent_lines(row.output)
     if row.error_message:

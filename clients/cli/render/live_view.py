@@ -239,7 +239,7 @@ class LiveView:
         return look
 
     def upcoming(self) -> "asyncio.Task[WatchReply]":
-        """Return the background task that reads the next reply; start it unless it already runs."""
+        """Return the background task that reads the next reply; start the task unless it already runs."""
         if self._next is None:
             self._next = asyncio.ensure_future(anext(self._looks))
         return self._next

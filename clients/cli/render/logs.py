@@ -150,7 +150,7 @@ _MOST_NAMED: Final = 5
 
 
 def show_refusals(order_id: str, hosts: Sequence[str]) -> None:
-    """Print the refused network addresses, and the command that shows all requests; print nothing without one."""
+    """Print the refused network addresses, if any, and the command that shows all requests."""
     if not hosts:
         return
     others = len(hosts) - _MOST_NAMED

@@ -13,7 +13,7 @@ GAP: Final = 2
 def fit(widths: Sequence[int], room: int, gives: Sequence[tuple[int, int | None]]) -> list[int]:
     """Return widths with which the columns fit the terminal; a column of width 0 is omitted.
 
-    `gives` lists the columns that shrink, in order: a column's number and least width, or `None` to omit it.
+    `gives` has the columns that shrink, in order: each column's number and least width; `None` omits the column.
     """
     fitted = list(widths)
     for at, least in gives:

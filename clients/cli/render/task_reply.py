@@ -59,7 +59,7 @@ def reply_of_move(answer: TaskReply) -> CommandReply:
 async def reply_at_end(
     operations: Operations, answer: TaskReply, *, wait: bool, as_json: bool, verb: str = "started"
 ) -> CommandReply:
-    """Return the reply on a started work order; with `wait`, first show it live until it is closed.
+    """Return the reply on a started work order; with `wait`, first show the work order live to its end.
 
     Raises:
         StoppedWaitingError: The person pressed Ctrl-C.
@@ -81,7 +81,7 @@ async def reply_at_end(
 async def show_new_order(
     operations: Operations, task: Task, estimate: Awaitable[Estimate], notice: Awaitable[str], *, wait: bool
 ) -> CommandReply:
-    """Print a new work order: its id at once, then its estimate and notices; with `wait`, show it live.
+    """Print a new work order's id, estimate and notices; with `wait`, then show the work order live.
 
     Raises:
         StoppedWaitingError: The person pressed Ctrl-C.

@@ -32,7 +32,7 @@ from septet.system.text import count_noun
 _PLAN_LINES: Final = 6
 _ENTRY_LIMIT: Final = 160
 _LEAST_LINES: Final = 3
-"""The fewest lines of the patch that the picture shows; with less room, it shows none."""
+"""The fewest lines of the patch that a picture shows; with less room, the picture omits the patch."""
 
 
 class WatchPicture:
@@ -48,7 +48,7 @@ class WatchPicture:
         self._last = look
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the parts of the picture: steps, figures, plan, and as much of the patch as fits."""
+        """Yield the parts of the picture: steps, time and tokens, plan, and as much of the patch as fits."""
         look = self._last
         if look is None:
             return
@@ -145,7 +145,7 @@ def figures(look: WatchReply) -> Text:
 
 
 def diff_stat(diff: DiffView, width: int) -> RenderableType:
-    """Return the number of changed files and lines, and the first files with their numbers of changed lines."""
+    """Return the number of changed files and lines, and the first files, each with its number of changed lines."""
     first = diff.files[:5]
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, overflow="ellipsis", max_width=max(width - 16, 12))

@@ -152,7 +152,7 @@ def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
 
 
 def end_lines(task: Task, *, with_error: bool = False) -> list[Text]:
-    """Return the lines on a work order's outcome: pull request, commit, rescues and, if wanted, the error."""
+    """Return the lines on a work order's outcome: pull request, commit, rescues, and on request the error."""
     lines = []
     if task.stuck:
         lines.append(Text(printable(f"stuck         {task.stuck}"), style="red"))
@@ -211,7 +211,7 @@ def _width(widths: Sequence[int]) -> int:
 
 
 def cut_to_line(text: str, cells: int) -> str:
-    """Return a text on one line, at most `cells` wide."""
+    """Return a text on one line, at most `cells` columns wide."""
     line = Text(" ".join(printable(text).split()))
     line.truncate(cells, overflow="ellipsis")
     return line.plain

@@ -1,1 +1,1 @@
-"""The commands that serve, such as `up` and `worker`, and those for administrators, such as `promote`."""
+"""The commands that serve, such as `up` and `worker`, and commands for administrators, such as `promote`."""

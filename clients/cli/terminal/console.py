@@ -25,7 +25,7 @@ class Terminal(Console):
     """A console that breaks long lines between words, because a terminal would break them inside words."""
 
     def print(self, *objects: object, soft_wrap: bool | None = None, **how: Any) -> None:  # noqa: ANN401 -- rich's own
-        """Print objects, and break long lines between words; a broken value stays aligned in `name  value`."""
+        """Print objects; break long lines between words, and indent a broken value in `name  value`."""
         if soft_wrap and self.is_terminal:
             objects = tuple(_break_words(each, self.width) for each in objects)
         super().print(*objects, soft_wrap=soft_wrap, **how)
@@ -77,7 +77,7 @@ def page_diff(diff: DiffView) -> None:
 
 
 def page_patch(patch: str, *, whole: bool = True) -> None:
-    """Print a patch: in colours on a terminal, and unchanged in a pipe."""
+    """Print a patch: in colours on a terminal, and in git's format in a pipe."""
     if not console().is_terminal:
         sys.stdout.write(printable(patch))
         return

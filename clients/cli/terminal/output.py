@@ -32,7 +32,7 @@ _WORD: Final = re.compile(
 )
 """The pattern of a word; quoted text is one word."""
 _PROGRAM: Final = re.compile(r"[(\"]?(?:SEPTET_.* )?(?:\S*/bin/)?septet")
-"""The pattern of the word `septet` at the beginning of a command; the command lasts until the sentence ends."""
+"""The pattern of `septet` as a command's first word; no line breaks before the end of the command's sentence."""
 
 
 def wrap(text: str, width: int, indent: int = 0) -> str:
@@ -49,7 +49,7 @@ def terminal_width(stream: TextIO) -> int:
 
 
 def say(words: str, *, indent: int = 0, err: bool = False) -> None:
-    """Print words for people on stdout, or on stderr; `indent` applies to all lines but the first."""
+    """Print words for people on stdout, or on stderr; `indent` applies to all lines except the first."""
     echo(wrap(words, terminal_width(sys.stderr if err else sys.stdout), indent), err=err)
 
 
@@ -157,7 +157,7 @@ _EXIT_CODES: Final[Mapping[type[SeptetError], ExitCode]] = {
 
 
 def exit_code_of(error: SeptetError) -> ExitCode:
-    """Return the exit code for an error; the nearest class in the table gives the code."""
+    """Return the exit code for an error, by the error's class or its nearest base class."""
     return next((_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES), ExitCode.FAILED)
 
 

@@ -43,7 +43,7 @@ class CommandReply:
     """The reply for programs, printed as `{"ok": true, …}`."""
     show: Callable[[], None] = lambda: None
     failure: SeptetError | None = None
-    """An error of the work that the command reports, such as a failed work order; `None` without one."""
+    """The failure of the work that the command shows, such as of a work order; `None` without a failure."""
     is_printed: bool = False
     """Whether the command has printed its JSON object, as `up` does when it is ready."""
 
