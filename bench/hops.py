@@ -30,8 +30,9 @@ from bench.figure import Figure
 from bench.pace import Pace
 from bench.repository import make_repository
 from bench.stage import AGENT, scratch
-from septet.contracts.budget import AccountState, Grant, QuotaPause, ReserveCall, SettleCall
+from septet.budgets.account import AccountState, Grant, ReserveCall, SettleCall
 from septet.contracts.names import Step, Verdict
+from septet.contracts.pauses import QuotaPause
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.settings import Settings

@@ -8,25 +8,23 @@ from typing import Final
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from septet.budgets.account_amounts import find_unknown_step
-    from septet.budgets.account_book import AccountBook
-    from septet.contracts.amounts import Spending, describe_spending, parse_limit
-    from septet.contracts.budget import (
+    from septet.budgets.account import (
         DAY,
-        LONGEST_PAUSE_SECONDS,
-        MEMO,
         PROJECT,
         AccountState,
         AccountView,
         Grant,
         LimitCall,
-        QuotaPause,
         RaiseCall,
         RaiseView,
         ReserveCall,
         SettleCall,
     )
+    from septet.budgets.account_amounts import find_unknown_step
+    from septet.budgets.account_book import AccountBook
+    from septet.contracts.amounts import Spending, describe_spending, parse_limit
     from septet.contracts.costs import CostHistory, CostNotes
+    from septet.contracts.pauses import LONGEST_PAUSE_SECONDS, MEMO, QuotaPause
     from septet.costs.cost_book import CostBook
     from workflows.wire.activity_stubs import READ_ENDED_ACCOUNT
     from workflows.wire.cancellation import send_signal

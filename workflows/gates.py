@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from temporalio import workflow
 
-from septet.contracts.budget import BudgetWait
+from septet.contracts.amounts import BudgetWait
 from septet.contracts.decisions import FindingsDecision, PlanDecision
 from septet.contracts.facts import KeyFinding, tell_findings
 from septet.contracts.task import Task

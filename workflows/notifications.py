@@ -10,7 +10,7 @@ from temporalio.exceptions import FailureError
 from temporalio.workflow import ParentClosePolicy
 
 with workflow.unsafe.imports_passed_through():
-    from septet.contracts.budget import BudgetWait
+    from septet.contracts.amounts import BudgetWait
     from septet.contracts.facts import tell_findings
     from septet.contracts.names import Status
     from septet.contracts.task import NOTIFIES, Notification, NotificationKind, Task

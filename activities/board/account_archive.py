@@ -11,7 +11,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError, RPCStatusCode
 
-from septet.contracts.budget import AccountState, SettleCall, account_id
+from septet.budgets.account import AccountState, SettleCall, account_id
 
 _ANSWER_WITHIN: Final = timedelta(seconds=30)
 

@@ -25,9 +25,10 @@ from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.request import AgentRuntime
+from septet.budgets.account import AccountState, Grant, ReserveCall, SettleCall
 from septet.budgets.held_turns import HeldTurns
-from septet.contracts.budget import AccountState, Grant, QuotaPause, ReserveCall, SettleCall
 from septet.contracts.names import CONTROL
+from septet.contracts.pauses import QuotaPause
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
 from septet.costs.note_files import NoteFiles
 from septet.errors import HostFullError

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from septet.budgets.account import DAY, ORDER, PIPELINE, PROJECT, AccountState
 from septet.contracts.amounts import Limit, parse_limit
-from septet.contracts.budget import DAY, ORDER, PIPELINE, PROJECT, AccountState
 from septet.contracts.lanes import SummariseCall
 from septet.contracts.steps import StepCall
 from septet.repository_settings import RepositorySettings

@@ -22,7 +22,7 @@ from septet.agents.runs.folders import Run
 from septet.agents.turns.end_of_turn import failure_of
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
-from septet.contracts.budget import QuotaPause
+from septet.contracts.pauses import QuotaPause
 from septet.errors import AgentApiUnavailableError, InvalidInputError, SeptetError
 
 WORTH_A_MOVE_SECONDS: Final = 300.0

@@ -25,9 +25,9 @@ from septet.agents.turns.follow import TurnProgress
 from septet.agents.turns.request import TurnRequest, within_caps
 from septet.agents.turns.turn_attempt import Adopt, NeedsStart, TurnAttempt
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
+from septet.budgets.account import Caps, ReserveCall, SettleCall
 from septet.budgets.held_turns import HeldTurn
-from septet.contracts.amounts import Spending
-from septet.contracts.budget import BudgetWait, Caps, ReserveCall, SettleCall
+from septet.contracts.amounts import BudgetWait, Spending
 from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetError, SupersededError
 
 _POLL_SECONDS: Final = 60.0

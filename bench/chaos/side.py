@@ -20,8 +20,8 @@ from bench.chaos.processes import Pid
 from bench.stage import SEPTET
 from clients.temporal.budgets import BudgetClient
 from clients.temporal.work_orders import WorkOrders
+from septet.budgets.account import LimitCall
 from septet.contracts.amounts import parse_limit
-from septet.contracts.budget import LimitCall
 from septet.contracts.order import Timeouts, WorkOrderInput
 from septet.errors import AlreadyRunningError
 from septet.system import processes

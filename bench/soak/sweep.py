@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 from clients.temporal.budgets import whole_scope
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.budget import account_id
+from septet.budgets.account import account_id
 from septet.contracts.decisions import MoveCall, Target
 from septet.errors import SeptetError
 

@@ -9,8 +9,8 @@ from pydantic import JsonValue, StringConstraints, ValidationError
 
 from clients.executions.messages import unanswered
 from clients.operations.operations import Operations
-from septet.contracts.amounts import Spending, amount_to_add, parse_limit
-from septet.contracts.budget import BudgetWait, RaiseCall
+from septet.budgets.account import RaiseCall
+from septet.contracts.amounts import BudgetWait, Spending, amount_to_add, parse_limit
 from septet.contracts.decisions import Words, parse_decision
 from septet.contracts.facts import tell_findings
 from septet.contracts.replies import DetailReply

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal, get_type_hints
 
 from pydantic import ConfigDict, Field, StringConstraints
 
+from septet.budgets.account import BudgetName, LimitCall
 from septet.contracts.amounts import BudgetText
-from septet.contracts.budget import BudgetName, LimitCall
 from septet.contracts.decisions import FINDINGS_NAMED, FindingId, RetryCall, Sha256, Who, Words
 from septet.contracts.replies import Reply
 from septet.contracts.wire import StrictWire, Wire

@@ -21,11 +21,11 @@ from clients.operations.operation import (
 from clients.operations.operations import Operations
 from clients.pipelines.client import PIPELINES_AT_ONCE, PipelineDecision
 from clients.temporal.budgets import BUDGETS_AT_ONCE
-from septet.contracts.budget import BudgetName, LimitCall, RaiseCall
+from septet.budgets.account import BudgetName, BudgetReply, BudgetsReply, LimitCall, RaiseCall, RaiseReply
 from septet.contracts.costs import Since
 from septet.contracts.intake import IntakeId, IntakeInput, IntakeRemovedReply, IntakeReply, IntakesReply
 from septet.contracts.names import CostKey
-from septet.contracts.replies import BudgetReply, BudgetsReply, CostsReply, RaiseReply
+from septet.contracts.replies import CostsReply
 from septet.pipelines.inputs import PipelineInput
 from septet.pipelines.views import PipelineReply, PipelinesReply, ReportReply, ResultsReply
 

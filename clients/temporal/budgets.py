@@ -14,9 +14,7 @@ from temporalio.service import RPCError
 from activities.board.account_archive import FoundAccount, find_account, open_account
 from clients.executions.index import page_of
 from clients.executions.messages import BUDGET, WorkflowCalls, server_refusal, server_refusals
-from septet.budgets.account_amounts import find_unknown_step
-from septet.budgets.account_book import AccountBook
-from septet.contracts.budget import (
+from septet.budgets.account import (
     DAY,
     ORDER,
     PIPELINE,
@@ -24,12 +22,16 @@ from septet.contracts.budget import (
     AccountState,
     AccountView,
     BudgetName,
+    BudgetReply,
+    BudgetsReply,
     LimitCall,
+    RaiseReply,
     RaiseView,
     account_id,
 )
+from septet.budgets.account_amounts import find_unknown_step
+from septet.budgets.account_book import AccountBook
 from septet.contracts.names import BUDGET_NAMES
-from septet.contracts.replies import BudgetReply, BudgetsReply, RaiseReply
 from septet.contracts.seal import UNSEALED_INPUT
 from septet.errors import (
     InvalidInputError,

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from septet.contracts.amounts import NO_LIMIT, Limit, Spending, amount_to_add, describe_spending, parse_limit
-from septet.contracts.budget import (
+from septet.budgets.account import (
     DAY,
     DAY_SECONDS,
     DAYS_KEPT,
@@ -16,11 +15,19 @@ from septet.contracts.budget import (
     ORDER,
     STEPS,
     AccountState,
-    BudgetWait,
     Caps,
     Hold,
     LimitCall,
     ReserveCall,
+)
+from septet.contracts.amounts import (
+    NO_LIMIT,
+    BudgetWait,
+    Limit,
+    Spending,
+    amount_to_add,
+    describe_spending,
+    parse_limit,
 )
 from septet.contracts.names import REWORK
 from septet.system.timestamps import timestamp

@@ -3,19 +3,10 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from septet.budgets.account_amounts import (
-    AccountAmounts,
-    describe_wait,
-    find_mistake,
-    next_midnight,
-    raise_command,
-)
-from septet.contracts.amounts import Spending
-from septet.contracts.budget import (
+from septet.budgets.account import (
     MOST_WAITING,
     AccountState,
     AccountView,
-    BudgetWait,
     Caps,
     Grant,
     Hold,
@@ -24,6 +15,14 @@ from septet.contracts.budget import (
     ReserveCall,
     SettleCall,
 )
+from septet.budgets.account_amounts import (
+    AccountAmounts,
+    describe_wait,
+    find_mistake,
+    next_midnight,
+    raise_command,
+)
+from septet.contracts.amounts import BudgetWait, Spending
 from septet.contracts.names import watched_order
 
 _FEW_CALLED: Final = 10

@@ -1,4 +1,4 @@
-"""The amounts of a budget (US dollars, tokens, minutes of agents), and the text that stands for a limit."""
+"""The amounts of a budget (US dollars, tokens, minutes of agents), the text of a limit, and the wait for room."""
 
 import math
 import re
@@ -139,6 +139,23 @@ class Limit(Wire):
 
 
 Number = TypeVar("Number", int, float)
+
+
+class BudgetWait(Wire):
+    """Why a work order waits for a budget, and the command that ends the wait."""
+
+    scope: str
+    step: str = ""
+    """The step whose limit is reached; empty for the limit of the whole budget."""
+    limit: str = ""
+    """The limit in its written form."""
+    message: str
+    remedy: str = ""
+    until: str | None = None
+    """The time at which a daily limit resets: ISO 8601, UTC."""
+    is_spent: bool = True
+    """Whether real use has reached the limit. If not, running agents have reserved the rest, and the work order
+    continues later."""
 
 
 def lower_of(one: Number | None, other: Number | None) -> Number | None:

@@ -6,7 +6,6 @@ from typing import Final, Literal
 from pydantic import ConfigDict, Field
 
 from septet.contracts.amounts import Spending
-from septet.contracts.budget import AccountView
 from septet.contracts.costs import CostGroup, Estimate
 from septet.contracts.host_files import AgentRun, DiffView, KeptSnapshot, LogEntry, NetworkRequest, PlanView
 from septet.contracts.names import CostKey, Stage
@@ -29,25 +28,6 @@ class PagedReply(Reply):
 
     next: str | None = Field(default=None, exclude_if=lambda where: where is None)
     """The cursor of the next page, to send as `after`; absent on the last page."""
-
-
-class BudgetReply(Reply):
-    """The reply to every request about a budget."""
-
-    budget: AccountView
-
-
-class RaiseReply(BudgetReply):
-    """The reply to a raise of a budget."""
-
-    is_raised: bool
-    """Whether the amount was added; `false` if the limit was not the expected limit, as for a repeated request."""
-
-
-class BudgetsReply(PagedReply):
-    """The budgets of an installation; the budgets of the day and of projects come first."""
-
-    budgets: tuple[AccountView, ...]
 
 
 class CostsReply(Reply):

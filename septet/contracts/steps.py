@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from septet.contracts.budget import BudgetWait
+from septet.contracts.amounts import BudgetWait
 from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage
 from septet.contracts.names import READ_OUTGOING, REWORK, IssueClass, Step, Verdict
 from septet.contracts.order import StepSettings, Timeouts

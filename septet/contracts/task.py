@@ -8,7 +8,7 @@ from typing import Final, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from septet.contracts.budget import BudgetWait
+from septet.contracts.amounts import BudgetWait
 from septet.contracts.facts import FileChange, KeyFinding, Rescue, Usage, tell_findings
 from septet.contracts.names import Stage, Status
 from septet.contracts.rework import ReworkState

@@ -25,9 +25,9 @@ from septet.agents.runs.folders import Run
 from septet.agents.runs.usage import seconds_of
 from septet.agents.sandbox.connections import short_address
 from septet.agents.turns.end_of_turn import end_all
+from septet.budgets.account import MOST_WAITING, AccountState, LimitCall
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import MOST_WAITING, AccountState, LimitCall
 from septet.contracts.costs import CostNote
 from septet.contracts.lanes import SummariseCall
 from septet.contracts.names import Step, Verdict

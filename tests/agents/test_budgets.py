@@ -13,8 +13,8 @@ from clients.temporal.budgets import BudgetClient
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.outcomes.endings import BUDGET
 from septet.agents.runs.usage import spent_in
+from septet.budgets.account import LimitCall
 from septet.contracts.amounts import Spending
-from septet.contracts.budget import LimitCall
 from septet.contracts.names import Status, Step
 from septet.contracts.order import StepSettings
 

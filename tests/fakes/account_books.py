@@ -4,8 +4,9 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from septet.budgets.account import AccountState, AccountView, Grant, ReserveCall, SettleCall
 from septet.budgets.account_book import AccountBook
-from septet.contracts.budget import AccountState, AccountView, Grant, QuotaPause, ReserveCall, SettleCall
+from septet.contracts.pauses import QuotaPause
 from septet.errors import ServerNotReachedError
 from workers.watching.accounts import AccountNotReachedError
 

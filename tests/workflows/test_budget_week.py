@@ -13,8 +13,8 @@ from fakes.running import start, worker_of
 from fakes.skipped_time import skipping_time
 
 from clients.temporal.budgets import BudgetClient
+from septet.budgets.account import AccountState, LimitCall, ReserveCall, SettleCall
 from septet.contracts.amounts import Spending
-from septet.contracts.budget import AccountState, LimitCall, ReserveCall, SettleCall
 from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult

@@ -23,22 +23,20 @@ from temporalio.testing import WorkflowEnvironment
 
 from clients.pipelines.client import PipelineClient
 from clients.temporal.budgets import BudgetClient
-from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import (
+from septet.budgets.account import (
     MOST_WAITING,
     AccountState,
     AccountView,
-    BudgetWait,
     LimitCall,
-    QuotaPause,
     RaiseCall,
     ReserveCall,
     SettleCall,
     account_id,
-    quota_id,
 )
+from septet.contracts.amounts import BudgetWait, Spending, parse_limit
 from septet.contracts.facts import Usage
 from septet.contracts.names import Stage, Status, Step, Verdict
+from septet.contracts.pauses import QuotaPause, quota_id
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import NOTIFIES, Task
 from septet.contracts.task_rows import MEMO

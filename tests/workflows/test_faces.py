@@ -27,11 +27,10 @@ from clients.http.app import api_of
 from clients.mcp.tools import TOOLS
 from clients.operations.operations import Operations
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.budget import AccountState, LimitCall, account_id
+from septet.budgets.account import AccountState, LimitCall, RaiseReply, account_id
 from septet.contracts.costs import CostHistory, costs_id
 from septet.contracts.names import Status
 from septet.contracts.order import WorkOrderInput
-from septet.contracts.replies import RaiseReply
 from septet.contracts.tracker import TrackedIssue
 from septet.state import StateDir
 from workflows.budgets import Account

@@ -18,7 +18,7 @@ from clients.page.standing import need_of
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.deliveries import Deliveries
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.budget import BudgetWait
+from septet.contracts.amounts import BudgetWait
 from septet.contracts.decisions import RetryCall
 from septet.contracts.facts import KeyFinding
 from septet.contracts.forge_events import PullRequestTouched

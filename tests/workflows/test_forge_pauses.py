@@ -8,7 +8,8 @@ import pytest
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from septet.contracts.budget import AccountState, Grant, QuotaPause, ReserveCall, SettleCall
+from septet.budgets.account import AccountState, Grant, ReserveCall, SettleCall
+from septet.contracts.pauses import QuotaPause
 from septet.errors import ForgeUnavailableError
 from septet.forges.http.pauses import ForgePauses
 from workers.watching.accounts import AccountNotReachedError, FleetAccounts, SharedForgePauses

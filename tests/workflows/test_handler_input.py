@@ -13,7 +13,7 @@ from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.worker import Worker
 
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.budget import AccountState, AccountView, Grant
+from septet.budgets.account import AccountState, AccountView, Grant
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
 from workers.connection.plugin import SeptetPlugin, takes

@@ -15,8 +15,8 @@ from temporalio.worker import Worker
 
 from activities.board.account_archive import read_ended_account
 from clients.temporal.budgets import BudgetClient
+from septet.budgets.account import AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall, account_id
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall, account_id
 from workers.watching.accounts import FleetAccounts
 from workflows.budgets import Account
 

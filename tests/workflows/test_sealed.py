@@ -36,7 +36,7 @@ from clients.temporal.budgets import BudgetClient
 from clients.temporal.costs import CostClient
 from clients.temporal.work_orders import WorkOrders
 from septet.agents.runs.records import RunKey
-from septet.contracts.budget import LimitCall
+from septet.budgets.account import LimitCall
 from septet.contracts.costs import CostHistory, costs_id
 from septet.contracts.names import Step
 from septet.contracts.order import WorkOrderInput

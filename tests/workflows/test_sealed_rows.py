@@ -23,11 +23,11 @@ from clients.temporal.deliveries import nudge_followers
 from clients.temporal.intakes import IntakeClient
 from clients.temporal.work_orders import OrderFilter, WorkOrders
 from septet.board import KnownOrders
-from septet.contracts.budget import QuotaPause, quota_id
 from septet.contracts.forge_events import PullRequestTouched
 from septet.contracts.intake import IntakeInput
 from septet.contracts.names import FOLLOWS, WATCHER, Stage, watch_id
 from septet.contracts.order import WorkOrderInput
+from septet.contracts.pauses import QuotaPause, quota_id
 from septet.contracts.pull_request_watch import WatchingHost
 from septet.contracts.seal import key_id_of
 from septet.contracts.task import Task

@@ -19,7 +19,7 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.budget import BudgetWait
+from septet.contracts.amounts import BudgetWait
 from septet.contracts.facts import Rescue, Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.order import WorkOrderInput

@@ -22,16 +22,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.board.account_archive import FoundAccount, find_account, open_account
 from activities.host.host import Accounts
 from activities.host.payloads import read_memo
-from septet.contracts.budget import (
-    MEMO,
-    AccountState,
-    Grant,
-    QuotaPause,
-    ReserveCall,
-    SettleCall,
-    account_id,
-    quota_id,
-)
+from septet.budgets.account import AccountState, Grant, ReserveCall, SettleCall, account_id
+from septet.contracts.pauses import MEMO, QuotaPause, quota_id
 from septet.errors import SeptetError, ServerNotReachedError
 from septet.forges.http.pauses import PAUSES
 

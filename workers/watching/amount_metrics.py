@@ -17,8 +17,9 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.host.payloads import read_memo
 from septet.agents.clis.registry import ADAPTERS
+from septet.budgets.account import DAY, PROJECT, AccountView, account_id
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import DAY, MEMO, PROJECT, AccountView, QuotaPause, account_id
+from septet.contracts.pauses import MEMO, QuotaPause
 from septet.settings import Settings
 from septet.state import StateDir
 from septet.system.locks import take_lock

@@ -23,8 +23,8 @@ from activities.host.host import Accounts, Host
 from activities.turns.turn_costs import conclude_left_turn
 from septet.agents.runs.records import RunKey
 from septet.board import HostCapacity, board_id
+from septet.budgets.account import SettleCall
 from septet.budgets.held_turns import HeldTurn
-from septet.contracts.budget import SettleCall
 from septet.contracts.costs import MOST_NOTES, CostHistory, CostNote, CostNotes, costs_id
 from septet.settings import Settings
 from septet.system.durable import write_atomically

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from septet.contracts.budget import BudgetWait
+from septet.contracts.amounts import BudgetWait
 from septet.contracts.facts import KeyFinding
 from septet.contracts.task import Task, TaskError
 from septet.system.timestamps import timestamp

@@ -7,7 +7,7 @@ from temporalio import workflow
 from temporalio.common import Priority
 
 from septet.board import KnownOrders, OthersLook, WaitingOrders
-from septet.contracts.budget import AccountState
+from septet.budgets.account import AccountState
 from septet.contracts.decisions import MoveReason
 from septet.contracts.intake import (
     ClaimIssue,

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from septet.contracts.budget import BudgetWait
+from septet.contracts.amounts import BudgetWait
 from septet.contracts.decisions import PreviousRun
 from septet.contracts.facts import KeyFinding, Rescue, tell_findings
 from septet.contracts.lanes import PlanningOutcome, SessionSummary

@@ -9,10 +9,9 @@ from clients.cli.decide.options import BudgetsOptions, OneBudgetOptions, RaiseBu
 from clients.cli.render.tables import span_of
 from clients.cli.terminal.console import console
 from clients.cli.terminal.reply import CommandReply
+from septet.budgets.account import AccountView, BudgetReply, BudgetsReply, LimitCall, RaiseCall, RaiseReply
 from septet.contracts.amounts import Spending, describe_spending, parse_limit, usd_text
-from septet.contracts.budget import AccountView, LimitCall, RaiseCall
 from septet.contracts.decisions import parse_decision
-from septet.contracts.replies import BudgetReply, BudgetsReply, RaiseReply
 from septet.errors import UsageError
 from septet.settings import load_settings
 from septet.system.preview import printable

@@ -11,7 +11,7 @@ from septet.agents.outcomes.api_errors import REFUSAL, ApiError, classify
 from septet.agents.outcomes.outcome import Ending, ExitRecord, Outcome
 from septet.agents.outcomes.reset_times import find_reset, names_reset, seconds_of
 from septet.agents.outcomes.stream import LINE_LIMIT_BYTES
-from septet.contracts.budget import LONGEST_PAUSE_SECONDS
+from septet.contracts.pauses import LONGEST_PAUSE_SECONDS
 from septet.system.masking import mask
 
 CANCELLED: Final = "cancelled"

@@ -11,7 +11,7 @@ from septet.agents.runs.records import Payer, RunKey
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
-from septet.contracts.budget import Caps
+from septet.budgets.account import Caps
 from septet.contracts.order import Timeouts
 
 

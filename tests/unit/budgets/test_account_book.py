@@ -8,16 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from septet.budgets.account import AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import (
-    AccountState,
-    Caps,
-    Hold,
-    LimitCall,
-    ReserveCall,
-    SettleCall,
-)
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
 STEP = "implement_plan"

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from activities.turns.budget_openings import openings_of
+from septet.budgets.account import AccountState, ReserveCall, SettleCall
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
-from septet.contracts.budget import AccountState, ReserveCall, SettleCall
 from septet.contracts.names import Step
 from septet.contracts.order import StepSettings
 from septet.contracts.rework import Rework

@@ -9,7 +9,7 @@ from fakes.unreached import unreached
 from clients.cli.decide.budgets import show_budget
 from clients.http.app import api_of
 from clients.temporal.budgets import whole_scope
-from septet.contracts.budget import AccountView, LimitCall
+from septet.budgets.account import AccountView, LimitCall
 from septet.errors import InvalidInputError
 
 

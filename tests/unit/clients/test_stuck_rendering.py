@@ -7,7 +7,7 @@ from clients.cli.render import work_order
 from clients.cli.render.watch import WatchLines, WatchPicture
 from clients.page.rendering import text_of
 from clients.page.standing import BoardView
-from septet.contracts.budget import BudgetWait
+from septet.contracts.amounts import BudgetWait
 from septet.contracts.names import Stage, Status
 from septet.contracts.replies import BoardReply, BoardSummary, WatchReply
 from septet.contracts.task import UNCONFINED, Task

@@ -7,7 +7,7 @@ from temporalio.client import WorkflowHandle, WorkflowUpdateRPCTimeoutOrCancelle
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients.executions.messages import BUDGET, PIPELINE, WorkflowCalls
-from septet.contracts.budget import AccountView
+from septet.budgets.account import AccountView
 from septet.errors import ServerNotReachedError
 from septet.pipelines.inputs import PipelineCall
 from septet.pipelines.views import PipelineView

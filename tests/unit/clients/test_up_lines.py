@@ -1,7 +1,7 @@
 from datetime import UTC, datetime
 
 from clients.cli.serve.up import WorkOrderLines
-from septet.contracts.budget import BudgetWait
+from septet.contracts.amounts import BudgetWait
 from septet.contracts.names import Stage, Status
 from septet.contracts.task import Task
 

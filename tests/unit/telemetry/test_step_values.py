@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 from fakes.opened_workspace import WORKSPACE
 
-from septet.contracts.budget import BudgetWait
+from septet.contracts.amounts import BudgetWait
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.names import Step, Verdict

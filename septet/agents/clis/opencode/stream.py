@@ -14,8 +14,8 @@ from septet.agents.outcomes.line_stream import LineEvent, LineStream, api_error,
 from septet.agents.outcomes.outcome import NO_USAGE, Ending, ExitRecord
 from septet.agents.outcomes.stream import read_field
 from septet.agents.outcomes.transcript import EventTranscript, TranscriptEntry, to_object, to_text
-from septet.contracts.budget import LONGEST_PAUSE_SECONDS
 from septet.contracts.facts import Usage
+from septet.contracts.pauses import LONGEST_PAUSE_SECONDS
 
 _DENIED: Final = re.compile(r"rejected permission|rule which prevents")
 _INVALID: Final = "invalid"

@@ -1,13 +1,14 @@
-"""The calls to a budget's account, the account's replies, and the account's state."""
+"""The calls to the account of a budget, the account's answers and state, and the replies about budgets."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final, Self
 
 from pydantic import Field, StringConstraints
 
-from septet.contracts.amounts import Limit, LimitText, Spending, lower_of, parse_limit
+from septet.contracts.amounts import BudgetWait, Limit, LimitText, Spending, lower_of, parse_limit
 from septet.contracts.costs import SUMMARY
 from septet.contracts.names import BUDGET_NAME, REWORK, Step
+from septet.contracts.replies import PagedReply, Reply
 from septet.contracts.wire import StrictWire, Wire
 
 MOST_WAITING: Final = 2000
@@ -71,23 +72,6 @@ class SettleCall(Wire):
     key: str
     used: Spending = Spending()
     """The total use of the turn."""
-
-
-class BudgetWait(Wire):
-    """Why a work order waits for a budget, and the command that ends the wait."""
-
-    scope: str
-    step: str = ""
-    """The step whose limit is reached; empty for the limit of the whole budget."""
-    limit: str = ""
-    """The limit in its written form."""
-    message: str
-    remedy: str = ""
-    until: str | None = None
-    """The time at which a daily limit resets: ISO 8601, UTC."""
-    is_spent: bool = True
-    """Whether real use has reached the limit. If not, running agents have reserved the rest, and the work order
-    continues later."""
 
 
 class Grant(Wire):
@@ -220,25 +204,20 @@ class RaiseView(AccountView):
     """Whether the amount was added; `false` if the limit differed from the expected limit."""
 
 
-MEMO: str = "quota"
-"""The key of a workflow's memo with the pause of a login."""
-LONGEST_PAUSE_SECONDS: float = 32 * 86_400.0
-"""The longest pause in seconds: usage limits reset within a month, so a later time is a mistake."""
+class BudgetReply(Reply):
+    """The reply to every request about a budget."""
+
+    budget: AccountView
 
 
-class QuotaPause(Wire):
-    """A pause of a login or of a forge's key, in which no agent and no request may use it."""
+class RaiseReply(BudgetReply):
+    """The reply to a raise of a budget."""
 
-    agent: str
-    """The agent of the login, or the host name of a forge's API."""
-    login: str = ""
-    """The name of a further login; empty for the workers' own login."""
-    until: float
-    """The end of the pause, in seconds since the epoch."""
-    message: str = ""
-    """The CLI's message, or a sentence about the forge."""
+    is_raised: bool
+    """Whether the amount was added; `false` if the limit was not the expected limit, as for a repeated request."""
 
 
-def quota_id(task_queue: str, login: str) -> str:
-    """Return the id of the workflow for a login's pause; `login` is a digest, never a key."""
-    return f"{task_queue}-quota/{login}"
+class BudgetsReply(PagedReply):
+    """The budgets of an installation; the budgets of the day and of projects come first."""
+
+    budgets: tuple[AccountView, ...]
