@@ -1,1 +1,1 @@
-"""The agent CLIs: a folder for each, and the common parts of their adapters."""
+"""The agent CLIs: a folder for each CLI, and the code that all adapters share."""

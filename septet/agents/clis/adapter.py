@@ -1,4 +1,4 @@
-"""The interface of a CLI's adapter, which starts the CLI for a turn and makes the reader of the CLI's stream."""
+"""The interface of a CLI's adapter, which starts the CLI for a turn and reads the CLI's output stream."""
 
 import os
 import re
@@ -35,7 +35,7 @@ _ACCOUNT_OF_PROXY: Final = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The prompt and options of one agent start."""
+    """The prompt and options of one start of an agent."""
 
     prompt: str
     worktree: Path
@@ -55,13 +55,12 @@ class Turn:
     max_usd: float | None = None
     """The cost, in US dollars, at which the CLI itself ends the turn; for a CLI that knows its cost."""
     warm: bool = False
-    """Whether to keep the process for the next turn of this workspace; a CLI that cannot do so ignores the
-    field."""
+    """Whether to keep the process for the workspace's next turn; a CLI without this ability ignores the field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The command line, environment and stdin with which a program is started."""
+    """The command line, environment and stdin of a program's start."""
 
     argv: tuple[str, ...]
     """The command line, without secrets and prompt: everyone on the machine can read a command line."""
@@ -72,7 +71,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The facts about a worker's machine that adapters use."""
+    """Facts about a worker's machine, for adapters."""
 
     env: Mapping[str, str] = field(repr=False)
     """The worker's environment; agents get the variables of an allow-list."""
@@ -83,28 +82,28 @@ class Machine:
 
 
 class Dialect(Protocol):
-    """The reader of one run's stream while the stream grows."""
+    """Reads the stream of one run while the stream grows."""
 
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes, which may be cut anywhere."""
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress of the run, read from its stream up to now."""
+        """The progress of the run, as far as its stream was read."""
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
-        """Return the outcome of the run, after the end of its stream."""
+        """Return the outcome of the run, after the whole stream was fed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adapter(ABC):
-    """The adapter of one CLI."""
+    """What Septet needs to start a CLI and to read its output."""
 
     name: str
     capabilities: Capabilities
     new_dialect: Callable[[], Dialect]
     transcript: Callable[[], Transcript]
-    """A function that makes a reader, which turns a stream into a transcript for people."""
+    """A function that returns a new reader, which turns a stream into a transcript for people."""
     program: str
     login: tuple[str, ...] = ()
     """The variables with which the CLI logs in; a name that ends with `*` is a prefix."""
@@ -120,7 +119,7 @@ class Adapter(ABC):
         """
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return the whole environment of `turn`.
+        """Return the whole environment of the CLI for `turn`.
 
         Raises:
             AgentError: A variable of the worker cannot be used; the remedy says what to change.
@@ -129,7 +128,7 @@ class Adapter(ABC):
         return {**select_variables(host.env, (*FOR_EVERY_AGENT, *self.login)), **self.quiet}
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return the invocation of the CLI for `turn`; the prompt is on stdin, because arguments have a limit.
+        """Return the command line, environment and stdin of the CLI for `turn`; stdin has the prompt.
 
         Raises:
             AgentMissingError: The CLI's program was not found.
@@ -147,15 +146,15 @@ class Adapter(ABC):
         return ""
 
     def keys_of(self, host: Machine, provider: str) -> dict[str, str]:
-        """Return the CLI's keys for a provider, by the keys' variables; all keys if `provider` is empty."""
+        """Return the CLI's keys for a provider, by variable; for an empty `provider`, return all keys."""
         del provider
         env = select_variables(host.env, self.login)
         return {name: key for name, key in env.items() if key and is_key(name, key)}
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return those model addresses and keys of an invocation that Septet can replace.
+        """Return the model APIs of an invocation whose addresses and keys Septet can replace.
 
-        An address is empty if the CLI itself chooses the address; a missing key is empty.
+        An address is empty if the CLI itself chooses the address. A missing key is empty.
         """
         del host
         env = invocation.env
@@ -170,24 +169,24 @@ class Adapter(ABC):
         )
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the network hosts to which the CLI itself connects for its model, because the guest has a login.
+        """Return the network hosts to which the CLI itself connects for its model and its login.
 
-        The collection is empty if a key of the CLI's model stays outside the sandbox: the CLI then connects to a
-        port on the loopback of the sandbox.
+        Return none if a key of the CLI's model stays outside the sandbox, because the CLI then connects to a port
+        on the sandbox's loopback.
         """
         kept = any(place.is_kept for place in self.model_places(invocation, host))
         return () if kept else self.capabilities.model_hosts
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> Sequence[str] | None:
-        """Return texts that contain the model addresses which the worker's settings name for an invocation.
+        """Return texts with the model addresses that the worker's settings name for an invocation.
 
-        `None` stands for all addresses in the CLI's settings and in the variables of this CLI alone.
+        `None` means all addresses in the CLI's settings and in the CLI's own variables.
         """
         del invocation, host
         return None
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
-        """Return the invocation with its model addresses and keys replaced by those of `places`."""
+        """Return the invocation with the model addresses and keys of `places` in place of its own."""
         env = dict(invocation.env)
         for place in places:
             env[place.name] = place.address
@@ -195,9 +194,9 @@ class Adapter(ABC):
         return replace(invocation, env=env)
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new run's stream; `before` is what earlier runs of the same session used.
+        """Return a reader for a new run's stream; `before` is the usage of earlier runs of the session.
 
-        Most CLIs report the figures of the run alone, so their readers ignore `before`.
+        Most CLIs report the usage of the run alone; their readers ignore `before`.
         """
         del before
         return self.new_dialect()
@@ -209,7 +208,7 @@ def option(name: str, value: str | None) -> tuple[str, ...]:
 
 
 def find_program(agent: str, program: str, host: Machine) -> str:
-    """Return the path of an agent's program: from `SEPTET_<AGENT>_PATH`, on PATH, or in the folder of this Python.
+    """Return the path of an agent's program: from `SEPTET_<AGENT>_PATH`, from PATH, or next to this Python.
 
     Raises:
         AgentMissingError: The program was not found.
@@ -236,15 +235,15 @@ def find_program(agent: str, program: str, host: Machine) -> str:
 
 
 def own_variables(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of `env` that not every agent gets."""
+    """Return the variables of `env` that are only for this agent and not for all agents."""
     usual = select_variables(env, FOR_EVERY_AGENT)
     return {name: value for name, value in env.items() if name not in usual}
 
 
 def select_variables(env: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
-    """Return the variables that `names` allows; a name that ends with `*` is a prefix.
+    """Return the variables of `env` that `names` allows; a name that ends with `*` is a prefix.
 
-    User and password are removed from the addresses of proxies: only the worker may use them.
+    User and password are removed from the addresses of proxies, because only the worker may use them.
     """
     exact = {name for name in names if not name.endswith("*")}
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))

@@ -1,4 +1,4 @@
-"""The facts about a CLI that Septet uses."""
+"""Facts about a CLI: what the CLI can do, and where its files are."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from septet.agents.clis.plain_settings import SettingsFile
 
 @dataclass(frozen=True, slots=True)
 class ModelVariables:
-    """Variables that name a CLI's model address and the keys for that address."""
+    """The variables for a CLI's model address and for its keys."""
 
     address: str
     keys: tuple[str, ...]
     requests: tuple[str, ...]
     """The requests that reach a model: see `models.py`."""
     usual_address: str = ""
-    """The address that the CLI uses if the variable is not set; empty if the CLI chooses an address."""
+    """The address if the variable is not set; empty if the CLI then chooses an address."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledCode:
-    """The compiled code that a CLI caches for a quick next start."""
+    """The compiled code that a CLI stores to start quickly."""
 
     variable: str
     place: str
@@ -37,7 +37,7 @@ class Capabilities:
     tested_version: str
     """The newest tested version; empty for a configured program."""
     memory_mib: int
-    """The measured resident memory, in MiB, of all the CLI's own processes in a turn; tools do not count."""
+    """The memory, in MiB, that the CLI's own processes use in a turn; tools do not count."""
     provider: str = ""
     """The provider of the CLI's models, by OpenTelemetry's name; empty if the CLI works with any provider."""
     tested_since: str = ""
@@ -51,17 +51,17 @@ class Capabilities:
     """Whether a resume without a model uses the session's last model, and not the CLI's default."""
     schema: bool = False
     without_tools: bool = False
-    """Whether the CLI can start without any tool; a CLI that cannot do so starts in its most restricted mode."""
+    """Whether the CLI can start without any tool; otherwise the CLI starts in its most restricted mode."""
     input_stream: bool = False
     """Whether one process of the CLI can serve many turns, which the process reads from stdin as JSON lines."""
     tells: tuple[str, ...] = ("usd", "tokens")
-    """The amounts that the CLI's stream reports; the seconds are known for every CLI."""
+    """The amounts that the CLI's stream reports; Septet itself measures the seconds."""
     turn_limit: bool = False
     needs_login: bool = True
     login_files: tuple[str, ...] = ()
     """The files of the CLI's login; the first file holds the login itself. `~` is the user's home."""
     login_variables: tuple[str, ...] = ()
-    """The variables with keys or tokens; any one of them is enough to log the CLI in."""
+    """The variables with keys or tokens; one of the variables is enough for a login."""
     model_hosts: tuple[str, ...] = ()
     """The internet hosts to which the CLI connects by https for its model and its login."""
     model_variables: tuple[ModelVariables, ...] = ()
@@ -97,7 +97,7 @@ class Capabilities:
     session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return, in words, what the CLI does not report if it reports no amount in `limited`; else empty."""
+        """Return what the CLI does not report, in words, if it reports no amount in `limited`; otherwise empty."""
         if not limited or "seconds" in limited or not {*self.tells}.isdisjoint(limited):
             return ""
         return "no dollars" if self.tells else "neither dollars nor tokens"

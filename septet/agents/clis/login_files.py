@@ -1,8 +1,8 @@
-"""The login files of CLIs: the part that a run gets, and the part of a run's copy that is written back.
+"""The login files of CLIs: what a run gets of a file, and what is written back to the file.
 
-Claude, codex and opencode have refresh tokens that work once: a refresh returns the next token, which the file has
-to hold. An agent could change a run's copy. So only the fields that a refresh replaces are written back, and only
-if they hold a later login of the same account. For an opaque token only the server knows the account.
+In claude, codex and opencode, a refresh token works once: a refresh returns the next token, which the file must
+contain. An agent could change its copy. Only the fields that a refresh replaces are therefore written back, and
+only if they hold a later login of the same account; of an opaque token, only the server knows the account.
 """
 
 import base64
@@ -24,15 +24,15 @@ _EXPIRED: Final = 1
 """The expiry of an expired token: a time long ago, but not zero, which some CLIs read as no expiry."""
 
 Login = dict[str, Any]
-"""A login file's document, with the CLI's login alone."""
+"""The content of a login file, without what belongs to no login."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenFields:
-    """The names of the fields of a login file that hold the tokens which a CLI refreshes."""
+    """The names of those fields of a login file that a refresh of the login changes."""
 
     within: str
-    """The key of the object with the tokens; with `*`, each object that has a refresh token is a login."""
+    """The key of the object with the tokens; for `*`, each object with a refresh token is a login."""
     access: str
     refresh: str
     expires: str = ""
@@ -57,19 +57,19 @@ class LoginFile:
     """The tokens that work once; `None` if a run's copy is never written back."""
 
     def read(self, content: bytes | None) -> Login | None:
-        """Return the login in a file; `None` if the file has no login."""
+        """Return the login in a file's content; `None` if there is no login."""
         document = read_object(content) if content is not None else None
         if document is None:
             return None
         return {key: value for key, value in document.items() if not self.kept or key in self.kept} or None
 
     def expires_at(self, login: Login) -> float | None:
-        """Return when the first access token expires, in seconds since the epoch; `None` if unknown."""
+        """Return when the first access token of a login expires, in seconds since the epoch; `None` if unknown."""
         moments = [self._expiry(entry) for entry in self._entries(login).values()]
         return min((each for each in moments if each is not None), default=None)
 
     def as_expired(self, login: Login) -> Login:
-        """Return the login with expired access tokens, so that the CLI refreshes the login at the start."""
+        """Return the login with expired access tokens, so that a CLI refreshes the login when it starts."""
         due = deepcopy(login)
         for entry in self._entries(due).values():
             if self.tokens is not None and self.tokens.expires:
@@ -79,9 +79,9 @@ class LoginFile:
         return due
 
     def refusal(self, before: Login, after: Login, now: float) -> str:
-        """Return why a run's copy is no later login of the same account; empty if the copy is a later login.
+        """Return why the login `after` must not replace the login `before`; empty if it may.
 
-        `before` is the login in the user's file, `after` is the login in the copy, and `now` is in seconds.
+        The user's file has `before`, and a run's copy has `after`. `now` is the time in seconds.
         """
         old, new = self._entries(before), self._entries(after)
         refreshed = [name for name in old if new.get(name) != old[name]]
@@ -102,7 +102,7 @@ class LoginFile:
         return all(entry.get(key) == copied[name].get(key) for name, entry in own.items() for key in names)
 
     def merge(self, content: bytes, after: Login) -> bytes:
-        """Return the user's file with the tokens of a run's copy, and otherwise unchanged."""
+        """Return the content of the user's file with the tokens of `after`, and otherwise unchanged."""
         fields = self.tokens
         document = read_object(content)
         if fields is None or document is None:
@@ -163,12 +163,12 @@ class LoginFile:
 
 
 def digest_of(login: Login | None) -> str:
-    """Return a digest of a login, which shows only whether the login has changed."""
+    """Return a digest of a login, which shows whether the login has changed."""
     return hashlib.sha256(json.dumps(login, sort_keys=True).encode()).hexdigest()
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether a value is plain: a short text, or a number."""
+    """Return whether a value is a number, or a text of 8 to 16384 visible ASCII characters."""
     is_text = isinstance(value, str) and bool(_TOKEN.fullmatch(value))
     return is_text or (isinstance(value, (int, float)) and not isinstance(value, bool))
 

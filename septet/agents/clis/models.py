@@ -1,4 +1,4 @@
-"""The models of a CLI: their addresses and keys, which Septet replaces for a guest, and their names."""
+"""The model APIs of a CLI, whose addresses and keys Septet replaces for guests; and the names of models."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ BEDROCK: Final = tuple(
 
 
 def below(folder: str, *requests: str) -> tuple[str, ...]:
-    """Return requests whose paths begin with a folder, such as `/v1`."""
+    """Return requests with a folder, such as `/v1`, before their paths."""
     return tuple(each.replace(" /", f" {folder}/", 1) for each in requests)
 
 
@@ -45,7 +45,7 @@ provider."""
 
 @dataclass(frozen=True, slots=True)
 class ModelPlace:
-    """A model API with the address and keys that a CLI gets."""
+    """A model API of a CLI: its address, its keys, and the requests that may reach it."""
 
     name: str
     """The name by which the CLI's adapter knows this API: a variable, or a provider in the settings."""
@@ -62,7 +62,7 @@ class ModelPlace:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the keys stay out of the sandbox, because this API has a key and an address."""
+        """Whether the keys stay outside the sandbox, because this API has a key and an address."""
         return any(self.keys.values()) and bool(_ADDRESS.match(self.address))
 
 
@@ -71,14 +71,14 @@ _REGION_AND_MAKER: Final = re.compile(r"^(?:[a-z]{2,6}\.)?[a-z]+\.(?=[a-z])")
 _EDITION: Final = re.compile(r"(?:-(?:latest|preview|exp|default|v\d+|\d{3,8}|\d{4}-\d\d-\d\d|\d\d-\d{2,4}))+$")
 """The suffix of a model's name: a date, a revision, or its release state."""
 _SIZES: Final = frozenset({"fable", "opus", "sonnet", "haiku", "pro", "flash", "lite"})
-"""The words with which CLIs name the newest model of a kind."""
+"""The words by which CLIs name the newest model of a kind."""
 
 
 def names_another_model(asked_model: str, told_model: str) -> bool:
     """Return whether a stream certainly names another model than the requested model.
 
-    `auto` leaves the choice to the CLI. A CLI's word without a number, such as `opus`, can stand for any model of
-    the user's choice: only another such word, such as `haiku`, certainly names another model.
+    `auto` leaves the choice to the CLI. A word without a number, such as `opus`, can mean any model, because users
+    can redefine it. Only another such word, such as `haiku`, certainly names another model.
     """
     wanted, named = _plain(asked_model), _plain(told_model)
     if wanted.startswith("auto"):
@@ -91,6 +91,6 @@ def names_another_model(asked_model: str, told_model: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """Return a name without provider, context length and revision, with `-` between its words."""
+    """Return a model's name without provider, context length and revision, with `-` between the words."""
     last = name.lower().rpartition("/")[2].partition("[")[0].partition("@")[0].partition(":")[0]
     return re.sub(r"[._]", "-", _REGION_AND_MAKER.sub("", last))

@@ -1,7 +1,7 @@
-"""A CLI's own files in the user's home, and the further logins that a worker's settings name.
+"""A CLI's files in the user's home, and further logins that a worker's settings name.
 
-`SEPTET_<AGENT>_LOGINS` names further logins as `NAME=PATH`. A file holds variables of the CLI, one `NAME=value` a
-line; a folder is a CLI's home with a login.
+`SEPTET_<AGENT>_LOGINS` names further logins as `NAME=PATH`. The path of a file leads to variables of the CLI, one
+`NAME=value` in each line; the path of a folder leads to a CLI's home with a login.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from septet.system.masking import hide
 
 
 def own_folders_by_name(adapter: Adapter, host: Machine) -> Mapping[str, Path]:
-    """Return the folders of a CLI's login and sessions, by their usual names; sessions lie in the first folder."""
+    """Return the folders with a CLI's login and sessions, by their usual names; the first has the sessions."""
     usual = adapter.capabilities.home[1]
     names = [str(Path(name).parent) for name in adapter.capabilities.login_files]
     own_names = [name for name in (names or [usual]) if name not in {"", "~"}]
@@ -24,9 +24,9 @@ def own_folders_by_name(adapter: Adapter, host: Machine) -> Mapping[str, Path]:
 
 
 def own_folders(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
-    """Return the user's folders of a CLI's login and sessions; a missing first folder is made.
+    """Return the user's folders with a CLI's login and sessions; make the first folder if it is missing.
 
-    The folder is made because a session has to outlive its run, even if the login is a key in a variable.
+    A session has to survive its run, even if the login is a key in a variable and no folder exists.
     """
     folders = tuple(own_folders_by_name(adapter, host).values())
     for folder in folders[:1]:
@@ -36,15 +36,15 @@ def own_folders(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
 
 
 def own_packages(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
-    """Return the folders with the packages that a CLI has unpacked in the user's home."""
+    """Return the folders in the user's home into which a CLI has unpacked its packages."""
     paths = (locate(adapter, host, name) for name in adapter.capabilities.packages)
     return tuple(path for path in paths if path.is_dir() and any(path.iterdir()))
 
 
 def locate(adapter: Adapter, host: Machine, name: str) -> Path:
-    """Return the path of a CLI's file in the user's home; a variable may have moved the CLI's folder.
+    """Return the path of a CLI's file in the user's home; a variable may name another folder for the CLI.
 
-    In `name`, the file's usual path, `~` is the home.
+    `name` is the usual path of the file, with `~` for the home.
     """
     variable, usual = adapter.capabilities.home
     moved = host.env.get(variable, "") if variable else ""
@@ -55,7 +55,7 @@ def locate(adapter: Adapter, host: Machine, name: str) -> Path:
 
 
 def read_own_file(adapter: Adapter, host: Machine, name: str) -> bytes:
-    """Return the content of a CLI's file in the user's home, named as for `locate`; empty if it cannot be read."""
+    """Return the content of the CLI's file that `locate` finds; empty if the file cannot be read."""
     try:
         return locate(adapter, host, name).read_bytes()
     except OSError:
@@ -64,7 +64,7 @@ def read_own_file(adapter: Adapter, host: Machine, name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class NamedLogin:
-    """A login, and the machine with the environment in which the CLI uses this login."""
+    """A login of a CLI, and the environment in which the CLI uses this login."""
 
     name: str
     """The name; empty for the worker's own login."""
@@ -73,13 +73,13 @@ class NamedLogin:
     """The folder of a further login; `None` for a file of variables."""
 
     def identity(self, adapter: Adapter, provider: str = "") -> tuple[str, ...]:
-        """Return each key of the login as `NAME=key`, the same on all hosts with this key; empty without keys."""
+        """Return the login's keys, each as `NAME=key`, so that hosts can compare logins; empty without keys."""
         keys = adapter.keys_of(self.machine, provider)
         return tuple(f"{name}={keys[name]}" for name in sorted(keys))
 
 
 def read_login(adapter: Adapter, machine: Machine, name: str, path: Path) -> NamedLogin:
-    """Return a further login of a CLI, from a file of variables or a folder, and mask the keys from now on.
+    """Return a further login of a CLI, from a file of variables or a folder, and mask its keys from now on.
 
     Raises:
         InvalidInputError: The login cannot be used; the message says why.

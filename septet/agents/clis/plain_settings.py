@@ -1,6 +1,6 @@
-"""Reduce a user's settings of a CLI for a guest: only what chooses login and model stays, and nothing that runs.
+"""Reduce a CLI's settings file for a guest: only settings for login and model stay, and nothing that runs.
 
-MCP servers, their keys, hooks, plug-ins and commands stay out, unless `SEPTET_GUEST_PATHS` names the file.
+MCP servers, their keys, hooks, plug-ins and commands are left out, unless `SEPTET_GUEST_PATHS` names the file.
 """
 
 import json
@@ -17,7 +17,7 @@ _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """A file of settings in a CLI's folder."""
+    """A settings file of a CLI, and the settings in the file that a guest gets."""
 
     name: str
     """The path of the settings file; `~` is the user's home."""
@@ -26,7 +26,7 @@ class SettingsFile:
     named."""
 
     def reduce(self, content: bytes | None) -> bytes | None:
-        """Return the file's content for a guest; `None` if the content has none of the keys or cannot be read."""
+        """Return the content of the file for a guest; `None` if nothing is left or the content cannot be read."""
         document = read_document(self.name, content) if content is not None else None
         kept: dict[str, Any] = {}
         for key in self.kept:
@@ -38,7 +38,7 @@ class SettingsFile:
 
 
 def read_document(name: str, content: bytes) -> dict[str, Any] | None:
-    """Return the document in `content`, which is TOML or JSON by the file's name; `None` if it is neither."""
+    """Return the document in `content`, read as TOML or JSON by the file's name; `None` if it cannot be read."""
     if not name.endswith(".toml"):
         return read_object(content)
     try:
@@ -48,7 +48,7 @@ def read_document(name: str, content: bytes) -> dict[str, Any] | None:
 
 
 def read_object(content: bytes) -> dict[str, Any] | None:
-    """Return a JSON object, which may have comments as CLIs' own files do; `None` for anything else."""
+    """Return the JSON object in `content`, which may have comments; `None` for anything else."""
     try:
         text = content.decode()
         try:
@@ -62,7 +62,7 @@ def read_object(content: bytes) -> dict[str, Any] | None:
 
 
 def _copy(source: Mapping[str, Any], target: dict[str, Any], keys: list[str]) -> None:
-    """Copy the value at a path of keys, if any."""
+    """Copy the value at a path of keys from `source` to `target`, if there is one."""
     value = source.get(keys[0])
     if len(keys) == 1 and keys[0] in source:
         target[keys[0]] = value
@@ -74,7 +74,7 @@ def _copy(source: Mapping[str, Any], target: dict[str, Any], keys: list[str]) ->
 
 
 def _toml(table: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield the lines of a table and of the tables below it."""
+    """Yield the lines of a table, and of its inner tables, as TOML."""
     below = {key: value for key, value in table.items() if isinstance(value, dict)}
     if at:
         yield f"[{'.'.join(map(_key, at))}]"
@@ -90,7 +90,7 @@ def _key(key: str) -> str:
 
 
 def _value(value: object) -> str:
-    """Return a value as TOML writes it: a JSON string is also a TOML string, except for DEL."""
+    """Return a value as TOML; a JSON string is also a TOML string, except for DEL."""
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, dict):

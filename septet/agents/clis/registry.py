@@ -1,4 +1,4 @@
-"""The agents by name, and the agents that can be used on a machine.
+"""All agents by name, and the agents that can be used on a machine.
 
 A new CLI is a folder here with a module `adapter` that has its adapters in `ADAPTERS`, and a name in
 `septet.contracts.names.AGENTS`.
@@ -55,7 +55,7 @@ def usable_agents(machine: Machine, worktree: Path) -> tuple[str, ...]:
 
 
 def check_usable(agent: str, machine: Machine, worktree: Path) -> None:
-    """Check that an agent can be used on this machine.
+    """Raise an error if an agent cannot be used on this machine.
 
     Raises:
         AgentMissingError: The agent's program was not found; the remedy names the usable agents.
@@ -71,7 +71,7 @@ def check_usable(agent: str, machine: Machine, worktree: Path) -> None:
 
 
 def seen_login(adapter: Adapter, host: Machine) -> str | None:
-    """Return the variable or file that looks like a login of a CLI; `None` if nothing does."""
+    """Return the variable or the file that looks like a CLI's login; `None` if nothing does."""
     facts = adapter.capabilities
     variable = next((name for name in facts.login_variables if host.env.get(name)), None)
     if variable is not None or not facts.login_files:
@@ -92,7 +92,7 @@ def _obstacle(agent: str, machine: Machine, worktree: Path) -> AgentError | None
 
 
 def _lack_of_login(adapter: Adapter, machine: Machine) -> AgentError | None:
-    """Return the error of a missing login; `None` if the CLI is, or may be, logged in."""
+    """Return an error if a CLI is certainly not logged in; otherwise `None`."""
     facts = adapter.capabilities
     if not facts.needs_login or not facts.login_files or seen_login(adapter, machine) is not None:
         return None
@@ -108,7 +108,7 @@ def _lack_of_login(adapter: Adapter, machine: Machine) -> AgentError | None:
 
 
 def _may_log_in(adapter: Adapter, machine: Machine) -> bool:
-    """Return whether settings may log a CLI in: by a key helper, another provider, or settings in `/etc`."""
+    """Return whether a CLI's settings, or settings in `/etc`, may log the CLI in."""
     if adapter.name in _SYSTEM_SETTINGS and Path(_SYSTEM_SETTINGS[adapter.name]).exists():
         return True
     facts = adapter.capabilities

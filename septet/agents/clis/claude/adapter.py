@@ -30,8 +30,8 @@ _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
     "read": ("--tools", "Read,Glob,Grep"),
     "none": ("--tools", ""),
 }
-"""The options by kind of tools; the disallowed tools would let the CLI continue after its result, despite
-`_QUIET`."""
+"""The options by kind of tools; despite `_QUIET`, the disallowed tools would let the CLI continue after its
+result."""
 _MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
 """The options with which the CLI reads turns from stdin, and repeats each turn on stdout when the turn begins."""
 _CAPABILITIES: Final = Capabilities(
@@ -80,9 +80,9 @@ class Claude(Adapter):
     """Whether the CLI refuses to skip permissions as root outside a sandbox."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments; a process that is kept for further turns gets neither schema nor limits.
+        """Return the arguments of the program for `turn`; a warm process gets neither schema nor limits.
 
-        A kept process would apply the schema and limits of its first turn to all turns.
+        A warm process would apply the schema and limits of its first turn to all turns.
 
         Raises:
             AgentError: The CLI would run as root outside a sandbox.
@@ -105,12 +105,12 @@ class Claude(Adapter):
         return [*arguments, *option("--max-budget-usd", budget)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return the environment; if the CLI would run as root, a variable states that the CLI is in a sandbox."""
+        """Return the environment for `turn`; for root, `IS_SANDBOX` states that the CLI is in a sandbox."""
         env = Adapter.environment(self, turn, host)
         return {**env, "IS_SANDBOX": "1"} if self._as_root(turn, host) else env
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the CLI's model address and keys, with the custom headers of the worker's settings."""
+        """Return the CLI's model address and keys, with the headers that `ANTHROPIC_CUSTOM_HEADERS` names."""
         lines = invocation.env.get("ANTHROPIC_CUSTOM_HEADERS", "").splitlines()
         pairs = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
         return tuple(replace(place, fields=tuple(pairs)) for place in Adapter.model_places(self, invocation, host))

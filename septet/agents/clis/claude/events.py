@@ -1,6 +1,6 @@
-"""claude's events: the fields that matter, and claude's background tasks.
+"""The events of claude: the fields that Septet reads, and claude's background tasks.
 
-While a task is open, a result is interim, and the CLI continues after the result.
+While a task is open, the CLI continues after its result.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _COMMAND: Final = "local_bash"
 
 
 class TaskFields(msgspec.Struct, gc=False):
-    """The fields of events that report the begin, change or end of a task, or the open background tasks."""
+    """The fields of events that report a task's begin, change or end, or that list the open background tasks."""
 
     task_id: Any = None
     task_type: Any = None
@@ -37,16 +37,16 @@ class _Task(NamedTuple):
 
 @dataclass(slots=True)
 class BackgroundTasks:
-    """The background tasks of a session, and what became of the tasks that were open at the last result."""
+    """The background tasks of a session, and the fate of tasks that were open at the last result."""
 
     _open: dict[str, _Task] = field(default_factory=dict)
     _left: dict[str, _Task] = field(default_factory=dict)
     """The tasks that were open at the last result."""
     _stopped: dict[str, _Task] = field(default_factory=dict)
-    """The tasks that were open at the last result, and that the CLI reports as stopped since."""
+    """The tasks that were open at the last result, and that the CLI has reported as stopped."""
 
     def take(self, subtype: object, event: TaskFields) -> None:
-        """Update the tasks by a system event of claude."""
+        """Update the tasks from a system event of claude."""
         task_id, patch = str(event.task_id), event.patch if isinstance(event.patch, dict) else {}
         if subtype == "background_tasks_changed" and isinstance(event.tasks, list):
             listed = [task for task in event.tasks if isinstance(task, dict) and task.get("ambient") is not True]
@@ -62,12 +62,12 @@ class BackgroundTasks:
             self._close(task_id, str(patch.get("status") or event.status))
 
     def take_result(self) -> None:
-        """Record the tasks that are open at a result, in place of those that earlier results left open."""
+        """Record which tasks are open at a new result; forget earlier results."""
         self._left, self._stopped = dict(self._open), {}
 
     @property
     def waits_for(self) -> WaitsFor:
-        """The kind of tasks for which the CLI waits after its last result; empty if the CLI waits for none."""
+        """The kind of tasks for which the CLI waits after its last result; empty if it waits for none."""
         if self._stopped:
             return ""
         if self._open:
@@ -75,16 +75,16 @@ class BackgroundTasks:
         return "tasks" if self._left else ""
 
     def missing_work(self, *, ended_by_itself: bool) -> str:
-        """Return the names of unfinished work: open tasks other than commands, and tasks that the CLI stopped.
+        """Return the names of unfinished work: open tasks except commands, and tasks that the CLI has stopped.
 
-        A command that stopped because the CLI itself was ended does not count.
+        If the CLI itself was ended, stopped commands do not count.
         """
         stopped = (task for task in self._stopped.values() if ended_by_itself or task.kind != _COMMAND)
         return _names((*stopped, *(task for task in self._open.values() if task.kind != _COMMAND)))
 
     @property
     def commands(self) -> str:
-        """The names of the commands that ran until the CLI ended."""
+        """The names of the background commands that did not finish before the CLI ended."""
         tasks = (*self._stopped.values(), *self._open.values())
         return _names(task for task in tasks if task.kind == _COMMAND)
 
@@ -108,7 +108,7 @@ _NOTES_KEPT: Final = 20
 
 
 class MessageTokens(msgspec.Struct, gc=False):
-    """The tokens of a message or a result."""
+    """The numbers of tokens of a message or a result."""
 
     input_tokens: Any = 0
     output_tokens: Any = 0
@@ -136,7 +136,7 @@ class Message(msgspec.Struct, gc=False):
 
 
 class Event(TaskFields, gc=False):
-    """The fields that are read from an event of any type; all other fields are skipped."""
+    """The fields that are read from an event of any type; other fields are skipped."""
 
     type: Any = None
     subtype: Any = None

@@ -1,4 +1,4 @@
-"""Read claude's stream-json, or the few fields that older wrappers print, into one outcome."""
+"""Read claude's stream-json, or a wrapper's short form of it, and make the outcome and the transcript."""
 
 import json
 import re
@@ -37,7 +37,7 @@ _BY_SUBTYPE: Final[Mapping[str, tuple[Ended, str, str]]] = {
 
 
 class ClaudeStream:
-    """The reader of one run's stream, which gives the run's progress and, in the end, the run's outcome."""
+    """Reads the stream of one run; returns the run's progress and at the end its outcome."""
 
     def __init__(self) -> None:
         self._totals = StreamTotals()
@@ -51,7 +51,7 @@ class ClaudeStream:
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress of the run, read from its stream up to now."""
+        """The progress of the run, as far as its stream was read."""
         totals, result = self._totals, self._totals.final
         waits_for = totals.tasks.waits_for if result is not None and not result.has_failed else ""
         return StreamProgress(
@@ -65,7 +65,7 @@ class ClaudeStream:
         )
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
-        """Return the outcome of the run, after the end of its stream."""
+        """Return the outcome of the run, after the whole stream was fed."""
         rest, document = self._reader.finish()
         if document is not None:
             self._totals = StreamTotals()
@@ -118,7 +118,7 @@ def _ending(totals: StreamTotals, end: ExitRecord, stderr: str) -> Ending:
 
 
 def _unfinished_ending(tasks: str, end: ExitRecord, stderr: str) -> Ending:
-    """Return the ending of a run with unfinished work, which the same session can continue."""
+    """Return the ending of a run with unfinished background tasks; its session can continue the work."""
     if end.cause == "exited" or end.why == endings.AFTER_RESULT:
         return Ending("crashed", "unfinished", f"The agent ended before its background tasks did: {tasks}.")
     return endings.without_result(end, stderr, spoke=True)
@@ -170,12 +170,11 @@ def _warnings(totals: StreamTotals, stderr: str) -> tuple[str, ...]:
 
 
 def _usage(totals: StreamTotals, result: Event | None) -> Usage:
-    """Return the usage of this run.
+    """Return the usage of this run, from the best source that the stream has.
 
-    The result's figures by model are preferred, because the result's `usage` lacks the request at which a budget
-    ended the run; next comes that `usage`, because the events of messages hold only the first output tokens.
-    `total_cost_usd` may be the cost of the whole session (in 2.1.329, not in 2.1.197). If the result has no
-    tokens, as after an interruption, the sum of the messages is returned.
+    The best source is the result's usage by model. Next is the result's `usage`, which lacks the request at which
+    a budget ended the run. The last source is the sum of the messages, for a result without tokens.
+    `total_cost_usd` may be the cost of the whole session (in 2.1.329, not in 2.1.197).
     """
     if result is None:
         return totals.usage
@@ -184,7 +183,7 @@ def _usage(totals: StreamTotals, result: Event | None) -> Usage:
 
 
 class ClaudeTranscript(EventTranscript):
-    """The transcript, with the model's texts, tool calls and their results, API errors, and the run's result."""
+    """Turns claude's stream into entries: the model's texts, tool calls, tool results, errors, and the result."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the transcript's entries for an event."""

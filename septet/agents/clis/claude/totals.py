@@ -1,4 +1,4 @@
-"""The totals of claude's events in one run: session, turns, tokens, tasks, warnings and results."""
+"""What the events of a claude run add up to: session, turns, tokens, tasks, warnings and results."""
 
 import re
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ Counts = tuple[int, ...]
 
 @dataclass(slots=True)
 class StreamTotals:
-    """The totals of the events of a run that were read so far."""
+    """What the events that were read so far add up to."""
 
     session_id: str | None = None
     model: str | None = None
@@ -49,7 +49,7 @@ class StreamTotals:
     api_error: str = ""
     """The CLI's word for an API error, in the session's own last message."""
     usage_by_models: Usage | None = None
-    """The usage of all models in this run: the sum of what each result reports since the result before."""
+    """The usage of all models in this run: the sum of what the results report, each since the result before."""
     tasks: events.BackgroundTasks = field(default_factory=events.BackgroundTasks)
     took_back_nothing: bool = False
     """Whether the CLI printed an empty error after its result; the CLI may then end with code 1."""
@@ -61,19 +61,18 @@ class StreamTotals:
     _speaking: Any = None
     """The id of the session's own last message."""
     _reached: dict[str, float] = field(default_factory=dict)
-    """The times at which the usage limits that are reached now end, by the kind of limit, as the CLI writes the
-    times."""
+    """The end of each usage limit that is reached now, by the kind of limit, in the CLI's form of a time."""
     _spent: Counts = (0, 0, 0, 0)
     _recent: dict[str, events.MessageTokens] = field(default_factory=dict)
 
     @property
     def final(self) -> events.Event | None:
-        """The result that counts: the session's own, or else a stray or a bare result; `None` without a result."""
+        """The result that counts: the session's own, or else another session's or one without a type."""
         return self.result or self.stray_result or self.bare_result
 
     @property
     def is_refused(self) -> bool:
-        """Whether the model refused the last request, by the stop reason of the result or last message."""
+        """Whether the model refused the last request, by the stop reason of the result or of the last message."""
         told = self.final.stop_reason if self.final is not None else None
         return (self.stop_reason if told is None else told) == "refusal"
 
@@ -85,27 +84,27 @@ class StreamTotals:
 
     @property
     def pieces(self) -> tuple[str, ...]:
-        """The texts of the session's own last message, by block; empty if a tool call follows."""
+        """The texts of the session's last message, one for each block; empty if a tool call follows."""
         return tuple(filter(None, (read_field(words, events.TEXT) for words in self._words)))
 
     @property
     def session(self) -> str | None:
-        """The id of the session to continue; only the result may name a session that the CLI has changed."""
+        """The id of the session to continue, from the result if possible, because the CLI may change the id."""
         return (text_of(self.final.session_id) if self.final is not None else None) or self.session_id
 
     @property
     def resets_at(self) -> float | None:
-        """The time at which the reached usage limits end, in seconds or milliseconds since the epoch."""
+        """The latest end of the reached usage limits, in seconds or milliseconds since the epoch."""
         return max(self._reached.values(), default=None)
 
     @property
     def usage(self) -> Usage:
-        """The usage of the messages; the CLI's own total in the result is more exact."""
+        """The usage according to the messages; the CLI's total in the result is more exact."""
         return _usage(self._spent, None)
 
     @property
     def tokens(self) -> int:
-        """All tokens of the messages up to now."""
+        """The number of all tokens of the messages so far."""
         return sum(self._spent)
 
     def take(self, event: events.Event) -> None:
@@ -164,7 +163,7 @@ class StreamTotals:
             self._words.append(block.text.copy())
 
     def _count(self, message: events.Message, before: events.MessageTokens | None) -> None:
-        """Count a message's tokens once, over all its events."""
+        """Count a message's tokens once, even if the message has several events."""
         now = message.usage or events.NO_TOKENS
         figures = zip(self._spent, _counts(now), _counts(before or events.NO_TOKENS), strict=True)
         self._spent = tuple(spent + new - old for spent, new, old in figures)
@@ -222,7 +221,7 @@ class StreamTotals:
 
 
 def denials_of(result: events.Event) -> tuple[str, ...]:
-    """Return the tools that were denied, as `Name` or `Name(argument)`."""
+    """Return the tools that the CLI denied, as `Name` or `Name(argument)`."""
     denials = read_field(result.permission_denials, events.DENIALS) or []
     return tuple(call_of(denial.tool_name, denial.tool_input) for denial in denials[:_NOTES_KEPT])
 
@@ -234,7 +233,7 @@ def _is_of_nothing(result: events.Event) -> bool:
 
 
 def usage_of(result: events.Event, cost_usd: float | None) -> Usage | None:
-    """Return the usage in a result's own `usage`; `None` if the result has no such figures."""
+    """Return the usage in the field `usage` of a result; `None` if the result has no such field."""
     tokens = read_field(result.usage, events.TOKENS)
     return _usage(_counts(tokens), cost_usd) if tokens is not None else None
 

@@ -77,9 +77,9 @@ class Codex(Adapter):
     """The adapter of the codex CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments, mostly in the form of settings, because `resume` accepts settings too.
+        """Return the arguments of the program for `turn`, mostly settings, because `resume` accepts settings too.
 
-        The schema is written to a file in the CLI's own home; a digest of the schema is the file's name.
+        The answer's schema is written to a file in the CLI's own folder.
 
         Raises:
             OSError: The schema could not be written.
@@ -119,7 +119,7 @@ class Codex(Adapter):
         return (replace(place, query_names=(*place.query_names, *map(str, query)), fields=own_fields),)
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the network hosts of the usual provider and its login; empty for any other provider."""
+        """Return the network hosts of OpenAI's model and login; empty if the settings choose another provider."""
         _, name, provider = self._provider(host)
         if name != _USUAL_PROVIDER or provider is not None:
             return ()
@@ -129,7 +129,7 @@ class Codex(Adapter):
         return [name for name in hosts if name != "api.openai.com"] if has_account_alone else hosts
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
-        """Return texts with the addresses that the settings and variables name for the chosen provider alone."""
+        """Return texts with the addresses that settings and variables name for the chosen provider."""
         settings, _, provider = self._provider(host)
         own = (settings.get("openai_base_url"), settings.get("chatgpt_base_url"))
         named = own if provider is None else (provider.get("base_url"),) if isinstance(provider, dict) else ()
@@ -142,7 +142,7 @@ class Codex(Adapter):
         return settings, name, _table(settings, "model_providers").get(str(name))
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
-        """Return the invocation with the addresses and keys of `places`; keys of other providers are left out."""
+        """Return the invocation with the addresses and keys of `places`, and without keys of other providers."""
         own_keys = {name for place in places for name in place.keys}
         env = {name: value for name, value in invocation.env.items() if name not in {*_KEYS} - own_keys}
         settings: list[str] = []
@@ -153,7 +153,7 @@ class Codex(Adapter):
         return replace(invocation, argv=(*invocation.argv[:at], *settings, *invocation.argv[at:]), env=env)
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return the reader of a new stream, which subtracts `before` from the figures of the whole thread."""
+        """Return a reader that subtracts `before`, because codex reports the usage of the whole session."""
         return CodexStream(before)
 
 

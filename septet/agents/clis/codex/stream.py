@@ -1,4 +1,4 @@
-"""codex's stream: its outcome, and its transcript for people."""
+"""Read codex's stream, and make the outcome and the transcript."""
 
 import re
 from collections.abc import Iterator
@@ -50,18 +50,18 @@ _tokens: Final = msgspec.json.Decoder(_Tokens)
 
 
 class CodexStream(LineStream[_Event]):
-    """The reader of codex's stream, without model, cost or status; a full turn's last message is the answer."""
+    """Reads codex's stream, which names no model and no cost; the answer is a completed turn's last message."""
 
     event_type = _Event
     unknown_session = re.compile(r"no rollout found|thread/resume failed")
 
     def __init__(self, before: Usage = NO_USAGE) -> None:
-        """Take what earlier runs of the session, which codex calls a thread, have used."""
+        """Take the usage of earlier runs of the session, which codex calls a thread."""
         super().__init__()
         self._before = before
 
     def begin(self) -> None:
-        """Reset the facts, because the stream is read from its start."""
+        """Forget all facts, because the stream is read from its start."""
         super().begin()
         self._running: set[str] = set()
         self._in_turn = False
@@ -71,15 +71,15 @@ class CodexStream(LineStream[_Event]):
 
     @property
     def usage(self) -> Usage:
-        """The usage of this run: the last turn's report for the whole thread, less the usage of earlier runs."""
+        """The usage of this run: the last turn's report for the whole thread, minus the usage of earlier runs."""
         return _difference(read_field(self._used, _tokens) or _Tokens(), self._before)
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether an object is an event and not an item in an event: types of items have no dot."""
+        """Return whether an object is an event, and not an item in an event; types of items have no dot."""
         return "." in str(event.type) or event.type == "error"
 
     def take(self, event: _Event) -> None:
-        """Add what one event reports to the facts of the run; nearly all events report an item."""
+        """Add what one event reports to the facts of the run."""
         item, kind = event.item, event.type
         if item is None:
             self._take_event(event)
@@ -94,7 +94,7 @@ class CodexStream(LineStream[_Event]):
             self._take_event(event)
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:
-        """Add the warnings, and the tools that codex's sandbox rejected, which only stderr reports."""
+        """Add the warnings and the rejected tools that only stderr reports."""
         del end  # the exit code adds nothing
         for line in lines_of(stderr):
             if _WARNING.search(line):
@@ -118,7 +118,7 @@ class CodexStream(LineStream[_Event]):
             facts.failure = api_error(None, str(event.error.message if event.error is not None else None))
 
     def _take_message(self, item: _Item) -> None:
-        """Add a message, which opens a turn of the model unless the message is the first in an open turn."""
+        """Add a message; count a new turn, unless the message is the first in an open turn."""
         facts = self.facts
         facts.trying_again = None
         if self._spoken_in_turn or not self._in_turn:
@@ -127,7 +127,7 @@ class CodexStream(LineStream[_Event]):
         self._message = item.text
 
     def _take_started(self, item: _Item) -> None:
-        """Add a tool call, which opens a turn unless a turn is open; a turn ends when its tools have answered."""
+        """Add a tool call; count a new turn, unless a turn is open."""
         if str(item.type) not in _SPEECH:
             if not self._in_turn:
                 self.facts.turns += 1
@@ -159,7 +159,7 @@ class CodexStream(LineStream[_Event]):
 
 
 def _difference(thread: _Tokens, before: Usage) -> Usage:
-    """Return the thread's usage less the usage `before` this run; codex's input tokens include cached tokens."""
+    """Return the usage of `thread` minus `before`; codex's input tokens include cached tokens."""
     cache_read, cache_written = count(thread.cached_input_tokens), count(thread.cache_write_input_tokens)
     uncached = count(thread.input_tokens) - cache_read - cache_written
     return Usage(
@@ -172,7 +172,7 @@ def _difference(thread: _Tokens, before: Usage) -> Usage:
 
 
 class CodexTranscript(EventTranscript):
-    """The transcript of items as they begin and end; the result is the last message of a completed turn."""
+    """Turns codex's items into entries as the items begin and end; the result is the last message."""
 
     def __init__(self) -> None:
         super().__init__()

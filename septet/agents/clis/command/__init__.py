@@ -1,1 +1,1 @@
-"""An agent that is a program which the user configures."""
+"""The agent `command`: any program that the user configures."""

@@ -1,9 +1,9 @@
-"""The adapter of any program that reads a prompt on stdin and prints its answer; settings describe the program.
+"""The adapter of any program that reads a prompt on stdin and prints its answer; settings name the program.
 
-`SEPTET_COMMAND` is the command line, split as a shell would but never run by a shell. `SEPTET_COMMAND_ENV` names
-the variables, separated by commas, that the program gets in addition to the variables of every agent; a name that
-ends with `*` is a prefix. The output is the answer as text. If the first line is a JSON object with a `type`, the
-output is events of claude's stream-json, of which one `{"type": "result", "result": "…"}` is enough.
+`SEPTET_COMMAND` is the command line, split as a shell would split it, but no shell runs. `SEPTET_COMMAND_ENV`
+names further variables for the program, separated by commas; a name that ends with `*` is a prefix. The output is
+the answer as text. If the first line is a JSON object with a `type`, the output is read as events of claude's
+stream-json; one event `{"type": "result", "result": "…"}` is enough.
 """
 
 import re
@@ -24,7 +24,7 @@ from septet.system.masking import mask
 
 
 class CommandTranscript:
-    """The transcript of text lines, or of claude's events if the first line is an event."""
+    """Turns a program's lines into entries; if the first line is an event, reads the output as claude's events."""
 
     def __init__(self) -> None:
         self._events: ClaudeTranscript | None = None
@@ -32,7 +32,7 @@ class CommandTranscript:
         self._began = False
 
     def feed(self, chunk: bytes) -> list[TranscriptEntry]:
-        """Read the next bytes, which may be cut anywhere, and return the entries in the bytes."""
+        """Read the next bytes, which may be cut anywhere, and return the entries in them."""
         if self._events is not None:
             return self._events.feed(chunk)
         self._text += chunk
@@ -73,16 +73,16 @@ class ConfiguredProgram(Adapter):
     """The adapter of the program that `SEPTET_COMMAND` configures."""
 
     def invocation(self, turn: Turn, host: Machine) -> Invocation:
-        """Return the start of the configured program, which gets only the prompt."""
+        """Return the invocation of the configured program, which gets nothing of the turn but the prompt."""
         return Adapter.invocation(replace(self, program=_command_line(host)[0]), turn, host)
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the words of the command line after the program."""
+        """Return the words that follow the program in the configured command line."""
         del turn
         return _command_line(host)[1:]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return the environment with the variables that `SEPTET_COMMAND_ENV` names."""
+        """Return the environment, with the variables that `SEPTET_COMMAND_ENV` names."""
         names = (name.strip() for name in host.env.get(COMMAND_ENV, "").split(","))
         return super().environment(turn, host) | select_variables(host.env, tuple(filter(None, names)))
 
@@ -108,7 +108,7 @@ def _command_line(host: Machine) -> list[str]:
 
 
 class CommandStream:
-    """The reader of a program's output, which is text or lines of events."""
+    """Reads a program's output, which is text or lines of events."""
 
     def __init__(self) -> None:
         self._events = ClaudeStream()
@@ -133,11 +133,11 @@ class CommandStream:
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress of the run, read from its events up to now; output as text shows no progress."""
+        """The progress that the program's events report; output as text shows no progress."""
         return self._events.progress
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
-        """Return the outcome of the run, after the end of its stream."""
+        """Return the outcome of the run, after the whole output was fed."""
         self._look_at_first_line(over=True)
         outcome = self._events.outcome(end, stderr) if self._has_events else self._outcome_of_text(end, stderr)
         if outcome.usage == NO_USAGE:
@@ -145,7 +145,7 @@ class CommandStream:
         return outcome
 
     def _look_at_first_line(self, *, over: bool = False) -> None:
-        """Decide by the first line that is not blank whether the output is events."""
+        """Decide whether the output is events, by the first line that is not blank."""
         head = self._text.lstrip()
         line, newline, _ = head.partition(b"\n")
         if self._has_events is None and line and (newline or over or not line.startswith((b"{", b"\x1b"))):
@@ -179,7 +179,7 @@ def _ending(end: ExitRecord, text: str, stderr: str) -> Ending:
 
 
 def _estimate_usage(stderr: str) -> Usage:
-    """Return the tokens that stderr names; the last number of each kind counts."""
+    """Return the tokens that stderr names, such as `input tokens: 123`; the last number of each kind counts."""
     counts = {match[1].lower(): int(match[2].replace(",", "") or 0) for match in _TOKENS.finditer(stderr)}
     if not counts:
         return NO_USAGE

@@ -17,7 +17,7 @@ from septet.agents.outcomes.transcript import EventTranscript, TranscriptEntry, 
 
 
 class CopilotTranscript(EventTranscript):
-    """The transcript of messages, tools and errors; the result is the last message without a tool call."""
+    """Turns copilot's stream into entries; the result is the last message without a tool call."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
         """Yield the transcript's entries for an event."""
@@ -102,10 +102,9 @@ class Copilot(Adapter):
     """The adapter of the copilot CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments; none limits the CLI's five retries, which take less than half a minute.
+        """Return the arguments of the program for `turn`.
 
-        In a sandbox the CLI may use every path that is visible; otherwise the CLI denies paths outside the
-        worktree.
+        In a sandbox the CLI may use every visible path. Otherwise the CLI denies paths outside the worktree.
         """
         arguments = ["--output-format", "json", "--no-auto-update", "--no-ask-user", "--allow-all-tools"]
         arguments += ["--allow-all-paths"] if host.sandboxed else []
@@ -118,7 +117,7 @@ class Copilot(Adapter):
         return [*arguments, *option("--model", turn.model)]
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return GitHub's network hosts; empty if the user chose another provider."""
+        """Return GitHub's network hosts; empty if the user has chosen another provider."""
         return () if invocation.env.get(_ADDRESS) else super().asked_hosts(invocation, host)
 
 
@@ -148,7 +147,7 @@ class _Event(LineEvent, gc=False):
 
 
 class CopilotStream(LineStream[_Event]):
-    """The reader of copilot's stream, without tokens or cost; the answer is the last message with no tool call."""
+    """Reads copilot's stream, which reports no tokens; the answer is the last message without a tool call."""
 
     event_type = _Event
     unknown_session = re.compile(r"No session, task, or name matched")
@@ -159,7 +158,7 @@ class CopilotStream(LineStream[_Event]):
         self._unreached = False
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether an object is an event of copilot: it has data or, at a run's end, a session's id."""
+        """Return whether an object is an event: it has `data` or, at a run's end, a session's id."""
         return event.data is not None or isinstance(event.session_id, str)
 
     def take(self, event: _Event) -> None:

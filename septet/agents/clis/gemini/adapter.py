@@ -29,7 +29,7 @@ _LOCATION: Final = re.compile(r"[a-z0-9-]{1,40}")
 
 
 def _of_versions(*requests: str) -> tuple[str, ...]:
-    """Return these requests at each version of Google's API."""
+    """Return these requests for each version of Google's API."""
     return tuple(
         each for version in ("v1", "v1beta", "v1alpha", "v1beta1") for each in below(f"/{version}", *requests)
     )
@@ -58,7 +58,7 @@ class Gemini(Adapter):
     """The adapter of the gemini CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments; the CLI's default mode offers only tools that read."""
+        """Return the arguments of the program for `turn`; without all tools, the CLI has only tools that read."""
         del host
         mode = "yolo" if turn.tools == "all" else "default"
         session = option("--resume", turn.resume_id) or option("--session-id", turn.session_id)
@@ -66,12 +66,12 @@ class Gemini(Adapter):
         return [*own, *session, *option("-m", turn.model)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return the environment, with Septet's default settings unless the user names a file."""
+        """Return the environment, with Septet's default settings for the CLI, unless the user names a file."""
         defaults = str(Path(__file__).with_name("defaults.json"))
         return {_DEFAULTS: defaults, **super().environment(turn, host)}
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the network hosts of the chosen login: by a Gemini key, by a cloud's key, or as a Google user."""
+        """Return the network hosts for the chosen kind of login: a Gemini key, a cloud's key, or a Google user."""
         if not super().asked_hosts(invocation, host):
             return ()
         env, login = invocation.env, self._chosen_login(host)
@@ -84,7 +84,7 @@ class Gemini(Adapter):
         return _HOSTS_OF_LOGINS
 
     def _chosen_login(self, host: Machine) -> str:
-        """Return the kind of login that the user's settings choose; empty if the settings choose none."""
+        """Return the kind of login that the user's settings choose; empty if they choose none."""
         settings = read_object(read_own_file(self, host, _SETTINGS_FILE)) or {}
         try:
             chosen = settings.get("security", {}).get("auth", {}).get("selectedType")

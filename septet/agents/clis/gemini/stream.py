@@ -1,4 +1,4 @@
-"""gemini's stream: its outcome, and its transcript for people."""
+"""Read gemini's stream, and make the outcome and the transcript."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -93,20 +93,20 @@ class _Calls(msgspec.Struct, frozen=True, gc=False):
 
 
 class _WholeStats(msgspec.Struct, gc=False):
-    """The statistics of an output that is one JSON object."""
+    """The statistics in an output that is one JSON object."""
 
     models: dict[str, _Model] = {}
     tools: _Calls = _Calls()
 
 
 class GeminiStream(LineStream[_Event]):
-    """The reader of gemini's stream; the answer is the text after the last tool. Only stderr shows retries."""
+    """Reads gemini's stream; the answer is the text after the last tool result. Only stderr shows retries."""
 
     event_type = _Event
     unknown_session = re.compile(r"Invalid session identifier|No previous sessions found")
 
     def begin(self) -> None:
-        """Reset the facts, because the stream is read from its start."""
+        """Forget all facts, because the stream is read from its start."""
         super().begin()
         self._tools: dict[str, str] = {}
         self._in_turn = False
@@ -116,11 +116,11 @@ class GeminiStream(LineStream[_Event]):
 
     @property
     def usage(self) -> Usage:
-        """The usage of the run, from the statistics of the result event or of each model."""
+        """The usage of the run, from the statistics that the result has."""
         return self._used_by_models.plus(_usage(read_field(self._used, _stats) or _Stats()))
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether an object is an event of gemini, by its type and, for a result, also by its status."""
+        """Return whether an object is an event of gemini, by its type and, for a result, by its status."""
         return event.type in _EVENTS and (event.type != "result" or isinstance(event.status, str))
 
     def take(self, event: _Event) -> None:
@@ -150,7 +150,7 @@ class GeminiStream(LineStream[_Event]):
             self._take_whole(event)
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:
-        """Count the retries, and read an error that stdout lacks; ignore the other lines of stderr."""
+        """Count the retries that stderr reports, and read an error that is missing in stdout."""
         facts = self.facts
         for attempt in _ATTEMPT.finditer(stderr):
             facts.api_retries += 1
@@ -164,7 +164,7 @@ class GeminiStream(LineStream[_Event]):
             self._take_exit_code(end.exit_code or 0, stderr)
 
     def _open_turn(self) -> None:
-        """Count a turn of the model, which ends when a tool has answered."""
+        """Count a turn of the model, unless a turn is open; a tool's result ends a turn."""
         if not self._in_turn:
             self.facts.turns += 1
             self._in_turn = True
@@ -196,7 +196,7 @@ class GeminiStream(LineStream[_Event]):
             facts.failure = api_error(None, self._said_wrong or NOT_SAID)
 
     def _take_whole(self, event: _Event) -> None:
-        """Read the facts of the run from an output that is one JSON object."""
+        """Read the facts from an output that is one JSON object."""
         facts = self.facts
         facts.session_id = text_of(event.session_id)
         if event.error is not None:
@@ -240,7 +240,7 @@ def _failure(error: _Error) -> Ending:
 
 
 def _usage(stats: _Stats) -> Usage:
-    """Return tokens as `Usage`: gemini counts cached tokens as input, and does not count reasoning as output."""
+    """Return gemini's token counts as `Usage`; gemini counts cached tokens as input and reasoning not at all."""
     prompt, answer, cached = count(stats.input_tokens), count(stats.output_tokens), count(stats.cached)
     reasoning = max(count(stats.total_tokens) - prompt - answer, 0)
     return Usage(
@@ -252,7 +252,7 @@ def _usage(stats: _Stats) -> Usage:
 
 
 class GeminiTranscript(EventTranscript):
-    """The transcript; pieces of a text are joined until another event follows, and the last text is the result."""
+    """Turns gemini's stream into entries; joins pieces of a text. The last text is the result."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -277,7 +277,7 @@ class GeminiTranscript(EventTranscript):
             yield self._result(event)
 
     def rest(self) -> Iterator[TranscriptEntry]:
-        """Yield an entry with the joined pieces of text, if there are any."""
+        """Yield an entry with the joined pieces of a text, if there are any."""
         if self._pieces:
             self._last, self._pieces = "".join(self._pieces), []
             yield TranscriptEntry("text", self._last)

@@ -102,7 +102,7 @@ class OpenCode(Adapter):
         return [*arguments, *option("--session", turn.resume_id), *option("--model", turn.model)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return the environment; the configuration in a variable holds the CLI's permissions.
+        """Return the environment; one variable has opencode's configuration, with the permissions of the turn.
 
         Raises:
             AgentError: The configuration in the worker's environment is not a JSON object.
@@ -111,24 +111,24 @@ class OpenCode(Adapter):
         return {**env, _CONFIG: _configuration(env.get(_CONFIG, ""), turn.tools)}
 
     def provider_of(self, host: Machine, model: str | None) -> str:
-        """Return the provider in the name of `model`; if `model` is `None`, in the name of the settings' model."""
+        """Return the provider that the name of `model` contains; for `None`, use the model of the settings."""
         given = read_object(host.env.get(_CONFIG, "").encode()) or {}
         in_file = read_object(read_own_file(self, host, _SETTINGS_FILE)) or {}
         asked = model or given.get("model") or in_file.get("model")
         return asked.partition("/")[0] if isinstance(asked, str) and "/" in asked else ""
 
     def keys_of(self, host: Machine, provider: str) -> dict[str, str]:
-        """Return the keys of a known provider; empty if the login file has a login for the provider."""
+        """Return the keys for a provider, by variable; empty if the login file has a login for the provider."""
         places = {place.name: place for place in self.model_places(Invocation((), host.env, b""), host)}
         if provider in places:
             return {name: key for name, key in places[provider].keys.items() if key}
         return {} if provider in _PROVIDERS else super().keys_of(host, provider)
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the APIs of providers whose keys are in variables, or which opencode's variable configures.
+        """Return the APIs of the providers whose keys are in variables, or which opencode's variable configures.
 
-        A key in the user's settings is not returned, nor is a provider with a login in the file. A provider that
-        the command line and configuration do not select permits no requests.
+        A provider with a login in the login file is left out, and so is a key in the user's settings. A provider
+        that no model of the turn uses permits no requests.
         """
         chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
@@ -157,14 +157,14 @@ class OpenCode(Adapter):
         return tuple(places)
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the network hosts of the selected providers that have no key outside the sandbox."""
+        """Return the network hosts of the selected providers whose keys do not stay outside the sandbox."""
         chosen = self._asked_providers(invocation, host)
         kept = {place.name for place in self.model_places(invocation, host) if place.is_kept}
         asked = [name for name in _PROVIDERS if name not in kept and (chosen is None or name in chosen)]
         return (*map(_host_of, asked), *chain(*(_LOGIN_HOSTS.get(name, ()) for name in asked)))
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
-        """Return texts with the addresses that are named for the selected providers alone."""
+        """Return texts with the addresses that settings and variables name for the selected providers."""
         variables = own_variables({name: text for name, text in invocation.env.items() if name != _CONFIG})
         chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
@@ -173,7 +173,7 @@ class OpenCode(Adapter):
         return [*variables.values(), *map(json.dumps, asked)]
 
     def _asked_providers(self, invocation: Invocation, host: Machine) -> frozenset[str] | None:
-        """Return the providers that the command line and configuration select; `None` if they select none."""
+        """Return the providers of the models that command line and settings select; `None` if they select none."""
         argv, given = invocation.argv, read_object(invocation.env.get(_CONFIG, "").encode()) or {}
         in_file = read_object(read_own_file(self, host, _SETTINGS_FILE)) or {}
         on_line = argv[argv.index("--model") + 1] if "--model" in argv[:-1] else None
@@ -200,7 +200,7 @@ class OpenCode(Adapter):
 
 
 def _providers(configuration: bytes) -> dict[str, Any]:
-    """Return those providers of a configuration that are objects, by their names."""
+    """Return the providers in a configuration, by name; skip values that are no objects."""
     return _objects((read_object(configuration) or {}).get("provider"))
 
 
@@ -216,7 +216,7 @@ def _options(providers: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _configuration(text: str, tools: Tools) -> str:
-    """Return the configuration in the environment, with Septet's own settings."""
+    """Return the configuration for the environment, with Septet's own settings."""
     try:
         configuration = json.loads(text or "{}")
     except ValueError:

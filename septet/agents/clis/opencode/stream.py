@@ -1,4 +1,4 @@
-"""opencode's stream: its outcome, and its transcript for people."""
+"""Read opencode's stream, and make the outcome and the transcript."""
 
 import math
 import re
@@ -92,13 +92,13 @@ def _used_in(step: _Part) -> Usage:
 
 
 class OpenCodeStream(LineStream[_Event]):
-    """The reader of opencode's stream, without a final event; the last text is the answer if no tool follows."""
+    """Reads opencode's stream, which has no final event; the answer is the last text, if no tool call follows."""
 
     event_type = _Event
     unknown_session = re.compile(r"Session not found")
 
     def begin(self) -> None:
-        """Reset the facts, because the stream is read from its start."""
+        """Forget all facts, because the stream is read from its start."""
         super().begin()
         self._used = NO_USAGE
         self._last_step = 0
@@ -107,16 +107,16 @@ class OpenCodeStream(LineStream[_Event]):
 
     @property
     def usage(self) -> Usage:
-        """The usage of the model's steps that have ended so far."""
+        """The usage of all steps of the model that have ended."""
         return self._used
 
     @property
     def context_tokens(self) -> int:
-        """The tokens that the last step read and wrote."""
+        """The number of tokens that the last step read and wrote."""
         return self._last_step
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether the event names a session; a part of a message names none."""
+        """Return whether an object is an event: only events name a session."""
         return isinstance(event.session_id, str)
 
     def take(self, event: _Event) -> None:
@@ -165,7 +165,7 @@ class OpenCodeStream(LineStream[_Event]):
             facts.failure = endings.api_ending(REFUSAL, "")
 
     def _take_error(self, error: _Error) -> None:
-        """Add an error to the facts; leave out the server's headers and body, which the event also has."""
+        """Add an error to the facts, without the server's headers and body."""
         words = str(error.data.message or error.name)
         if error.name == "MessageAbortedError":
             self.facts.interrupted = words
@@ -180,11 +180,11 @@ class OpenCodeStream(LineStream[_Event]):
                 self._overflow = self.facts.failure
 
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
-        """Return the ending of the run; the last step alone does not show whether another step was due.
+        """Return the ending of the run.
 
-        After any error the CLI ends with 1, even if it has recovered from the error (issue 50062 of opencode). It
-        summarises a session that is too long, in a step without tools. Then it continues (issue 39573), or makes
-        one summary after the other, until a limit ends the CLI.
+        After any error the CLI ends with 1, even if it has recovered from the error (issue 50062 of opencode). The
+        CLI summarises a session that is too long, in a step without tools. It then continues (issue 39573), or
+        makes further summaries until a limit ends the CLI.
         """
         facts = self.facts
         if end.cause == "exited" and end.signal is None:
@@ -210,10 +210,10 @@ _arguments: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class OpenCodeTranscript(EventTranscript):
-    """The transcript of parts of messages; the result is the last text of a step without tool calls."""
+    """Turns opencode's stream into entries; the result is the last text of a step without tool calls."""
 
     def tell(self, event: dict[str, Any]) -> Iterator[TranscriptEntry]:
-        """Yield the transcript's entries for an event; leave out the server's headers and body of an error."""
+        """Yield the transcript's entries for an event, without the server's headers and body of an error."""
         kind, part = event.get("type"), to_object(event.get("part"))
         if kind == "step_start":
             self._last = ""
