@@ -22,8 +22,7 @@ from septet.agents.runs.lease import ATTEMPTS_FILE, RESTORED
 from septet.errors import SeptetError, UsageError
 from septet.git.engine.place import RECORDS, mirror_lock, vault_lock
 from septet.state import StateDir
-from septet.system.durable import close_after
-from septet.system.locks import hold_lock
+from septet.system.durable import close_after, hold_lock
 
 _PASSING: Final = frozenset({"server.json", "health.json", "up.lock", "runner", "removed", "scratch"})
 """The files of running processes, which a backup leaves out."""

@@ -17,7 +17,7 @@ from activities.host.host import Host
 from septet.agents.clis.registry import usable_agents
 from septet.forges.choose import hosts_with_key
 from septet.settings import Settings
-from septet.system.locks import share_lock
+from septet.system.durable import share_lock
 from workers.builds.build_id import build_id
 from workers.builds.versions import announcing_build, deployment_config
 from workers.recovery.attempts import looking_after_attempts, taking_over

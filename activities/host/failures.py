@@ -16,8 +16,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from septet.contracts.steps import FailureFacts, StepResult
 from septet.errors import DiskFullError, HostFullError, MachineBusyError, SeptetError, SupersededError
 from septet.system.disk import diagnosed
-from septet.system.masking import mask
-from septet.system.preview import preview
+from septet.system.masking import mask, preview
 from septet.system.text import cut
 
 OPENING_TRIES: Final = 8

@@ -20,7 +20,7 @@ from septet.git.snapshots.take import take
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import find, first_and_last, names_of_kind, vault_at
 from septet.system.durable import close_after
-from septet.system.preview import preview
+from septet.system.masking import preview
 from septet.system.text import name_some
 from septet.telemetry.metrics import RESCUES
 from septet.telemetry.recorder import RECORDER

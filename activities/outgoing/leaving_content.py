@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from activities.host.claims import AnyClaim, UnreadError
 from activities.host.host import Host
-from septet.commands.values import mark_of
+from septet.commands.command import mark_of
 from septet.contracts.facts import KeyFinding, tell_findings
 from septet.contracts.steps import StepCall
 from septet.contracts.wire import Wire

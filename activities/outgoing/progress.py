@@ -18,8 +18,7 @@ from septet.git.engine.place import Place
 from septet.git.evidence.evidence import plan_file
 from septet.outgoing.text import Outgoing
 from septet.system.durable import write_durably
-from septet.system.masking import mask
-from septet.system.preview import preview
+from septet.system.masking import mask, preview
 from septet.system.text import cut
 from septet.trackers.choose import tracker_for
 from septet.trackers.words import pull_request_message

@@ -48,7 +48,7 @@ from septet.git.evidence.worker_keys import FindingsError
 from septet.git.snapshots.scan import WorktreeScan
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.survey import OVER_LIMIT
-from septet.system.preview import preview
+from septet.system.masking import preview
 from septet.system.text import cut, name_some
 
 _log = structlog.get_logger()

@@ -20,8 +20,8 @@ from septet.contracts.names import Step
 from septet.errors import EvidenceError
 from septet.git.commits.commit import commit_all, with_trailer
 from septet.git.engine.engine import Git
+from septet.git.evidence.evidence import new_files
 from septet.git.evidence.pushable_objects import refuse_large_files, refuse_unfit_commits, whole_lfs_files
-from septet.git.evidence.staging import new_files
 from septet.git.evidence.worker_keys import refuse_keys_in_commits, refuse_keys_in_files
 from septet.system.durable import write_durably
 

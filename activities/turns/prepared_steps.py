@@ -19,9 +19,8 @@ from septet.agents.runs.usage import last_of_session
 from septet.agents.turns.request import TurnRequest
 from septet.answers.steps import finalizer_prompt, is_step_answer, request_schema_of
 from septet.base_checks import result_of
-from septet.commands.loader import load, load_rework
+from septet.commands.command import load, load_rework, rework_values, values
 from septet.commands.placeholders import prompt, step_note
-from septet.commands.values import rework_values, values
 from septet.contracts.names import Step
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
 from septet.contracts.workspace import Workspace

@@ -30,7 +30,7 @@ from septet.git.engine.place import Place
 from septet.git.snapshots.forget import remove_closed
 from septet.repository_settings import RepositorySettings
 from septet.system import processes
-from septet.system.locks import Patience, await_lock, open_lock, take_lock
+from septet.system.durable import Patience, await_lock, open_lock, take_lock
 
 _COPY: Final = "copy"
 _RECORDS: Final = "runs"

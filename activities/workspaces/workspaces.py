@@ -20,7 +20,7 @@ from activities.workspaces.workspace_setup import (
     writing,
 )
 from septet.agents.clis.registry import check_usable
-from septet.commands.loader import load_all, overrides
+from septet.commands.command import load_all, overrides
 from septet.commands.placeholders import check
 from septet.contracts.names import SETTINGS_PATH, Sessions
 from septet.contracts.task import NOTIFIES

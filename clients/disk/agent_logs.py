@@ -11,12 +11,11 @@ from septet.agents.clis.registry import ADAPTERS
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.outcomes.transcript import Transcript, TranscriptEntry
 from septet.agents.runs.folders import Run
-from septet.agents.runs.logs import Written, pieces, times_written, written_last
+from septet.agents.runs.logs import Written, end_of_file, pieces, times_written, written_last
 from septet.contracts.host_files import LogEntry
 from septet.errors import NotFoundError
 from septet.state import StateDir
-from septet.system.masking import mask, mask_bytes
-from septet.system.preview import end_of_file, scrub
+from septet.system.masking import mask, mask_bytes, scrub
 
 _TEXT_SHOWN: Final = 2000
 

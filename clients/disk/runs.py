@@ -14,7 +14,7 @@ from septet.contracts.host_files import AgentRun, NetworkRequest
 from septet.contracts.replies import NetworkReply
 from septet.janitor.terms import pipeline_of
 from septet.state import StateDir
-from septet.system.preview import scrub
+from septet.system.masking import scrub
 
 MOST_REFUSED: Final = 100
 """The most refused network addresses that a run's view names; the run's log has all of them."""

@@ -19,7 +19,7 @@ from septet.git.workspace.workspace import find_place, find_record
 from septet.git.worktree.inside import read_inside
 from septet.git.worktree.view import view_git
 from septet.state import StateDir
-from septet.system.preview import scrub
+from septet.system.masking import scrub
 
 _DIFF_SECONDS: Final = 2.0
 _DIFF_SHARE: Final = 5

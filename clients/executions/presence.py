@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExec
 from temporalio.service import RPCError
 
 from septet.state import StateDir
-from septet.system.locks import lock_is_held
+from septet.system.durable import lock_is_held
 from workers.builds.deployment import Deployment, ListedWorker
 from workers.builds.promotion import SILENT, builds_with_workers, opens_workspaces
 from workers.server.server_file import read_server_file

@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 from clients.operations.operations import Operations
 from clients.starting.checks import find_unused_settings
 from septet.budgets.account import DAY, PROJECT
-from septet.commands.loader import load, overrides
+from septet.commands.command import load, overrides
 from septet.contracts.names import SETTINGS_PATH, IssueClass, Step
 from septet.contracts.order import StepSettings, WorkOrderInput
 from septet.contracts.replies import DryRunReply, DryRunStep

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from septet.commands.loader import Command
-from septet.commands.values import FIRST_STEP, Values, arguments_of, available
+from septet.commands.command import FIRST_STEP, Command, Values, arguments_of, available
 from septet.contracts.names import REWORK, Step
 from septet.errors import CommandError
 

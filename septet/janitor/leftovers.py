@@ -11,8 +11,7 @@ from septet.git.snapshots.forget import remove_closed
 from septet.git.workspace.workspace import find_record
 from septet.janitor.terms import SweptKind, Terms, is_over
 from septet.state import StateDir
-from septet.system.durable import DRAFTS
-from septet.system.locks import lock_is_held, remove_lock
+from septet.system.durable import DRAFTS, lock_is_held, remove_lock
 
 Refusing = Callable[[SweptKind, str], AbstractContextManager[None]]
 """A function that returns a context in which the error of a removal is recorded and ends only this removal."""

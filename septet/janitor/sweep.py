@@ -37,7 +37,7 @@ from septet.git.workspace.workspace import find_record
 from septet.janitor.leftovers import changed_at, folder_names, sweep_leftovers
 from septet.janitor.terms import FindOwner, Owner, SweepReport, SweptItem, SweptKind, Terms, is_over
 from septet.state import StateDir
-from septet.system.locks import hold_lock
+from septet.system.durable import hold_lock
 
 _SHOWN: Final = 100
 _RUNNING: Final = Owner("running")

@@ -19,7 +19,7 @@ from kingfisher import get_binary_path  # type: ignore[import-untyped]
 
 from septet.errors import EvidenceError
 from septet.system import processes
-from septet.system.locks import hold_lock
+from septet.system.durable import hold_lock
 
 _HUNK: Final = re.compile(rb"@@ -\d+(?:,\d+)? \+(?P<first>\d+)(?:,\d+)? @@")
 _FILE: Final = b"diff --git "

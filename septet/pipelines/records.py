@@ -23,8 +23,7 @@ from septet.pipelines.views import (
     PlanningResult,
     PlanningResults,
 )
-from septet.system.durable import write_durably
-from septet.system.locks import hold_lock
+from septet.system.durable import hold_lock, write_durably
 from septet.system.text import cut, one_line
 
 _REASON_LIMIT: Final = 1500

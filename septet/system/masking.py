@@ -1,8 +1,4 @@
-"""Mask the values of this process's keys in all text that leaves the process.
-
-`preview.scrub` masks text that looks like a key. This module masks known keys, even in encodings in which a
-program prints them by chance or on purpose.
-"""
+"""Mask keys in all text that leaves this process: known keys in each encoding, and text that looks like a key."""
 
 import json
 import re
@@ -12,6 +8,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import AnyStr, Final
 from urllib.parse import quote, quote_plus
+
+from septet.system.text import cut
 
 MASK: Final = "***"
 
@@ -221,3 +219,59 @@ def _core(text: str, before: int, length: int) -> str:
     first = -(-before * 8 // 6)
     last = (before + length) * 8 // 6
     return text[first:last]
+
+
+_SHORTEST_SECRET: Final = 6
+"""The fewest characters of a secret that is masked: a mask for a shorter value would hide ordinary words."""
+_LOOKED_AT: Final = 16_384
+"""The number of characters of a text that are read, which is more than a preview shows."""
+_BLOCK: Final = re.compile(
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL
+)
+_KEYS: Final = re.compile(
+    r"""
+      \b sk-[A-Za-z0-9_-]{8,}                            # OpenAI, Anthropic
+    | \b gh[oprsu]_[A-Za-z0-9]{10,}                      # GitHub
+    | \b github_pat_[A-Za-z0-9_]{10,}
+    | \b glpat-[A-Za-z0-9_-]{10,}                        # GitLab
+    | \b (?:AKIA|ASIA)[A-Z0-9]{12,}                      # AWS
+    | \b AIza[A-Za-z0-9_-]{20,}                          # Google
+    | \b xox[abeoprs]-[A-Za-z0-9-]{8,}                   # Slack
+    | (?<![A-Za-z0-9_-]) eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*   # JSON web tokens
+    """,
+    re.VERBOSE,
+)
+_AFTER_A_WORD: Final = re.compile(
+    r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}|(://[^\s/:@]*:)[^\s/@]+(?=@)"
+    r"|\b((?:api[_-]?key|secret|token|password|passwd)[\"']?\s*[:=]\s*[\"']?)[^\s\"',;]{4,}"
+)
+
+
+def preview(text: str, *, secrets: Iterable[str] = (), limit: int = 200) -> str:
+    """Return the beginning of `text` on one line, with keys, text that looks like a key, and `secrets` masked."""
+    line = " ".join(scrub(text[:_LOOKED_AT], secrets).split())
+    return cut(printable(line[: limit + 1]), limit)
+
+
+def printable(text: str) -> str:
+    """Return `text` with unprintable characters replaced, which could steer a terminal; newlines and tabs stay."""
+    return "".join(
+        letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )
+
+
+def scrub(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with this process's keys, `secrets`, and text that looks like a key masked."""
+    text = mask(text)
+    for secret in sorted(set(secrets), key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, MASK)
+    text = _BLOCK.sub(MASK, text)
+    text = _KEYS.sub(MASK, text)
+    return _AFTER_A_WORD.sub(_mask, text)
+
+
+def _mask(match: re.Match[str]) -> str:
+    if match[1] is not None:
+        return f"{match[1]} {MASK}"
+    return f"{match[2] or match[3]}{MASK}"

@@ -11,7 +11,7 @@ from temporalio.exceptions import ApplicationError
 from clients.disk.workspace_view import fails_on_base
 from septet.base_checks import BaseChecks, result_of
 from septet.contracts.names import Step, Verdict
-from septet.system.locks import take_lock
+from septet.system.durable import take_lock
 
 pytestmark = pytest.mark.needs("bubblewrap")
 

@@ -34,8 +34,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import WorkspaceBusyError
 from septet.settings import Settings
-from septet.system.durable import close_after
-from septet.system.locks import lock, open_lock
+from septet.system.durable import close_after, lock, open_lock
 from workers.recovery.strays import keep_what_was_left_alone
 from workers.watching.reports import LeftTurns
 

@@ -17,7 +17,7 @@ from septet.agents.outcomes.endings import without_result
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.contracts.host_files import LogEntry
 from septet.git.evidence.difference import difference
-from septet.system.preview import scrub
+from septet.system.masking import scrub
 
 SECONDS = 0.5
 """The most seconds of CPU that a reading may take."""

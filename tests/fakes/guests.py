@@ -18,7 +18,7 @@ from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.processes.order import Limits, Order, send_order
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
-from septet.system.locks import lock, open_lock
+from septet.system.durable import lock, open_lock
 
 CANARY = "canary-5d1f"
 """The content of everything that no guest may read."""

@@ -28,7 +28,7 @@ from septet.git.engine.git_words import failure_of, remote_words, shown_words
 from septet.git.worktree.changes import file_changes, read_status
 from septet.keys.scanner import may_hold_a_key, read_added_lines
 from septet.pipelines.issues import depends_on_in
-from septet.system import masking, preview, text
+from septet.system import masking, text
 from septet.system.text import find_invisible
 from septet.trackers.words import parse_reply
 
@@ -92,10 +92,10 @@ def readers() -> Mapping[str, Reader]:
         "entry of a log": _entries,
         "edit in a log": _edit,
         "paths": tool_calls.without_workspace,
-        "keys by their looks": preview.scrub,
+        "keys by their looks": masking.scrub,
         "keys by their values": masking.mask,
-        "preview": preview.preview,
-        "printable": preview.printable,
+        "preview": masking.preview,
+        "printable": masking.printable,
         "one line": text.one_line,
         "line of bytes": partial(text.cut_line, limit_bytes=1000),
         "controls": text.without_controls,

@@ -18,7 +18,7 @@ from temporalio import activity
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from septet.agents.runs.records import RunKey
-from septet.system.locks import lock, try_lock
+from septet.system.durable import lock, try_lock
 
 _SUFFIX: Final = ".token"
 

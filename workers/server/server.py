@@ -26,8 +26,7 @@ from septet.errors import AlreadyRunningError, NotFoundError, SeptetError, Serve
 from septet.state import StateDir
 from septet.system import processes
 from septet.system.disk import full_disk
-from septet.system.durable import close_after, write_atomically
-from septet.system.locks import take_lock
+from septet.system.durable import close_after, take_lock, write_atomically
 from workers.observing.runtime import quiet_runtime
 from workers.server.ports import Ports, UiAddress, refuse_taken_ports
 from workers.server.preflight import register_search_attributes

@@ -22,7 +22,7 @@ from septet.contracts.amounts import Spending, parse_limit
 from septet.contracts.pauses import MEMO, QuotaPause
 from septet.settings import Settings
 from septet.state import StateDir
-from septet.system.locks import take_lock
+from septet.system.durable import take_lock
 from septet.telemetry.metrics import BUDGET_LIMIT, BUDGET_USED, BUDGET_WAITING, PAUSED_LOGINS, UNSERVED
 from septet.telemetry.recorder import RECORDER, Recorder
 from workers.beside import beside, repeat

@@ -29,7 +29,7 @@ from septet.contracts.pull_request_watch import PullRequestEnd, PullRequestLook,
 from septet.errors import InvalidInputError, SeptetError
 from septet.forges.events.polls import PullRequestPolls
 from septet.git.engine.address import parse_address
-from septet.system.locks import open_lock, try_lock
+from septet.system.durable import open_lock, try_lock
 from septet.system.text import cut
 from workers.beside import repeating
 from workers.watching.pull_request_list import WatchedPullRequest, list_watched

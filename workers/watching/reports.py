@@ -27,8 +27,7 @@ from septet.budgets.account import SettleCall
 from septet.budgets.held_turns import HeldTurn
 from septet.contracts.costs import MOST_NOTES, CostHistory, CostNote, CostNotes, costs_id
 from septet.settings import Settings
-from septet.system.durable import write_atomically
-from septet.system.locks import take_lock
+from septet.system.durable import take_lock, write_atomically
 from workers.beside import repeating
 from workflows.board import Board
 

@@ -14,7 +14,7 @@ from septet.contracts.amounts import Spending, describe_spending, parse_limit, u
 from septet.contracts.decisions import parse_decision
 from septet.errors import UsageError
 from septet.settings import load_settings
-from septet.system.preview import printable
+from septet.system.masking import printable
 from septet.system.text import count_noun
 
 _DAYS_SHOWN: Final = 7

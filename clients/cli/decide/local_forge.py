@@ -26,7 +26,7 @@ from septet.errors import SeptetError, ServerNotReachedError, UsageError
 from septet.forges.local.forge import LocalForge
 from septet.git.engine.address import parse_address
 from septet.settings import load_settings
-from septet.system.preview import printable
+from septet.system.masking import printable
 from workers.connection.connection import connect
 
 _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)

@@ -33,7 +33,7 @@ from septet.contracts.order import Timeouts
 from septet.errors import SeptetError
 from septet.settings import Settings, load_settings
 from septet.system import processes
-from septet.system.preview import preview, printable
+from septet.system.masking import preview, printable
 from workers.observing.logs import set_up_logs
 from workers.registry import parts_of
 

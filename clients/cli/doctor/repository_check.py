@@ -10,7 +10,7 @@ from clients.starting.checks import check_folder, find_unused_settings
 from septet.agents.clis.adapter import FOR_EVERY_AGENT, select_variables
 from septet.agents.sandbox.probe import missing_programs
 from septet.agents.sandbox.sandbox import Sandbox
-from septet.commands.loader import FOLDER, load_all, overrides
+from septet.commands.command import FOLDER, load_all, overrides
 from septet.commands.placeholders import check, missing
 from septet.contracts.names import SETTINGS_PATH
 from septet.errors import SeptetError

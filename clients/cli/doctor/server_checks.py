@@ -23,7 +23,7 @@ from septet.contracts.seal import key_id_of
 from septet.contracts.task import TaskError
 from septet.errors import SeptetError
 from septet.state import StateDir
-from septet.system.locks import lock_is_held
+from septet.system.durable import lock_is_held
 from septet.system.text import name_some
 from workers.builds.deployment import UNVERSIONED, Deployment, Routing
 from workers.builds.promotion import builds_with_workers

@@ -27,7 +27,7 @@ from septet.pipelines.views import (
     PipelineView,
     ResultsReply,
 )
-from septet.system.preview import preview, printable
+from septet.system.masking import preview, printable
 
 _HEADINGS: Final = ("issue", "status", "title", "plan", "work", "commit", "pull request")
 _ANY_WIDTH: Final[Mapping[str, int]] = {}

@@ -22,7 +22,7 @@ from clients.operations.operations import Operations
 from septet.contracts.names import Stage
 from septet.contracts.replies import BoardReply, TasksReply
 from septet.contracts.task import Task
-from septet.system.preview import printable
+from septet.system.masking import printable
 
 _STATUS = 3
 _GIVES: Final = ((5, 24), (2, 12), (1, 8), (4, 0), (2, 0), (1, 0), (5, 0))

@@ -26,7 +26,7 @@ from septet.contracts.names import Stage, Status, Step
 from septet.contracts.replies import DetailReply
 from septet.contracts.rework import ReworkRound
 from septet.contracts.task import TaskStep
-from septet.system.preview import printable
+from septet.system.masking import printable
 
 
 def show_detail(detail: DetailReply, under_way: StepUnderWay | None = None) -> None:

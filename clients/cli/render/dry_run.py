@@ -10,7 +10,7 @@ from rich.text import Text
 from clients.cli.render.work_order import show_estimate
 from clients.cli.terminal.console import console
 from septet.contracts.replies import DryRunReply, DryRunStep
-from septet.system.preview import printable
+from septet.system.masking import printable
 
 if TYPE_CHECKING:
     from septet.pipelines.views import PipelineDryRunReply

@@ -25,7 +25,7 @@ from septet.contracts.replies import WatchReply
 from septet.errors import RefusedTransitionError, ServerNotReachedError
 from septet.settings import load_settings
 from septet.system import processes
-from septet.system.preview import printable
+from septet.system.masking import printable
 
 _CHOICES: Final = (
     "[a]pprove  [r]eject with feedback  [e]dit (your changes go to the planner as feedback)  [q]uit waiting"

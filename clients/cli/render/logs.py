@@ -17,7 +17,7 @@ from clients.tool_calls import only_confirms, without_workspace
 from septet.contracts.host_files import AgentRun, LogEntry, NetworkRequest
 from septet.contracts.replies import NetworkReply
 from septet.state import StateDir
-from septet.system.preview import printable
+from septet.system.masking import printable
 from septet.system.text import cut
 
 _PATHS: Final = ("file_path", "path", "filePath", "absolute_path", "notebook_path")

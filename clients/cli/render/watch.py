@@ -26,7 +26,7 @@ from clients.tool_calls import only_confirms
 from septet.contracts.amounts import cost_text
 from septet.contracts.host_files import DiffView, LogEntry, PlanView
 from septet.contracts.replies import WatchReply
-from septet.system.preview import preview, printable
+from septet.system.masking import preview, printable
 from septet.system.text import count_noun
 
 _PLAN_LINES: Final = 6

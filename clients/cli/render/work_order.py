@@ -16,7 +16,7 @@ from clients.operations.under_way import StepUnderWay
 from septet.contracts.names import LOCAL_PULL, Stage, Status
 from septet.contracts.replies import RUNNING
 from septet.contracts.task import Task, TaskStep
-from septet.system.preview import printable
+from septet.system.masking import printable
 from septet.system.text import name_some
 
 _HEADINGS = ("", "step", "result", "time", "tokens", "attempts", "note")

@@ -24,7 +24,7 @@ from septet.contracts.task import Task
 from septet.errors import SeptetError
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
-from septet.system.preview import preview
+from septet.system.masking import preview
 from workers.connection.connection import connect
 from workers.observing.logs import set_up_logs
 from workers.recovery.strays import end_living

@@ -34,8 +34,7 @@ from septet.git.engine.engine import Git
 from septet.sample import Sample, make_sample
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
-from septet.system.durable import close_after
-from septet.system.locks import take_lock
+from septet.system.durable import close_after, take_lock
 from workers.connection.connection import connect
 from workers.observing.logs import set_up_logs
 from workers.server.ports import Ports, free_port

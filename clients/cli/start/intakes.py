@@ -13,7 +13,7 @@ from clients.starting.repository_path import whole_path
 from septet.contracts.intake import IntakeInput, IntakeView
 from septet.contracts.wording import reason_of
 from septet.errors import InvalidInputError
-from septet.system.preview import printable
+from septet.system.masking import printable
 
 _FIELDS: Final = {"repo": "repository", "every": "every_seconds"}
 """The names of the input's fields by the names of the options, where the two differ."""

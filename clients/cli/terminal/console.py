@@ -15,7 +15,7 @@ from septet.contracts.host_files import DiffView
 from septet.contracts.replies import PlanReply
 from septet.settings import load_settings
 from septet.system import processes
-from septet.system.preview import printable
+from septet.system.masking import printable
 
 _FACT: Final = re.compile(r" {0,2}[a-z]+(?: [a-z]+)?  +(?=\S)")
 _LONGEST_NAME: Final = 16

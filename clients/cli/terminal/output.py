@@ -22,7 +22,7 @@ from septet.errors import (
     UsageError,
     WorkspaceBusyError,
 )
-from septet.system.preview import printable
+from septet.system.masking import printable
 
 _FOR_JSON: Final[list[TextIO]] = []
 """The real stdout if this process reserved it for JSON; otherwise empty."""

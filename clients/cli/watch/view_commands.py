@@ -23,7 +23,7 @@ from septet.contracts.names import Status
 from septet.contracts.replies import CostsReply
 from septet.costs.cost_book import first_week
 from septet.errors import UsageError
-from septet.system.preview import printable
+from septet.system.masking import printable
 from septet.system.text import count_noun
 
 

@@ -17,8 +17,15 @@ from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.processes.process_tree import identity
 from septet.agents.runs.records import RunKey, RunRecord, read_archive
 from septet.errors import InvalidInputError
-from septet.system.durable import create_file, read_struct, write_atomically
-from septet.system.locks import lock, lock_is_held, open_lock, take_lock
+from septet.system.durable import (
+    create_file,
+    lock,
+    lock_is_held,
+    open_lock,
+    read_struct,
+    take_lock,
+    write_atomically,
+)
 
 RUN_VARIABLE: Final = "SEPTET_RUN"
 """The environment variable that names the run in all processes of the run; it identifies leftover processes."""

@@ -21,9 +21,8 @@ from septet.agents.processes.process_tree import identity
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.records import RunKey
 from septet.errors import SupersededError, WorkspaceBusyError
-from septet.system.durable import close_after
+from septet.system.durable import await_lock, close_after, open_lock
 from septet.system.lock_holder import holder_of, read_lock_holders, stopped_holder
-from septet.system.locks import await_lock, open_lock
 
 WorkerId = tuple[int, int]
 """A process id, and the start of the process in the kernel's ticks since the boot."""

@@ -22,10 +22,9 @@ import msgspec
 from septet.agents.clis.login_files import Login, LoginFile, digest_of
 from septet.agents.clis.plain_settings import read_object
 from septet.agents.clis.registry import ADAPTERS
-from septet.system.durable import read_struct, write_durably
+from septet.system.durable import hold_lock, read_struct, write_durably
 from septet.system.guarded_folder import GuardedFolder
 from septet.system.keys import keys_in
-from septet.system.locks import hold_lock
 from septet.system.masking import hide_of
 
 _LOCK: Final = "lock"

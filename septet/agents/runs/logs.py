@@ -1,4 +1,4 @@
-"""A run's logs of its network connections, and of the times at which its stream was written."""
+"""The logs of a run: its network connections, the times at which its stream was written, and the end of a log."""
 
 import json
 import os
@@ -15,6 +15,7 @@ import msgspec
 from septet.agents.proxy.model_port import OPENS
 from septet.agents.proxy.network_log import MOST_BYTES, NETWORK_LOG
 from septet.agents.runs.folders import Run
+from septet.system.masking import mask_bytes
 from septet.telemetry.metrics import PROXY_REFUSALS
 from septet.telemetry.recorder import RECORDER
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[A-Za-z0-9._:-]{1,253}")
 _REQUEST: Final = re.compile(r"[A-Z]+ [!-~]{1,300}")
 _MOST_NAMED: Final = 10
+_LONGEST_KEY_BYTES: Final = 16 * 1024
+"""The size of the longest key, in any encoding."""
 
 
 class NetworkLine(msgspec.Struct):
@@ -240,3 +243,19 @@ def _note(line: str) -> Written | None:
 
 def _utc(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def end_of_file(path: Path, limit_bytes: int) -> str:
+    """Return the end of a file as text, with this process's keys masked, even a key of which only a part is left.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        begin = max(size - limit_bytes - 2 * _LONGEST_KEY_BYTES, 0)
+        file.seek(begin)
+        content = mask_bytes(file.read(size - begin))
+    if begin:  # the part may begin with half a key; masks have shortened other keys
+        content = content[min(_LONGEST_KEY_BYTES, len(content) // 2) :]
+    return content[-limit_bytes:].decode("utf-8", errors="replace")

@@ -25,7 +25,7 @@ from septet.agents.processes.process_tree import identity
 from septet.agents.runs.folders import Run
 from septet.agents.supervisor import PROGRAM, PYTHON_OPTIONS
 from septet.errors import AgentCrashedError, AgentError, AlreadyRunningError
-from septet.system import locks
+from septet.system import durable
 from septet.system.durable import close_after
 
 _LONGEST_ADDRESS_BYTES: Final = 100
@@ -150,7 +150,7 @@ def take_lock(folder: Path) -> int:
     Raises:
         AlreadyRunningError: Another runner holds the lock.
     """
-    lock = locks.take_lock(folder / RUNNER_LOCK)
+    lock = durable.take_lock(folder / RUNNER_LOCK)
     if lock is None:
         raise AlreadyRunningError(
             f"Another runner serves {folder.parent}.", remedy="One runner is enough for any number of workers."

@@ -20,14 +20,13 @@ from septet.agents.guest.description import GuestFiles
 from septet.agents.outcomes.outcome import ExitRecord
 from septet.agents.processes.order import Limits, Order, send_order
 from septet.agents.runs.folders import RUN_VARIABLE, Runs
+from septet.agents.runs.logs import end_of_file
 from septet.agents.sandbox.connections import await_sweep
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.sandbox.supervisors import Supervisors, sweep_leftovers
 from septet.errors import AgentCrashedError, HaltedError
 from septet.system import processes
-from septet.system.durable import close_after, create_file
-from septet.system.locks import lock, open_lock
-from septet.system.preview import end_of_file
+from septet.system.durable import close_after, create_file, lock, open_lock
 
 _OUTPUT_BYTES: Final = 64 * 1024
 """The number of bytes that are read from the end of each output stream."""

@@ -19,9 +19,8 @@ from septet.agents.sandbox.guest_run import GuestCommand, GuestRunner
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.sandbox.supervisors import Supervisors
 from septet.errors import SandboxError, SeptetError
-from septet.system.durable import close_after
-from septet.system.locks import lock, open_lock
-from septet.system.preview import preview
+from septet.system.durable import close_after, lock, open_lock
+from septet.system.masking import preview
 
 _VERSION: Final = re.compile(r"\d+\.\d+\.\d+")
 _UNCONFINED: Final = Sandbox()

@@ -16,9 +16,8 @@ from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes import endings
 from septet.agents.outcomes.outcome import ExitRecord, Outcome, StreamProgress
 from septet.agents.runs.folders import Run
-from septet.agents.runs.logs import note_written
+from septet.agents.runs.logs import end_of_file, note_written
 from septet.agents.sandbox.connections import Attachment
-from septet.system.preview import end_of_file
 from septet.system.timestamps import seconds_since_boot, timestamp
 
 HELD_USD: Final = "held_usd"

@@ -22,8 +22,7 @@ from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.warm import WarmProcess
 from septet.errors import LockHeldError
-from septet.system.durable import close_after
-from septet.system.locks import hold_lock
+from septet.system.durable import close_after, hold_lock
 
 _VERSIONS_KEPT: Final = 2
 """The number of versions of a CLI whose packages are kept: agents of the previous version may still run."""

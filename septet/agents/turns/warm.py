@@ -18,8 +18,7 @@ from septet.agents.runs.folders import Run, Runs
 from septet.agents.sandbox.connections import await_sweep, short_address
 from septet.agents.sandbox.supervisors import Supervisors, sweep_leftovers
 from septet.errors import AgentError
-from septet.system.durable import read_struct
-from septet.system.locks import lock_is_held, open_lock, try_lock
+from septet.system.durable import lock_is_held, open_lock, read_struct, try_lock
 
 REPLACED: Final = "replaced"
 """The reason to end a process that does not fit the next turn."""

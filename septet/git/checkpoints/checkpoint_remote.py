@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError, NotFoundError
-from septet.git.engine.engine import Git
+from septet.git.engine.engine import Git, share_guard
 from septet.git.engine.git_words import failure_of
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
-from septet.git.engine.stale_locks import share_guard
 
 ORIGIN: Final = "origin"
 """The value of the setting by which snapshots are pushed to hidden refs of the work order's own repository."""

@@ -14,7 +14,7 @@ from septet.git.vault.facts import Snapshot
 from septet.git.vault.ledger import EntryKind, LedgerEntry
 from septet.git.vault.pack import Pack, commit_content
 from septet.git.vault.vault import list_snapshots, vault_at
-from septet.system.locks import hold_lock
+from septet.system.durable import hold_lock
 
 RECORDS: Final = ("dot-git.json", "papers.json", "pushed.json", "rescues.jsonl", "rework.json", "workspace.json")
 """Septet's files about a work order, which are pushed with the snapshots.

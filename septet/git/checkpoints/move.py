@@ -17,8 +17,7 @@ from septet.git.vault.vault import find, names_of_kind, next_name, points_to, pr
 from septet.git.workspace.mirror import refresh_mirror
 from septet.git.workspace.workspace import fresh_config
 from septet.git.worktree.view import make_view, view_folder
-from septet.system.durable import write_durably
-from septet.system.locks import hold_lock
+from septet.system.durable import hold_lock, write_durably
 
 
 @dataclass(frozen=True, slots=True)

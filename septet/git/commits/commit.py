@@ -8,8 +8,7 @@ from septet.errors import EvidenceError
 from septet.git.engine.configuration import identity
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
-from septet.git.evidence.evidence import contains
-from septet.git.evidence.staging import look, stage, staging_index
+from septet.git.evidence.evidence import contains, look, stage, staging_index
 from septet.git.worktree.dot_git import clear_locks, read_head, refuse_links
 from septet.git.worktree.view import give_index, take_index, view_git
 from septet.system.masking import mask

@@ -12,8 +12,7 @@ from septet.git.engine.engine import Git
 from septet.git.engine.git_words import shown_words
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
-from septet.git.evidence.evidence import contains
-from septet.git.evidence.staging import look, staging_index
+from septet.git.evidence.evidence import contains, look, staging_index
 from septet.git.snapshots.destroy import change_tree
 from septet.git.snapshots.pipes import refuse_pipes
 from septet.git.vault.facts import SnapshotOptions

@@ -6,8 +6,7 @@ from typing import Final
 
 from septet.errors import SetupError
 from septet.git.engine.place import Place, borrowed_from
-from septet.git.evidence.evidence import current_head
-from septet.git.evidence.staging import look
+from septet.git.evidence.evidence import current_head, look
 from septet.git.vault.contents import FOLDER
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.layout import read

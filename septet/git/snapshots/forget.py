@@ -16,7 +16,7 @@ from septet.git.engine.place import Place, vault_lock
 from septet.git.snapshots.removal import remove_folder
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.vault import vault_at
-from septet.system.locks import hold_lock
+from septet.system.durable import hold_lock
 
 
 def remove_closed(folder: Path, trash: Path) -> None:

@@ -19,8 +19,7 @@ from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, Figures, Survey, jo
 from septet.git.vault.vault import list_snapshots, points_to, vault_at
 from septet.git.worktree.changes import shown_path
 from septet.git.worktree.inside import read_inside
-from septet.system.durable import close_after
-from septet.system.locks import hold_lock
+from septet.system.durable import close_after, hold_lock
 
 LEDGER: Final = "ledger"
 _KEPT: Final = 16

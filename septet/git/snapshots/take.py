@@ -37,8 +37,7 @@ from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, OVER_LIMIT, Survey,
 from septet.git.vault.vault import next_name, publish
 from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import read_head
-from septet.system.durable import close_after
-from septet.system.locks import hold_lock
+from septet.system.durable import close_after, hold_lock
 from septet.system.timestamps import timestamp
 
 _HEADS: Final = b".git/refs/heads"

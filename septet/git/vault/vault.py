@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError, NotFoundError, SnapshotError
-from septet.git.engine.engine import Git
+from septet.git.engine.engine import Git, clear_unguarded_locks, guard_of, share_guard
 from septet.git.engine.objects import read_objects
 from septet.git.engine.packs import has_many_packs, join_packs
 from septet.git.engine.place import Place, vault_lock
-from septet.git.engine.stale_locks import clear_unguarded_locks, guard_of, share_guard
 from septet.git.vault.facts import REFS, Snapshot, name_of, parse, ref_of
-from septet.system.durable import fsync_folder, write_durably
-from septet.system.locks import hold_lock
+from septet.system.durable import fsync_folder, hold_lock, write_durably
 
 _CONFIG: Final = """\
 [core]

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import GitError, InvalidInputError, NotFoundError
-from septet.git.engine.engine import Git
+from septet.git.engine.engine import Git, clear_stale_locks
 from septet.git.engine.git_words import looks_damaged, shallow
 from septet.git.engine.packs import has_many_loose_objects, has_many_packs, join_precious_packs
 from septet.git.engine.place import mirror_lock
 from septet.git.engine.remote import Remote, RemoteRefs
-from septet.git.engine.stale_locks import clear_stale_locks
-from septet.system.locks import hold_lock
+from septet.system.durable import hold_lock
 from septet.system.text import count_noun
 
 _PACK_FILES: Final = (".pack", ".rev", ".idx")

@@ -21,8 +21,7 @@ from septet.git.engine.remote import Remote
 from septet.git.workspace.mirror import Base, mend_mirror, refresh_mirror
 from septet.git.worktree.view import give_index, make_view, view_folder
 from septet.state import StateDir
-from septet.system.durable import write_durably
-from septet.system.locks import hold_lock
+from septet.system.durable import hold_lock, write_durably
 
 _FILE: Final = "workspace.json"
 

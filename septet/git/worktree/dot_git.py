@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from septet.errors import WorkspaceError
-from septet.git.engine.stale_locks import clear_stale_locks
+from septet.git.engine.engine import clear_stale_locks
 from septet.system.durable import close_after
 
 _SHA: Final = re.compile(rb"[0-9a-f]{40}")

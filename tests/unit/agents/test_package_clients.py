@@ -22,7 +22,7 @@ from septet.agents.runs.folders import Runs
 from septet.agents.sandbox.guest_run import GuestCommand, GuestEnd, GuestRunner
 from septet.agents.sandbox.sandbox import find_sandbox
 from septet.agents.sandbox.supervisors import Supervisors
-from septet.system.locks import lock, open_lock
+from septet.system.durable import lock, open_lock
 
 pytestmark = pytest.mark.needs("root", "bubblewrap", "ip", "openssl")
 

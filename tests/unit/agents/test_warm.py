@@ -26,7 +26,7 @@ from septet.agents.turns.turn_runs import TurnResult
 from septet.agents.turns.warm import end_warm, warm_orders
 from septet.contracts.order import Timeouts
 from septet.errors import AgentApiError, AgentCrashedError
-from septet.system.locks import take_lock
+from septet.system.durable import take_lock
 
 pytestmark = pytest.mark.law
 

@@ -15,10 +15,10 @@ from septet.agents.outcomes import endings
 from septet.agents.outcomes.line_stream import Facts, call_of
 from septet.agents.outcomes.outcome import Ending, Outcome, bound_answer
 from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.logs import end_of_file
 from septet.agents.turns.follow import StreamReading
 from septet.state import StateDir
 from septet.system.masking import MASK, hide, reveal
-from septet.system.preview import end_of_file
 
 KEY = "a-key-" + "0123456789" * 5
 

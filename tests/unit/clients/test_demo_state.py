@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from clients.cli.start.demo import remove_earlier_demos
-from septet.system.locks import take_lock
+from septet.system.durable import take_lock
 from workers.server.server import SERVER_LOCK
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from septet.commands.loader import Command, load, load_all
+from septet.commands.command import Command, load, load_all
 from septet.commands.placeholders import check, missing
 from septet.contracts.names import IssueClass, Step
 from septet.errors import CommandError

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from septet.commands.loader import Command
+from septet.commands.command import FIRST_STEP, Command, Values, available
 from septet.commands.placeholders import check, fill, missing, ought_to_use, prompt, step_note
-from septet.commands.values import FIRST_STEP, Values, available
 from septet.contracts.names import Step
 from septet.errors import CommandError
 

@@ -7,8 +7,7 @@ import pytest
 from fakes.opened_workspace import WORKSPACE
 from pydantic import JsonValue
 
-from septet.commands.loader import load_all
-from septet.commands.values import ARGUMENTS, available, values
+from septet.commands.command import ARGUMENTS, available, load_all, values
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.steps import Progress
 

@@ -13,8 +13,8 @@ from fakes.repositories import git
 from fakes.snapshots import snapshot_of
 
 from septet.errors import GitBusyError
+from septet.git.engine.engine import clear_unguarded_locks, guard_of, share_guard
 from septet.git.engine.place import Place
-from septet.git.engine.stale_locks import clear_unguarded_locks, guard_of, share_guard
 from septet.git.vault.vault import list_snapshots, prepare, vault_at
 
 pytestmark = pytest.mark.law
@@ -24,7 +24,7 @@ ROUNDS = 12
 SWEEPER = """\
 import sys
 from pathlib import Path
-from septet.git.engine.stale_locks import clear_unguarded_locks
+from septet.git.engine.engine import clear_unguarded_locks
 print("sweeps", flush=True)
 while True:
     clear_unguarded_locks(Path(sys.argv[1]))

@@ -10,7 +10,7 @@ from septet.contracts.facts import FileChange
 from septet.errors import EvidenceError
 from septet.git.engine.place import Place
 from septet.git.evidence.added_lines import added_lines, committed_patches, refuse_controls
-from septet.git.evidence.staging import look, stage
+from septet.git.evidence.evidence import look, stage
 from septet.git.evidence.worker_keys import KeysFoundError, refuse_keys_in_commits, refuse_keys_in_files
 from septet.git.worktree.view import view_folder
 from septet.keys.scanner import HEAD, MESSAGE

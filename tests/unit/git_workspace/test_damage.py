@@ -9,10 +9,10 @@ import pytest
 from fakes.repositories import Origin, git
 
 from septet.errors import GitBusyError, GitError
+from septet.git.engine.engine import clear_stale_locks
 from septet.git.engine.git_words import looks_damaged
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
-from septet.git.engine.stale_locks import clear_stale_locks
 from septet.git.vault.vault import prepare
 from septet.git.workspace.mirror import mend_mirror, refresh_mirror
 

@@ -17,8 +17,7 @@ from septet.contracts.facts import FileChange
 from septet.git.commits.commit import commit_all
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
-from septet.git.evidence.evidence import gather
-from septet.git.evidence.staging import look, stage
+from septet.git.evidence.evidence import gather, look, stage
 from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.git.worktree.changes import file_changes, read_name_status
 from septet.state import StateDir

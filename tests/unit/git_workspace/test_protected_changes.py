@@ -7,8 +7,8 @@ import pytest
 from fakes.repositories import Origin, git, make_origin
 
 from septet.git.engine.place import Place
+from septet.git.evidence.evidence import look, stage
 from septet.git.evidence.protected_changes import ProtectedChange, protected_changes
-from septet.git.evidence.staging import look, stage
 from septet.protected_paths import PROTECTED, ProtectedPaths
 
 WORKFLOW = ".github/workflows/ci.yml"

@@ -10,7 +10,7 @@ from fakes.repositories import ALLOW, Origin, git, make_origin
 
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
-from septet.git.evidence.staging import look, stage
+from septet.git.evidence.evidence import look, stage
 from septet.git.evidence.submodules import MovedSubmodule, edits_inside, has_commit, moved_submodules, origin_of
 
 LIB: Final = "vendor/lib"

@@ -11,7 +11,7 @@ from fakes.processes import processes_with
 from fakes.waiting import until
 
 from septet.keys.scanner import MESSAGE, AddedLine, KeyScanner, read_added_lines
-from septet.system.locks import hold_lock, lock_is_held
+from septet.system.durable import hold_lock, lock_is_held
 
 TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3fG5"
 PEM = (

@@ -13,8 +13,19 @@ from fakes.lock_holders import held_elsewhere
 from fakes.small_disk import small_disk
 
 from septet.errors import HaltedError, LockHeldError
-from septet.system.durable import close_after, create_file, write_atomically, write_durably, write_first
-from septet.system.locks import Patience, hold_lock, lock_is_held, remove_lock, share_lock, take_lock
+from septet.system.durable import (
+    Patience,
+    close_after,
+    create_file,
+    hold_lock,
+    lock_is_held,
+    remove_lock,
+    share_lock,
+    take_lock,
+    write_atomically,
+    write_durably,
+    write_first,
+)
 from septet.system.processes import Halt
 
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from septet.system.masking import MASK, hidden_values, hide, hide_of, mask, mask_bytes, mask_json, reveal
-from septet.system.preview import scrub
+from septet.system.masking import MASK, hidden_values, hide, hide_of, mask, mask_bytes, mask_json, reveal, scrub
 from workers.connection.data_converter import MaskingPayloadConverter
 
 KEY = 'a "key"/of+the worker?'

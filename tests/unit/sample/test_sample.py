@@ -10,9 +10,8 @@ import pytest
 from fakes.scripted_agent import ScriptedAgent
 from pydantic import JsonValue
 
-from septet.commands.loader import load
+from septet.commands.command import load, values
 from septet.commands.placeholders import prompt
-from septet.commands.values import values
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.steps import Progress
 from septet.contracts.workspace import Workspace

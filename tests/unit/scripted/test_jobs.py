@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from septet.agents.scripted.task import PromptTask, step_of
 from septet.answers.steps import request_schema_of
-from septet.commands.loader import load
+from septet.commands.command import load, values
 from septet.commands.placeholders import prompt
-from septet.commands.values import values
 from septet.contracts.names import IssueClass, Step
 from septet.contracts.steps import Progress
 
