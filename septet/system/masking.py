@@ -247,9 +247,9 @@ _AFTER_A_WORD: Final = re.compile(
 )
 
 
-def preview(text: str, *, secrets: Iterable[str] = (), limit: int = 200) -> str:
-    """Return the beginning of `text` on one line, with keys, text that looks like a key, and `secrets` masked."""
-    line = " ".join(scrub(text[:_LOOKED_AT], secrets).split())
+def preview(text: str, *, limit: int = 200) -> str:
+    """Return the beginning of `text` on one line, with keys and text that looks like a key masked."""
+    line = " ".join(scrub(text[:_LOOKED_AT]).split())
     return cut(printable(line[: limit + 1]), limit)
 
 
@@ -260,12 +260,12 @@ def printable(text: str) -> str:
     )
 
 
-def scrub(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with this process's keys, `secrets`, and text that looks like a key masked."""
+def scrub(text: str, values: Iterable[str] = ()) -> str:
+    """Return `text` with this process's keys, `values`, and text that looks like a key masked."""
     text = mask(text)
-    for secret in sorted(set(secrets), key=len, reverse=True):
-        if len(secret) >= _SHORTEST_SECRET:
-            text = text.replace(secret, MASK)
+    for value in sorted(set(values), key=len, reverse=True):
+        if len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, MASK)
     text = _BLOCK.sub(MASK, text)
     text = _KEYS.sub(MASK, text)
     return _AFTER_A_WORD.sub(_mask, text)
