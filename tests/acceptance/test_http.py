@@ -157,12 +157,6 @@ def test_what_is_wrong_with_a_body_is_said_by_name(api: httpx.Client) -> None:
         problem(answer, answer.status_code)
 
 
-def test_a_used_id_is_a_conflict(api: httpx.Client, done: Task) -> None:
-    """Without a key an id starts one work order, once."""
-    body = {"repository_url": done["repository_url"], "user_request": "Again", "id": done["id"]}
-    assert problem(api.post(ORDERS, json=body), 409)["type"] == "urn:septet:error:AlreadyRunning"
-
-
 def test_logs_are_paged_by_offset_or_by_the_last_id(api: httpx.Client, done: Task) -> None:
     """`limit` and `offset` cut the list; `next` is the id for `after`; `total` counts all entries."""
     path = f"{ORDERS}/{done['id']}/logs"

@@ -73,22 +73,3 @@ def test_one_that_refuses_holds_no_other_up(served: Septet, origin: Origin, tmp_
     assert sorted(task["id"] for task in answer["tasks"]) == orders
     assert [(each["id"], each["type"]) for each in answer["errors"]] == [("wo-there-is-none", "NotFound")]
     assert [served.closed(order)["status"] for order in orders] == ["cancelled"] * 2
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("retry",),
-        ("cancel", "wo-1", "--all"),
-        ("cancel", "wo-1", "--agent", "codex"),
-        ("approve", "wo-1", "--agent", "codex"),
-        ("retry", "wo-1", "--agent", "codex", "--yes"),
-        ("approve", "wo-1", "wo-2", "--plan", "0" * 64),
-        ("retry", "--failed", "DiskFull", "--wait"),
-    ],
-)
-def test_what_is_meant_must_be_clear(served: Septet, words: tuple[str, ...]) -> None:
-    """No work order, two ways to choose, or an option for a single one is refused before a server is queried."""
-    ended = served(*words, "--json")
-    assert (ended.code, ended.error["type"]) == (2, "Usage")
-    assert ended.error["remedy"]

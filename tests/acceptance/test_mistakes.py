@@ -90,24 +90,9 @@ def test_a_demo_with_an_agent_that_is_not_installed_is_refused(septet: Septet) -
     assert septet.processes() == []
 
 
-def test_doctor_warns_of_a_command_that_lacks_what_its_step_needs(served: Septet, origin: Origin) -> None:
-    """`doctor --repo` reads a repository's own commands and names the file that leaves something out."""
-    origin.push({".septet/commands/implement_plan.md": "# implement_plan\n\nDo something.\n"})
-    ended = served("doctor", "--repo", origin.bare, "--json")
-    assert ended.code == 0, ended
-    found = [check for check in ended.json["checks"] if check["name"] == "repository"]
-    assert any(check["status"] == "warning" and "implement_plan.md" in check["remedy"] for check in found)
-    assert any(check["status"] == "ok" for check in found)
-    gone = served("doctor", "--repo", origin.bare.parent / "nowhere", "--json")
-    assert any("nowhere" in check["message"] for check in gone.json["checks"])
-
-
-@pytest.mark.parametrize("options", [(), ("--dry-run",)])
-def test_wrong_settings_of_a_repository_are_told_at_the_door(
-    served: Septet, origin: Origin, options: tuple[str, ...]
-) -> None:
+def test_wrong_settings_of_a_repository_are_told_at_the_door(served: Septet, origin: Origin) -> None:
     """The error names file and line before the start, and its remedy works."""
-    run = ["run", "--repo", str(origin.bare), "--title", "T", *options, "--json"]
+    run = ["run", "--repo", str(origin.bare), "--title", "T", "--json"]
     assert served("issue", "add", "--repo", origin.bare, "--title", "One").code == 0
     origin.push({".septet/septet.toml": "chekcs = []\n"})
     refused = served(*run)
@@ -128,16 +113,13 @@ NOWHERE = {"TEMPORAL_ADDRESS": "127.0.0.1:1"}
     ("options", "words", "remedy"),
     [
         (("{folder}", "--title", "T"), "{folder} is not a git repository", "Give the path of a git repository"),
-        (("{origin}", "--title", "T", "--issue", "1"), "Several issues are named", "--issue N"),
         (
             ("{origin}", "--title", "T", "--step", "build_plan.modell=x"),
             "not a setting of a step",
             "Did you mean model?",
         ),
-        (("{origin}", "--title", "T", "--step", "implement_plan.turns=many"), "--step implement_plan.turns", ""),
         (("{origin}", "--title", "T", "--step", "implement_plan.model=--yolo"), "--step implement_plan.model", ""),
         (("{origin}", "--issue-file", "{binary}"), "{binary} is not a text file", "UTF-8"),
-        (("{origin}", "--repo", "{origin}", "--title", "T"), "Two repositories are named", "Leave one"),
     ],
 )
 def test_a_mistake_is_told_without_a_server(

@@ -51,16 +51,6 @@ def test_a_created_work_order_waits_on_the_board_and_is_moved_on(served: Septet,
     assert (history[1]["why"], bool(history[1]["who"])) == ("the design is missing", True)
 
 
-def test_a_move_that_is_not_allowed_is_refused(served: Septet, origin: Origin) -> None:
-    """A forbidden move exits with 5 and the allowed moves, an unknown stage with 2, an unknown work order with 3."""
-    served("create", "--repo", origin.bare, "--title", "Stay", "--id", "wo-stays", "--json")
-    refused = served("move", "wo-stays", "review", "--json")
-    assert (refused.code, refused.error["type"]) == (5, "RefusedTransition")
-    assert refused.error["remedy"] == "From here it can move to: triaged, blocked, cancelled."
-    assert served("move", "wo-stays", "upstairs", "--json").code == 2
-    assert served("move", "wo-nobody", "triaged", "--json").code == 3
-
-
 def test_a_plan_is_approved_as_it_was_read(served: Septet, origin: Origin) -> None:
     """With --approve-plan no step follows the plan before a person approves exactly this plan."""
     served.start(origin, "wo-approved", "--approve-plan")

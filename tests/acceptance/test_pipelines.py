@@ -185,10 +185,8 @@ def test_temporals_own_command_line_starts_asks_and_decides(
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        (("--repo", "{repo}"), 2, "which issues are meant"),
-        (("--repo", "{repo}", "--issues", "1", "--id", "pl-done"), 6, "was used before"),
+        (("--repo", "{repo}", "--file", "{issues}", "--id", "pl-done"), 6, "was used before"),
         (("--repo", "{repo}", "--file", "{circle}"), 2, "they wait for each other: x → y → x"),
-        (("--repo", "{repo}", "show", "pl-done"), 2, "only a new pipeline takes these options"),
         (("show", "wo-done"), 3, "wo-done is a workflow of type WorkOrder, not Pipeline"),
     ],
 )
@@ -196,12 +194,9 @@ def test_a_mistake_is_told_before_anything_starts(
     served: Septet, origin: Origin, tmp_path: Path, options: tuple[str, ...], code: int, says: str
 ) -> None:
     """Wrong options, circles and used or wrong ids are refused at once, each with its exit code."""
-    served("issue", "add", "--repo", origin.bare, "--title", "Say goodbye too")
     circle = [{"id": "x", "title": "X", "depends_on": ["y"]}, {"id": "y", "title": "Y", "depends_on": ["x"]}]
     (tmp_path / "circle.json").write_text(json.dumps(circle))
-    names = {"repo": origin.bare, "circle": tmp_path / "circle.json"}
-    before = {row["id"] for row in served("pipeline", "list", "--json").json["pipelines"]}
+    names = {"repo": origin.bare, "circle": tmp_path / "circle.json", "issues": listed(tmp_path, *ISSUES)}
     answer = served("pipeline", *(option.format(**names) for option in options), "--json")
     assert (answer.code, answer.json["ok"]) == (code, False)
     assert says in answer.error["message"]
-    assert {row["id"] for row in served("pipeline", "list", "--json").json["pipelines"]} == before

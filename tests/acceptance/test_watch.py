@@ -1,7 +1,5 @@
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ from clients.cli.parsing.help import help_of
 
 pytestmark = pytest.mark.faces
 
-SEPTET = Path(sys.executable).parent / "septet"
 Task = dict[str, Any]
 
 
@@ -123,19 +120,3 @@ def test_each_command_has_an_example(command: tuple[str, ...]) -> None:
     shown = help_of(find_command(command)[0], command)
     assert shown.count("Example: ") == 1
     assert f"septet {' '.join(command)}" in shown.partition("Example: ")[2]
-
-
-def test_the_shell_completes_work_orders(served: Septet, done: Task) -> None:
-    """After a command that takes a work order, the shell gets this host's matching work orders, after `begin`.
-
-    Septet's own ids are hexadecimal, so that none of them matches an "o".
-    """
-    completed = subprocess.run(
-        [SEPTET, "__complete", "show", "wo-do"],
-        env=served.env,
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_SECONDS,
-        check=False,
-    )
-    assert completed.stdout.split() == ["begin", "wo-done"]

@@ -152,15 +152,17 @@ def test_a_worker_is_alive_while_its_server_is_not_and_dead_once_its_process_sta
             os.kill(server, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("told", ["flag", "variable"])
-def test_a_worker_does_not_start_without_the_sandbox_that_is_demanded(
-    served: Septet, septet: Septet, told: str
-) -> None:
-    """If bubblewrap fails, `bwrap` ends the worker with the cause and the remedy."""
-    path = failing_bubblewrap(septet)
-    flag = ("--sandbox", "bwrap") if told == "flag" else ()
-    variable = {"SEPTET_SANDBOX": "bwrap"} if told == "variable" else {}
-    ended = Septet(septet.root, {"PATH": path, **variable})("worker", *flag, "--address", served.address, "--json")
+@pytest.mark.parametrize("command", ["worker", "up", "demo"])
+def test_nothing_starts_without_the_sandbox_that_is_demanded(served: Septet, septet: Septet, command: str) -> None:
+    """If bubblewrap fails, `bwrap` of a setting or an option ends the command with the cause and the remedy."""
+    words = {
+        "worker": ("--address", served.address),
+        "up": ("--sandbox", "bwrap", "--port", str(free_port())),
+        "demo": ("--sandbox", "bwrap"),
+    }
+    variable = {"SEPTET_SANDBOX": "bwrap"} if command == "worker" else {}
+    machine = Septet(septet.root, {"PATH": failing_bubblewrap(septet), **variable})
+    ended = machine(command, *words[command], "--json")
     assert (ended.code, ended.error["type"]) == (1, "Sandbox"), ended
     assert "cannot make a sandbox here: bwrap: no" in ended.error["message"]
     assert ended.error["remedy"]
