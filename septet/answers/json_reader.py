@@ -1,8 +1,8 @@
 """Read one JSON array or object in the middle of a text, in one pass without recursion and backtracking.
 
-JSON is a row of signs (`{ } [ ] : ,`) with at most one scalar before each sign, so the module matches `_STEP` once
-for each sign. It accepts strict JSON and reads past two kinds of mistakes, so that the end of a value is
-known: *mends*, which leave no doubt about any value, and *faults*, which make the value unusable.
+JSON is a row of signs (`{ } [ ] : ,`) with at most one scalar before each sign, and `_STEP` matches one sign with
+its scalar. Besides strict JSON, two kinds of mistakes are read: *mends* leave no doubt about any value, and
+*faults* make the value unusable but still show where it ends.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Final
 from pydantic import JsonValue
 
 MAX_DEPTH: Final = 32
-"""The deepest nesting of arrays and objects that is read, far deeper than any contract's."""
+"""The deepest nesting of arrays and objects that is read; no contract needs as much."""
 
 BLANK: Final = r"[ \t\n\r]*+"
 # A comment ends before the next `/*` at the latest: a text full of unclosed ones is scanned once.
@@ -44,17 +44,17 @@ _PYTHON_WORDS: Final[Mapping[str | None, JsonValue]] = MappingProxyType(
 _SNIPPET_CHARACTERS: Final = 24
 
 _unescaped = json.JSONDecoder(strict=False).decode
-"""The decoder of one string in double quotes; control characters in the string stay."""
+"""The decoder of one string in double quotes; it accepts control characters in the string."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The JSON value at one place of a text."""
+    """What was read at one place of a text: a JSON value, its end, and mistakes."""
 
     value: JsonValue
     """The value; unusable if there are faults."""
     end: int
-    """The position at which the reading stopped: behind the value, or where the text stops being JSON."""
+    """The position at which the reading stopped: after the value, or where the text stops being JSON."""
     mends: tuple[str, ...] = ()
     """The mistakes of syntax that were mended, in words."""
     faults: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Reading:
 
 
 def read_json(text: str, start: int = 0) -> Reading:
-    """Return the array or object that begins at `start`; if it breaks off, the last fault names the place."""
+    """Read the array or object that begins at `start`; if it breaks off, the last fault names the place."""
     reader = _Reader()
     for step in _STEP.finditer(text, start):
         try:
@@ -89,7 +89,7 @@ class _BrokenError(Exception):
 
 
 class _Reader:
-    """A value that is being built, with its open containers and the kinds of parts that may come next."""
+    """A JSON value while it is built: the open arrays and objects, and what may come next."""
 
     __slots__ = ("after_comma", "faults", "filled", "inner", "key", "mends", "outer", "root")
 
@@ -104,7 +104,7 @@ class _Reader:
         self.faults: dict[str, None] = {}
 
     def take(self, step: re.Match[str]) -> None:
-        """Add the scalar before a sign such as `,` to the value, then the sign; raises `_BrokenError`."""
+        """Add the scalar before a sign such as `,`, and then the sign, to the value; may raise `_BrokenError`."""
         comment, string, number, word, late_comment, mark = step.groups()
         if comment or late_comment:
             self.mends["comment"] = None

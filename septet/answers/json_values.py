@@ -1,7 +1,7 @@
 """Find the JSON values in a text: alone, in a fence, or in the middle of prose.
 
-The text is read once. No part of a whole or broken value is read again. Therefore the time is linear, and no value
-inside a larger value or inside a cut-off object counts as a separate answer.
+The text is read once, in linear time. A value inside a larger value, or inside a cut-off object, is no separate
+answer.
 """
 
 import json
@@ -40,7 +40,7 @@ _FENCE_ALONE: Final = re.compile(rf"\s*+(?:{_FENCE}[ \t]*+[\w.+-]*+\s*+)?")
 
 @dataclass(frozen=True, slots=True)
 class JsonCandidate:
-    """A whole or broken JSON value that may be the answer, with the way in which the value was read."""
+    """A whole or broken JSON value that may be the answer, and the way in which it was read."""
 
     value: JsonValue
     rung: Rung
@@ -61,7 +61,7 @@ def whole_scalar(text: str) -> list[JsonCandidate]:
 def values_in(text: str) -> Iterator[JsonCandidate]:
     """Yield the outermost arrays and objects of a text in their order, including broken values.
 
-    An empty `[]` or `{}` counts only if the text holds nothing else; in prose the empty value is skipped.
+    An empty `[]` or `{}` is yielded only if the text holds nothing else.
     """
     text = text.strip(_AROUND)
     for opening, reading in _readings_in(text):
@@ -80,14 +80,14 @@ def values_in(text: str) -> Iterator[JsonCandidate]:
 
 
 def value_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and end of the outermost whole arrays and objects of a text, in their order."""
+    """Yield the beginning and the end of each outermost unbroken array or object of a text."""
     for opening, reading in _readings_in(text):
         if reading.value is not None:
             yield opening.end(), reading.end
 
 
 def is_alone(text: str) -> bool:
-    """Return whether a text is one array or object alone, perhaps in a fence."""
+    """Return whether a text is one array or object, perhaps in a fence, without other words."""
     text = text.strip(_AROUND)
     spans = list(islice(value_spans(text), 2))
     outside = [part for start, end in spans for part in (text[:start], text[end:])]
@@ -95,7 +95,7 @@ def is_alone(text: str) -> bool:
 
 
 def _readings_in(text: str) -> Iterator[tuple[re.Match[str], Reading]]:
-    """Yield the reading at each place of a text where an array or an object may begin."""
+    """Read the text at each place where an array or an object may begin; yield the match and what was read."""
     at = broken_until = 0
     while opening := _OPENING.search(text, at):
         start = opening.end()

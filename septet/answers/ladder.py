@@ -2,14 +2,13 @@
 
     structured   the CLI's own structured output
     json         the whole text is the JSON value
-    fence        the value stands alone in a fenced block
-    embedded     the value stands in the midst of prose
+    fence        the value is alone in a fenced block
+    embedded     the value is in the middle of prose
     plain        the whole text is the step's plain form
     mended       the value has mistakes of syntax that leave no doubt about its meaning
 
-If a model prints its reasoning, the text is the part behind the reasoning. Validation is strict on every rung. The
-whole text is read before any value counts: if two different values match, wherever they are in the text, the
-answer is refused.
+If a model prints its reasoning, only the text after the reasoning is read. Validation is always strict. The whole
+text is read before any value counts. If two different values match, the answer is refused.
 """
 
 import json
@@ -30,7 +29,7 @@ T = TypeVar("T")
 
 MAX_TEXT_CHARACTERS: Final = 4 * 1024 * 1024
 MAX_VALUES: Final = 1000
-"""The most JSON values in one text; a text with more values is refused, because no real final text has so many."""
+"""The most JSON values in one text; a text with more values is refused."""
 MAX_REASONS: Final = 5
 MAX_REASON_CHARACTERS: Final = 300
 _MAX_ERRORS: Final = 100
@@ -48,7 +47,7 @@ _IN_WORDS: Final[dict[Rung, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """A value that meets its contract, and the way in which it was read."""
+    """A value that meets its contract, and the way in which Septet read the value."""
 
     value: T
     parsed_by: Rung
@@ -73,7 +72,7 @@ def read_answer(
     structured: JsonValue = None,
     plain: PlainReader | None = None,
 ) -> Answer[T]:
-    """Read the one answer that meets the contract, or raise `AnswerError` with reasons for the agent."""
+    """Return the one answer that meets the contract; otherwise raise `AnswerError` with reasons for the agent."""
     proof = _Proof(contract)
     if answer := proof.one_of(_output_candidates(structured)):
         return answer
@@ -102,7 +101,7 @@ def read_answer(
 
 
 def _output_candidates(value: JsonValue) -> Iterator[JsonCandidate]:
-    """Yield the CLI's own structured output; if it is a string, also the JSON value in the string."""
+    """Yield the CLI's structured output; if the output is a string, also yield the JSON value in the string."""
     if value is not None:
         yield JsonCandidate(value, "structured")
     if isinstance(value, str):
@@ -112,7 +111,7 @@ def _output_candidates(value: JsonValue) -> Iterator[JsonCandidate]:
 
 
 def _structures(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
-    """Return the arrays and objects of a text; a text that is one JSON string is decoded once."""
+    """Return the arrays and objects of a text; if the text is a JSON string, those in the string."""
     inner = next((candidates.value for candidates in scalar if isinstance(candidates.value, str)), text)
     candidates = list(islice(values_in(inner), MAX_VALUES + 1))
     if len(candidates) > MAX_VALUES:
@@ -121,7 +120,7 @@ def _structures(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
 
 
 def _plain(read: PlainReader | None, text: str) -> Iterator[JsonCandidate]:
-    """Yield the plain form of a text; the caller knows that the text holds no JSON."""
+    """Yield the value of a text in the step's plain form, or a candidate with the reason against it."""
     try:
         if read and text.strip():
             yield JsonCandidate(read(text), "plain")
@@ -130,14 +129,14 @@ def _plain(read: PlainReader | None, text: str) -> Iterator[JsonCandidate]:
 
 
 class _Proof(Generic[T]):
-    """A contract, and the reasons against the values that did not meet it."""
+    """Checks values against a contract, and collects the reasons against invalid values."""
 
     def __init__(self, contract: type[T] | TypeAdapter[T]) -> None:
         self.reasons: list[str] = []
         self._adapter = contract if isinstance(contract, TypeAdapter) else TypeAdapter(contract)
 
     def one_of(self, candidates: Iterable[JsonCandidate]) -> Answer[T] | None:
-        """Return the answer on which all valid candidates agree, with their best rung; `None` if none is valid."""
+        """Return the answer, if all valid candidates have the same value; `None` if no candidate is valid."""
         answers: dict[str, Answer[T]] = {}
         for candidate in candidates:
             for canonical, answer in self._prove(candidate):
@@ -148,7 +147,7 @@ class _Proof(Generic[T]):
         return next(iter(answers.values()), None)
 
     def _prove(self, candidate: JsonCandidate) -> Iterator[tuple[str, Answer[T]]]:
-        """Yield the candidate's canonical JSON and answer, or record the reason why there is no answer."""
+        """Yield the candidate's canonical JSON and its answer; if the candidate is invalid, record the reason."""
         complaint = "; ".join(candidate.faults)
         values = [candidate.value]
         match candidate.value:

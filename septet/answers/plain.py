@@ -1,7 +1,7 @@
-"""Read the plain form of a step's answer: a class, a path, a branch name, a commit message, an address.
+"""Read the plain form of a step's answer: a class, a path, a branch name, a commit message, or an address.
 
-A text is a plain form as a whole or not at all. A lone fence, quotes, backquotes, emphasis and one full
-stop around the form are removed. Prose around the form is not removed: prose can reverse the meaning.
+The whole text must be the plain form. Only a fence, quotes, backquotes, emphasis and one full stop around the form
+are removed. Prose around the form is not removed, because prose can reverse the meaning.
 
 `bare_values` and `bare_branches` find a value that an agent put into a Markdown link, quotes or backquotes.
 """
@@ -82,7 +82,7 @@ class NotPlainError(ValueError):
 
 
 def read_class(text: str) -> JsonValue:
-    """Read `/feature`, `Feature`, `` `/bug`. `` or a sentence that can only name the issue's class."""
+    """Return the answer with the issue's class, from `/feature`, `Feature`, or a sentence with one clear class."""
     if len(text) > MAX_LINE_CHARACTERS:
         raise NotPlainError("it is too long")
     parts = text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").split()
@@ -100,18 +100,18 @@ def read_class(text: str) -> JsonValue:
 
 
 def read_plan(text: str) -> JsonValue:
-    """Read the path of a plan; the answer's summary stays empty."""
+    """Return the answer with the path of a plan; its summary is empty."""
     return {"plan_path": _path(_bare_line(text)), "summary": ""}
 
 
 def read_plan_path(text: str) -> JsonValue:
-    """Read the path of a plan, or `0`, which means that the step made no plan."""
+    """Return the answer with the path of a plan, or with `0`, which means that there is no plan."""
     line = _bare_line(text)
     return {"plan_path": "0" if line == "0" else _path(line)}
 
 
 def read_branch(text: str) -> JsonValue:
-    """Read a branch name of at least two parts, such as `feat-issue-7-wo-1-add-greeting` or `feature/greeting`."""
+    """Return the answer with a branch name of at least two parts, such as `feat-issue-7-add-greeting`."""
     line = _bare_line(text)
     if not _BRANCH.fullmatch(line) or _DOCUMENT.search(line) or line.endswith(".lock"):
         raise NotPlainError("it is not a branch name, alone")
@@ -119,7 +119,7 @@ def read_branch(text: str) -> JsonValue:
 
 
 def read_commit_message(text: str) -> JsonValue:
-    """Read a commit's message if its subject has a usual beginning.
+    """Return the answer with a commit message whose subject has a usual beginning.
 
     A subject begins with a type, as in `feat: …`, with an issue, as in `#42: …`, or with an imperative; an emoji
     may come first.
@@ -148,7 +148,7 @@ def _begins_as_subject(subject: str) -> bool:
 
 
 def read_pull_request(text: str) -> JsonValue:
-    """Read the address of a pull request."""
+    """Return the answer with the address of a pull request."""
     line = _bare_line(text)
     if not _PULL_REQUEST.fullmatch(line):
         raise NotPlainError("it is not the address of a pull request, alone")
@@ -162,14 +162,14 @@ def _path(line: str) -> str:
 
 
 def _bare_line(text: str) -> str:
-    """Return the text without wrappings, and without a full stop inside or outside of the quotes."""
+    """Return a text without quotes, fences and emphasis around it, and without a full stop at its end."""
     if len(text) > MAX_LINE_CHARACTERS:
         raise NotPlainError("it is too long")
     return unwrap(unwrap(text).removesuffix("."))
 
 
 def unwrap(text: str) -> str:
-    """Return a text without the lone fence, quotes, backquotes and emphasis around it."""
+    """Return a text without a fence, quotes, backquotes and emphasis around it."""
     text = text.strip()
     if fenced := _LONE_FENCE.fullmatch(text):
         text = fenced["inside"].strip()
@@ -186,7 +186,7 @@ _REF: Final = re.compile(r"(?:refs/heads/|refs/remotes/[^/]+/|remotes/[^/]+/|hea
 
 
 def bare_values(dressed: str) -> tuple[str, ...]:
-    """Return a value without the quotes around it, or a link's label and address; empty for a bare value."""
+    """Return a quoted value without its quotes, or the label and address of a link; empty if `dressed` is bare."""
     value = unwrap(dressed)
     link = _LINK.fullmatch(value)
     parts = (unwrap(link["text"]), unwrap(link["target"])) if link else (value,)
@@ -194,7 +194,7 @@ def bare_values(dressed: str) -> tuple[str, ...]:
 
 
 def bare_branches(dressed: str) -> tuple[str, ...]:
-    """Return the branch names that a quoted name, a link or a full ref may mean; empty for a bare name."""
+    """Return the branch names that a quoted name, a link or a full ref may mean; empty if `dressed` is bare."""
     parts = bare_values(dressed) or (dressed,)
     names = dict.fromkeys(_REF.sub("", part, count=1) if _REF.match(part) else part for part in parts)
     return tuple(name for name in names if name != dressed)

@@ -1,8 +1,8 @@
-"""Find the answer in the final text of a model that prints its reasoning or its tool calls too.
+"""Find the answer in a final text in which a model also prints its reasoning or its tool calls.
 
 Each family of models has its own tags: `<think>…</think>`, `[THINK]…[/THINK]`, the channels of harmony and of
-Gemma. Some models print only the closing tag, because the prompt's template holds the opening tag. A server that
-does not know a family's template passes on the tokens around a message too.
+Gemma. Some models print only the closing tag, because the prompt's template has the opening tag. A server that
+does not know a family's template also prints the special tokens around a message.
 """
 
 import json
@@ -40,10 +40,10 @@ _DEEPEST_INDENT: Final = 200
 
 
 def answer_part(text: str) -> str:
-    """Return the text behind the last tag of reasoning, up to the next opening tag, or else the whole text.
+    """Return the text after the last closing tag of reasoning, up to the next opening tag, or else the whole text.
 
-    A tag inside a JSON value belongs to the value: a text that is one JSON value is returned as it is. An opening
-    tag without a closing tag counts only at the start of its line. No text inside the tags is returned.
+    Tags inside a JSON value do not count. An opening tag without a closing tag counts only at the start of a line.
+    Text inside tags is never returned.
     """
     if _BARE_ANALYSIS.match(text) and _BARE_FINAL in text:
         return text.rpartition(_BARE_FINAL)[2]
@@ -60,14 +60,14 @@ def answer_part(text: str) -> str:
 
 
 def without_turn_end(text: str) -> str:
-    """Return a message without the tokens that end a model's turn."""
+    """Return a text without the special tokens that end a model's turn."""
     for _ in range(3):
         text = _TURN_ENDS.sub("", text)
     return text
 
 
 def has_printed_marks(text: str) -> bool:
-    """Return whether a text has a tag of reasoning or of an answer that the model itself printed."""
+    """Return whether a model itself printed a tag of reasoning or of an answer, and did not only quote one."""
     return any(map(_is_printed_by_model, _marks_in(text)))
 
 
@@ -80,7 +80,7 @@ def _marks_in(text: str) -> Iterator[re.Match[str]]:
 
 
 def _marks_outside_values(text: str) -> Iterator[re.Match[str]]:
-    """Yield the tags of reasoning that are outside of the text's whole JSON values."""
+    """Yield the tags of reasoning outside the text's JSON values."""
     if _MARK.search(text) is None or whole_scalar(text):
         return
     spans = value_spans(text)
@@ -93,7 +93,7 @@ def _marks_outside_values(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_printed_by_model(mark: re.Match[str]) -> bool:
-    """Return whether a tag is no quotation, because it names a channel or stands at the start of a line."""
+    """Return whether a tag is no quotation, because it names a channel or is at the start of a line."""
     if mark["channel"] or mark["answers"]:
         return True
     before = mark.string[max(mark.start() - _DEEPEST_INDENT, 0) : mark.start()]
@@ -115,9 +115,9 @@ _BESIDE: Final = frozenset({"type", "id"})
 
 
 def ends_in_printed_call(text: str) -> bool:
-    """Return whether a final text ends in a tool call, whole or cut off, or is only a call as JSON.
+    """Return whether a final text ends in a printed tool call, perhaps cut off, or is only a call as JSON.
 
-    A call inside a JSON value or a fence, or with prose behind it, is a quotation.
+    A call inside a JSON value or a fence, or with prose after it, is a quotation.
     """
     part = answer_part(text).strip()
     if _is_json_call(part):

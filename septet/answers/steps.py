@@ -1,4 +1,4 @@
-"""The forms of each step's answer: contract, plain form, JSON Schema, and the prompts that request the JSON."""
+"""The forms of each step's answer: contract, plain form, JSON Schema, and the finalizer's prompts."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -48,13 +48,13 @@ _CHECKED_AFTERWARDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """The contract of one step's answer, and the forms in which Septet reads the answer."""
+    """The contract of one step's answer, and how Septet reads the answer."""
 
     contract: TypeAdapter[Any]
     plain: PlainReader | None = None
     """The function that reads the answer's plain form; `None` if the answer has to be JSON."""
     only_alone: bool = False
-    """Whether words around the JSON make the answer invalid: an agent may quote an answer that the agent has
+    """Whether words around the JSON make the answer invalid, because an agent may quote an answer that it has
     read."""
 
 
@@ -87,14 +87,14 @@ OTHER_FORMS: Final[Mapping[str, AnswerForm]] = MappingProxyType(
 
 
 def contract_of(name: str, *, in_pipeline: bool = False) -> TypeAdapter[Any]:
-    """Return the contract of a step's answer."""
+    """Return the contract of a step's answer, which checks values."""
     return _form_of(name, in_pipeline=in_pipeline).contract
 
 
 def read_step_answer(
     name: str, text: str | None, structured: JsonValue = None, *, in_pipeline: bool = False
 ) -> Answer[AnyAnswer]:
-    """Read a step's answer from its agent's last text; raises `AnswerError`."""
+    """Return a step's answer from its agent's last text or structured output; otherwise raise `AnswerError`."""
     form = _form_of(name, in_pipeline=in_pipeline)
     answer = read_answer(form.contract, text, structured=structured, plain=form.plain)
     if not form.only_alone or answer.parsed_by == "structured":
@@ -106,7 +106,7 @@ def read_step_answer(
 
 
 def read_pieces(name: str, pieces: Sequence[str], *, in_pipeline: bool = False) -> Answer[AnyAnswer] | None:
-    """Return the answer in all parts of a message together, or else in one part alone; `None` if there is none."""
+    """Return the answer in the joined parts of a message, or else in one single part; `None` if there is none."""
     read = partial(read_step_answer, name, in_pipeline=in_pipeline)
     only_alone = _form_of(name, in_pipeline=in_pipeline).only_alone
     for texts in (["".join(pieces)], () if only_alone else pieces):
@@ -121,7 +121,7 @@ def read_pieces(name: str, pieces: Sequence[str], *, in_pipeline: bool = False) 
 
 
 def is_step_answer(text: str, *, name: str, in_pipeline: bool) -> bool:
-    """Return whether a text answers a step."""
+    """Return whether a text contains a valid answer of a step."""
     with suppress(AnswerError):
         read_step_answer(name, text, in_pipeline=in_pipeline)
         return True
@@ -129,23 +129,23 @@ def is_step_answer(text: str, *, name: str, in_pipeline: bool) -> bool:
 
 
 def schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
-    """Return the JSON Schema of a step's answer, self-contained, with the fields' descriptions."""
+    """Return the JSON Schema of a step's answer, without references, with the fields' descriptions."""
     forms = forms_of(name, in_pipeline=in_pipeline)
     return forms[0] if len(forms) == 1 else {"anyOf": list(forms)}
 
 
 @cache
 def request_schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
-    """Return the schema for a CLI that requests structured output from its model; do not change the result.
+    """Return the JSON Schema for a CLI that requests structured output from its model; do not change the result.
 
-    Model APIs require one object at the root with all keys required, and know few constraints on values. So the
-    schema is the first form of the answer, without constraints. The answer is still checked against the contract.
+    Model APIs need one object at the root, with all keys required and few constraints. The schema is therefore the
+    first form of the answer, without constraints. The answer is still checked against the contract.
     """
     return _without_bounds(forms_of(name, in_pipeline=in_pipeline)[0])
 
 
 def forms_of(name: str, *, in_pipeline: bool = False) -> tuple[JsonSchema, ...]:
-    """Return the JSON Schemas of the objects that answer a step: one, or one schema for each member of a union."""
+    """Return the JSON Schemas of the objects that can answer a step; several for a union of types."""
     contract = contract_of(name, in_pipeline=in_pipeline)
     schema = contract.json_schema(schema_generator=_WithoutFieldTitles)
     definitions = schema.pop("$defs", {})
@@ -161,7 +161,7 @@ def _form_of(name: str, *, in_pipeline: bool) -> AnswerForm:
 
 
 def _resolve(schema: JsonSchema, definitions: Mapping[str, JsonSchema]) -> JsonSchema:
-    """Return a schema with its references resolved; no schema of Septet refers to itself."""
+    """Return a schema without references: each reference is replaced by its target."""
     if "$ref" in schema:
         target = definitions[schema["$ref"].rpartition("/")[2]]
         schema = {**target, **{word: value for word, value in schema.items() if word != "$ref"}}
@@ -185,7 +185,7 @@ def _with_inner(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) 
 
 
 class _WithoutFieldTitles(GenerateJsonSchema):
-    """A generator without titles of fields, which only repeat the fields' names."""
+    """Generates JSON Schemas without titles of fields, which only repeat the fields' names."""
 
     def field_title_should_be_set(self, schema: object) -> bool:
         """Return false, so that no field gets a title."""
@@ -231,7 +231,7 @@ The schema that it is checked against:
 
 
 def finalizer_prompt(name: str, reasons: Sequence[str], attempt: int, *, in_pipeline: bool = False) -> str:
-    """Return the finalizer's prompt, which is more explicit if `attempt` is above 1."""
+    """Return the finalizer's prompt; it is more explicit if `attempt` is above 1."""
     schema = schema_of(name, in_pipeline=in_pipeline)
     forms = forms_of(name, in_pipeline=in_pipeline)
     return (_FIRST if attempt == 1 else _SECOND).format(
@@ -243,7 +243,7 @@ def finalizer_prompt(name: str, reasons: Sequence[str], attempt: int, *, in_pipe
 
 
 def shape_of(schema: JsonSchema) -> str:
-    """Return the smallest text that shows a schema's shape.
+    """Return a short text that shows an agent the shape of a schema.
 
     The text is not JSON, so that it is never read as an answer if an agent returns the text.
     """
