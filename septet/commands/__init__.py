@@ -1,1 +1,1 @@
-"""The prompt files of the steps: loaded, checked and filled. The built-in files are next to this module."""
+"""The commands, which are the prompt files of the steps: built-in files, and code that loads and fills files."""

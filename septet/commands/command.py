@@ -26,7 +26,7 @@ ARGUMENTS: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
         Step.CREATE_PULL_REQUEST: ("BRANCH_NAME", "ISSUE_JSON", "PLAN_PATH", "WORK_ORDER_ID"),
     }
 )
-"""The names of the values of `$1`, `$2`, … in each step's command."""
+"""The names of the values that `$1`, `$2`, … have in each step's command."""
 
 FIRST_STEP: Final[Mapping[str, Step]] = MappingProxyType(
     {
@@ -47,12 +47,12 @@ FIRST_STEP: Final[Mapping[str, Step]] = MappingProxyType(
         "COMMIT_SHA": Step.CREATE_PULL_REQUEST,
     }
 )
-"""Each `${NAME}`, and the first step that has a value for the name; every later step has the value too."""
+"""The first step that has a value for a named placeholder `${NAME}`; all later steps have the value too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The values for one command's placeholders."""
+    """The values for the placeholders of one command."""
 
     arguments: tuple[str, ...]
     """The values of `$1`, `$2`, …; the value of `$ARGUMENTS` is all of them, joined by ", "."""
@@ -62,18 +62,18 @@ class Values:
 _NAMES: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
     {step: tuple(name for name, first in FIRST_STEP.items() if first.number <= step.number) for step in Step}
 )
-"""The named values that a step's command may use, by step."""
+"""The named values that the command of a step may use, by step."""
 REWORK_ARGUMENTS: Final = ("FEEDBACK_JSON", "BRANCH_NAME")
-"""The names of the values of `$1` and `$2` in the command of a rework."""
+"""The names of the values that `$1` and `$2` have in the command of a rework."""
 
 
 def arguments_of(step: Step, name: str) -> tuple[str, ...]:
-    """Return the names of the values of `$1`, `$2`, … in a command, in this order."""
+    """Return the names of the values that `$1`, `$2`, … have in a command, in this order."""
     return REWORK_ARGUMENTS if name == REWORK else ARGUMENTS[step]
 
 
 def available(step: Step, name: str = "") -> frozenset[str]:
-    """Return the names of the placeholders that a command of `step` may use, such as `ISSUE_JSON` and `1`."""
+    """Return the names of all placeholders that a command of `step` may use, such as `ISSUE_JSON` and `1`."""
     if name == REWORK:
         return frozenset({"ARGUMENTS", "1", "2", "FEEDBACK_JSON", "FEEDBACK_MARK", *FIRST_STEP})
     numbered = {str(number) for number in range(1, len(ARGUMENTS[step]) + 1)}
@@ -81,7 +81,7 @@ def available(step: Step, name: str = "") -> frozenset[str]:
 
 
 def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[str, JsonValue]) -> Values:
-    """Return the values for `step`'s command. An unknown fact is the empty string.
+    """Return the values for the command of `step`; the value of an unknown fact is empty.
 
     The issue's JSON is one line, so that no text in the JSON can look like a line of the command.
     """
@@ -110,7 +110,7 @@ def values(step: Step, workspace: Workspace, progress: Progress, issue: Mapping[
 def rework_values(
     workspace: Workspace, progress: Progress, issue: Mapping[str, JsonValue], feedback_json: str
 ) -> Values:
-    """Return the values for the command of a rework, like `values`."""
+    """Return the values for the command of a rework; see `values`."""
     known = values(Step.CREATE_PULL_REQUEST, workspace, progress, issue).by_name
     own = {"FEEDBACK_JSON": feedback_json, "FEEDBACK_MARK": mark_of(feedback_json)}
     by_name = {**known, **own, "AGENT_NAME": AGENT_NAMES[Step.IMPLEMENT_PLAN]}
@@ -118,15 +118,15 @@ def rework_values(
 
 
 def mark_of(text: str) -> str:
-    """Return the delimiter to put around a text in a prompt: the text's digest, which the text cannot contain.
+    """Return a delimiter to put around a text in a prompt: a digest of the text, which the text cannot contain.
 
-    The same text has the same delimiter in every attempt, so that the prompt does not change between attempts.
+    The same text gets the same delimiter in every attempt.
     """
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 ReadAtBase = Callable[[str], bytes | None]
-"""A function that returns a file's content at the target repository's base commit; `None` without the file."""
+"""A function that returns the content of a repository's file at the base commit; `None` if the file is missing."""
 
 FOLDER: Final = ".septet/commands"
 """The folder for a repository's own commands."""
@@ -139,7 +139,7 @@ _COMMANDS: Final[tuple[tuple[Step, IssueClass | None], ...]] = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The prompt file of a step, with its placeholders."""
+    """The prompt file of a step, with placeholders."""
 
     step: Step
     """The step whose settings the command uses; a rework has the step `implement_plan` and another `name`."""
@@ -152,7 +152,7 @@ class Command:
 
 
 def name_of(step: Step, issue_class: IssueClass | None = None) -> str:
-    """Return the name of `step`'s command; the plan has a command for each class of issue."""
+    """Return the name of `step`'s command; `build_plan` has a command for each class of issue."""
     if step is not Step.BUILD_PLAN:
         return step.value
     if issue_class is None:
@@ -161,12 +161,12 @@ def name_of(step: Step, issue_class: IssueClass | None = None) -> str:
 
 
 def overrides() -> tuple[str, ...]:
-    """Return the possible paths of a repository's own commands."""
+    """Return the paths of all files with which a repository can replace commands."""
     return (*(f"{FOLDER}/{name_of(*each)}.md" for each in _COMMANDS), f"{FOLDER}/{REWORK}.md")
 
 
 def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Command:
-    """Return the command of `step`: the repository's command, or else the built-in command.
+    """Return the command of `step`: the repository's own, or else the built-in command.
 
     `override` reads a file as of the base commit, so that an agent's edits do not count.
 
@@ -177,7 +177,7 @@ def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Co
 
 
 def load_rework(override: ReadAtBase) -> Command:
-    """Return the command of a rework round on a pull request; see `load`."""
+    """Return the command of a round on a pull request; see `load`."""
     return _load(Step.IMPLEMENT_PLAN, REWORK, override)
 
 

@@ -1,6 +1,6 @@
-"""The whole prompt of an agent: the command with its placeholders filled, and the feedback on earlier work.
+"""The prompt of an agent: the command with its placeholders filled, and feedback on earlier work.
 
-Placeholders are replaced in one pass over the template; values are never scanned again. docs/commands.md lists the
+Placeholders are replaced in one pass, and values are not searched for placeholders. docs/commands.md lists the
 placeholders.
 """
 
@@ -39,7 +39,7 @@ class Placeholder:
 
 
 def placeholders(command: Command) -> Iterator[Placeholder]:
-    """Yield the command's placeholders from top to bottom; `$$` is not a placeholder."""
+    """Yield the placeholders of a command from top to bottom; `$$` is not a placeholder."""
     line, counted_to = 1, 0
     for match in _PLACEHOLDER.finditer(command.text):
         line += command.text.count("\n", counted_to, match.start())
@@ -49,7 +49,7 @@ def placeholders(command: Command) -> Iterator[Placeholder]:
 
 
 def check(command: Command) -> None:
-    """Check, before any agent starts, that `command`'s step has a value for each placeholder.
+    """Check, before an agent starts, that each placeholder of a command will have a value.
 
     Raises:
         CommandError: A value is missing; the message names the file, and each line and placeholder.
@@ -58,10 +58,9 @@ def check(command: Command) -> None:
 
 
 def fill(command: Command, arguments: Sequence[str], by_name: Mapping[str, str]) -> str:
-    """Return `command`'s text with every placeholder replaced. The empty string is a value like any other.
+    """Return the command's text with all placeholders replaced by values; an empty text is a value too.
 
-    `arguments` are the values of `$1`, `$2`, …; the value of `$ARGUMENTS` is all of them, joined by ", ".
-
+    `arguments` has the values of `$1`, `$2`, …; `$ARGUMENTS` is all of them, joined by ", ".
 
     Raises:
         CommandError: A placeholder has no value; the message names the file, and each line and placeholder.
@@ -116,9 +115,9 @@ in the working tree. Look at it first: keep what is right, correct what is wrong
 
 
 def prompt(command: Command, values: Values, *notes: str) -> str:
-    """Return the text for the agent's stdin: the filled command, then each of `notes` that is not empty.
+    """Return the text for the agent's stdin: the filled command, and then each of `notes` that is not empty.
 
-    A coding agent reads a prompt that begins with `/` as its own command, so a heading precedes such a prompt.
+    A CLI takes a prompt that begins with `/` for its own command; such a prompt gets a heading.
 
     Raises:
         CommandError: A placeholder has no value.
@@ -130,10 +129,10 @@ def prompt(command: Command, values: Values, *notes: str) -> str:
 
 
 def step_note(reasons: Sequence[str], attempt: int) -> str:
-    """Return the paragraph with the reasons from earlier work; empty without reasons.
+    """Return the paragraph of a prompt with the objections to earlier work; empty without `reasons`.
 
-    Reasons of a second try explain why the first was not accepted. Reasons of a first try are a person's feedback,
-    or a later step's complaint. Of a long reason, only the end is kept.
+    In a second try, `reasons` say why the first try was refused. In a first try, they are a person's feedback or a
+    later step's complaint. Of a long reason, only the end is kept.
     """
     if not reasons:
         return ""
@@ -143,11 +142,11 @@ def step_note(reasons: Sequence[str], attempt: int) -> str:
 
 
 class Need(NamedTuple):
-    """A fact that the agent needs for a step's work."""
+    """A fact that an agent needs for a step, and the placeholders that contain it."""
 
     what: str
     any_of: frozenset[str]
-    """The named values that hold the fact; a command needs only one of them."""
+    """The named values that contain the fact; a command needs only one of them."""
 
 
 _ISSUE: Final = Need("the issue", frozenset({"ISSUE_JSON", "ISSUE_BODY"}))
@@ -170,12 +169,12 @@ _OUGHT_TO_USE: Final[Mapping[Step, tuple[Need, ...]]] = MappingProxyType(
 
 
 def ought_to_use(step: Step, name: str = "") -> tuple[Need, ...]:
-    """Return the facts that a command of `step` should contain; if `name` is `rework`, only the feedback."""
+    """Return the facts that a command of `step` should contain; for the name `rework`, only the feedback."""
     return (_FEEDBACK,) if name == REWORK else _OUGHT_TO_USE[step]
 
 
 def missing(command: Command) -> tuple[str, ...]:
-    """Return one warning for each fact that `command` leaves out."""
+    """Return a warning for each needed fact that a command does not use."""
     arguments = arguments_of(command.step, command.name)
     meaning = {str(number): {name} for number, name in enumerate(arguments, start=1)} | {"ARGUMENTS": {*arguments}}
     used: set[str] = set()

@@ -1,1 +1,1 @@
-"""The scanner that finds keys in new lines, and the keys that seal (encrypt) texts and files."""
+"""The scanner that finds keys in added lines, and the keys that seal (encrypt) payloads and files."""

@@ -1,4 +1,4 @@
-"""Seal (encrypt) payloads of Temporal with keys, and files with a passphrase, by AES-256-GCM."""
+"""Seal (encrypt) Temporal's payloads with keys, and files with a passphrase, by AES-256-GCM."""
 
 import base64
 import binascii
@@ -27,7 +27,7 @@ KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LOAD_AGAIN_SECONDS: Final = 5.0
-"""The fewest seconds between two reads of the keys' source for a missing key, or after a failed read."""
+"""The fewest seconds between two reads of the keys' source, for a missing key or after a failed read."""
 _RUN_IT: Final = "Run it in a shell to see why; it must print the keys and exit with 0."
 _FORM: Final = "Each line is an id, a space and 32 bytes in base64. `septet codec new-key ID` prints such a line."
 
@@ -36,19 +36,19 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class SealKey:
-    """A key, and its id, which is in each box (sealed content) that the key has sealed."""
+    """A key for sealing, and its id, which each box (sealed content) names."""
 
     id: str
     secret: bytes = field(repr=False)
 
     @property
     def check(self) -> str:
-        """A digest by which two keys with the same id differ, and which does not reveal the key."""
+        """A digest that differs between two keys with the same id, and does not reveal the key."""
         return hashlib.sha256(b"septet-seal-key\0" + self.secret).hexdigest()[:16]
 
 
 class KeyRing:
-    """The keys of a process, which are read again if their source changes or a key is missing."""
+    """The keys of a process; they are read again if their source changes or a key is missing."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class KeyRing:
         fingerprint: Callable[[], object] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Read the keys from the lines of `load`; `fingerprint` returns a value that changes with the lines.
+        """Read the keys from the text that `load` returns; the result of `fingerprint` changes with the text.
 
         Raises:
             InvalidInputError: The keys cannot be read.
@@ -71,14 +71,14 @@ class KeyRing:
         self._tried_at = clock()
 
     def seal(self, content: bytes, about: bytes = b"") -> SealedBox:
-        """Return `content` sealed by the first key; the box can be opened only with the same `about`."""
+        """Return `content` sealed by the first key; the box opens only with the same `about`."""
         self._follow_source()
         key = next(iter(self._keys.values()))
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return SealedBox(key.id, key.check, nonce + AESGCM(key.secret).encrypt(nonce, content, about))
 
     def open(self, box: SealedBox, about: bytes = b"") -> bytes:
-        """Return the unsealed content of a box.
+        """Return the content of a box.
 
         Raises:
             UnknownKeyError: This process does not have the key; repeat the call when it has the key.
@@ -93,12 +93,12 @@ class KeyRing:
             raise DamagedSealError(message) from error
 
     def knows(self, box: SealedBox) -> bool:
-        """Return whether this process has the box's key; the source is not read again."""
+        """Return whether this process has the box's key now, without another read of the source."""
         key = self._keys.get(box.key_id)
         return key is not None and key.check == box.key_check
 
     def read_again(self) -> None:
-        """Read the keys again; the present keys stay if the source cannot be read.
+        """Read the keys again; keep the present keys if the source cannot be read.
 
         Raises:
             InvalidInputError: The source cannot be read.
@@ -111,11 +111,11 @@ class KeyRing:
 
     @property
     def may_read_again(self) -> bool:
-        """Whether the source may be read again for a missing key."""
+        """Whether enough time has passed, or the source has changed, for another read of the source."""
         return self._clock() - self._tried_at >= _LOAD_AGAIN_SECONDS or self._fingerprint() != self._tried
 
     def _follow_source(self) -> None:
-        """Read the source if it has changed; keep the present keys if that fails, as for a half-written file."""
+        """Read the keys again if the source has changed; keep the present keys if the read fails."""
         if self._fingerprint() == self._read or not self.may_read_again:
             return
         try:
@@ -133,7 +133,7 @@ class KeyRing:
 
 
 def parse_keys(lines: str) -> Mapping[str, SealKey]:
-    """Return the keys by their ids, in the order of the lines; empty lines and lines with # in front are skipped.
+    """Return the keys in a text with a key in each line, by id; skip empty lines and lines that begin with `#`.
 
     Raises:
         InvalidInputError: A line is not a key, or no line has a key; the message names the line, never the key.
@@ -153,7 +153,7 @@ def parse_keys(lines: str) -> Mapping[str, SealKey]:
 
 
 def new_key_line(key_id: str) -> str:
-    """Return a line with a new key, for a file of keys.
+    """Return a line with a new random key, for a file of keys.
 
     Raises:
         InvalidInputError: The id is not valid.
@@ -166,7 +166,7 @@ def new_key_line(key_id: str) -> str:
 
 
 def keys_in_file(path: Path) -> KeyRing:
-    """Return the keys in a file, which is read again whenever it changes.
+    """Return the keys in a file, which is read again whenever the file changes.
 
     Raises:
         InvalidInputError: The file cannot be read.
@@ -192,7 +192,7 @@ def keys_in_file(path: Path) -> KeyRing:
 
 
 def keys_of_command(command: str, env: Mapping[str, str]) -> KeyRing:
-    """Return the keys that a command prints; the command runs at once, and again if a key is missing.
+    """Return the keys that a command prints; the command runs now, and again if a key is missing.
 
     `command` is split into words as by a shell, but no shell runs.
 
@@ -246,7 +246,7 @@ def seal(passphrase: str, content: bytes, about: str) -> bytes:
 
 
 def unseal(passphrase: str, content_sealed: bytes, about: str) -> bytes:
-    """Return the content from which `seal` made `content_sealed`.
+    """Return the content that `seal` has sealed.
 
     Raises:
         SealError: The passphrase or `about` differs, or the content was changed.

@@ -1,8 +1,8 @@
 """Scan added lines for text that looks like a key.
 
-The scanner is the program Kingfisher from its maker's package. The program reads all added lines as one text,
-without environment and settings of a repository, and sends no network requests. Septet reports a finding by file,
-line and rule, and uses the found value only for comparisons.
+The scanner is the program Kingfisher from its maker's package. It reads all added lines as one text, without a
+repository's environment and settings, and sends no network requests. Septet reports file, line and rule of a
+finding, and uses the found value only for comparisons.
 """
 
 import json
@@ -28,12 +28,12 @@ MESSAGE: Final = "(the commit's message)"
 HEAD: Final = "(the commit's head)"
 """The paths that stand for a commit's message, and for its head with author and committer."""
 NAME: Final = -1
-"""The line number that stands for the path of a new file, because a path can contain a key too."""
+"""The line number that means the path of a new file, because a path can contain a key too."""
 
 
 @dataclass(frozen=True, slots=True)
 class AddedLine:
-    """One line that a patch adds."""
+    """One line that a patch or a commit's message adds."""
 
     path: str
     """The path relative to the repository's root, with `/`, as git shows it."""
@@ -45,7 +45,7 @@ class AddedLine:
 
 
 def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> Iterator[AddedLine]:
-    """Yield the lines of a message, and then the added lines and the paths of new files of a patch, in order.
+    """Yield the lines of a commit's message, and then the added lines and new files' paths of a patch, in order.
 
     `patch` is git's output with `--unified=0` and without prefixes, and contains only patches of files.
     """
@@ -106,25 +106,25 @@ _TEST_NAMES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class KeyMatch:
-    """A text that looks like a key, and the added line in which the text begins."""
+    """A text that looks like a key, and the added line in which it begins."""
 
     line: AddedLine
     rule: str
-    """The scanner's name of the kind of key, for example `github-pat`."""
+    """The scanner's name for the kind of key, for example `github-pat`."""
     value: bytes
     """The text, which is only for comparisons: never show or store it."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyScanner:
-    """Scans added lines by rules that are stored in compiled form."""
+    """Scans added lines with the program's rules, which are compiled once and then stored."""
 
     folder: Path
     """The folder of the compiled rules, which only this user can read. The first scan after an update compiles the
     rules for some seconds, and other scans wait meanwhile, because each scan would compile the same rules."""
 
     def scan(self, lines: Sequence[AddedLine]) -> tuple[KeyMatch, ...]:
-        """Return the texts that look like keys, in the order of the lines.
+        """Return the texts in added lines that look like keys, in the order of the lines.
 
         Lock files and generated files are left out. In test data, only findings of high confidence count, and
         private keys do not count.
@@ -152,7 +152,7 @@ class KeyScanner:
         return self._run(content)
 
     def _run(self, content: bytes, *kept: int) -> bytes:
-        """Return the program's output; the program inherits the descriptors `kept`, and so holds their lock."""
+        """Run the program and return its output; the program inherits the descriptors `kept`, with their lock."""
         scratch = self.folder / "scratch"
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         argv = (get_binary_path(), "scan", "-", *_OPTIONS, "--rule-cache-dir", str(self.folder / "rules"))
@@ -171,7 +171,7 @@ class KeyScanner:
 
 @dataclass(frozen=True)
 class _Text:
-    """Added lines as one text, with an empty line between lines that do not follow each other in their file."""
+    """Added lines as one text for the program; an empty line separates lines that are not neighbours in a file."""
 
     lines: Sequence[AddedLine]
 
@@ -189,11 +189,11 @@ class _Text:
 
     @property
     def content(self) -> bytes:
-        """The text, with blanks in place of carriage returns, because the program counts these as line ends."""
+        """The text for the program; blanks replace carriage returns, which the program counts as line ends."""
         return b"\n".join(line.content.replace(b"\r", b" ") if line else b"" for line in self._numbered) + b"\n"
 
     def matches(self, output: bytes) -> list[tuple[KeyMatch, bool]]:
-        """Return the findings in the program's output, each with whether the program's confidence is high."""
+        """Return the findings in the program's output, each with whether the program is highly confident."""
         matches = []
         for record in map(json.loads, output.splitlines()):
             if "rule" not in record:
@@ -211,10 +211,10 @@ class _Text:
 
 
 def may_hold_a_key(line: bytes) -> bool:
-    """Return in linear time whether a rule could match: a word is a name of keys, or some characters may be a key.
+    """Return, in linear time, whether the program's rules could match a line.
 
-    Characters may be a key if they have a digit and a capital, or are only letters and digits; words and ordinary
-    paths are not such characters.
+    A line may hold a key if it has a word such as `token`, or a run of characters that looks random: with a digit
+    and a capital, or with digits and letters only.
     """
     if _WORDS.search(line):
         return True

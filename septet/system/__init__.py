@@ -1,1 +1,1 @@
-"""What Septet needs of the machine: processes, disks, locks, durable writes, and printable text."""
+"""What Septet needs of the machine: processes, disks, locks, durable files, and safe texts."""

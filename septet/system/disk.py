@@ -32,9 +32,9 @@ _NEARLY_NOTHING_BYTES: Final = 64 * 1024
 
 
 def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
-    """Return the error of the disk or machine that caused `error`; if neither caused it, return `error` itself.
+    """Return the error that names a full or read-only disk, or a failing machine, as the cause of `error`.
 
-    The error's message, which may contain git's output, is searched too. `root` is on the disk to check.
+    Without such a cause, return `error`. Its message is searched too. `root` is on the disk to check.
     """
     if isinstance(error, (MachineFailedError, RemoteFullError)):
         return error
@@ -53,7 +53,7 @@ def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
 
 
 def full_disk(root: Path) -> str:
-    """Return a sentence with the free space if the disk of `root` is full; empty if the disk has room."""
+    """Return a sentence about the free space if the disk of `root` is full; empty if the disk has room."""
     return _full(root) if _has_no_room(root) else ""
 
 
@@ -73,7 +73,7 @@ def _message_of(error: OSError) -> str:
 
 
 def _seems_full(error: SeptetError | OSError, root: Path) -> bool:
-    """Return whether git reports a full disk; for an error of an agent or a set-up, check the disk itself."""
+    """Return whether git's message names a full disk; for an agent's or set-up's error, check the disk itself."""
     if isinstance(error, (AgentError, SetupError)):
         is_from_api = isinstance(error, (AgentApiError, AgentApiUnavailableError))
         return not is_from_api and _has_no_room(root)
@@ -81,7 +81,7 @@ def _seems_full(error: SeptetError | OSError, root: Path) -> bool:
 
 
 def _seems_read_only(error: SeptetError | OSError, root: Path) -> bool:
-    """Return whether git reports a read-only disk; for an agent's error, check the disk itself."""
+    """Return whether git's message names a read-only disk; for an agent's error, check the disk itself."""
     if not isinstance(error, AgentError):
         return _SAID_READ_ONLY in str(error)
     with suppress(OSError):
@@ -90,7 +90,7 @@ def _seems_read_only(error: SeptetError | OSError, root: Path) -> bool:
 
 
 def _causes(error: BaseException | None) -> Iterator[OSError]:
-    """Yield each `OSError` among `error` and its causes, which may form a cycle."""
+    """Yield each `OSError` among an error and its causes; the causes may form a cycle."""
     seen = set[int]()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

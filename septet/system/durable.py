@@ -1,4 +1,4 @@
-"""Write files so that content and names are on disk, read values from JSON files, and lock files."""
+"""Write files completely or not at all, sync files to disk, and read values from JSON files."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ from septet.errors import LockHeldError
 from septet.system.processes import check_halt
 
 DRAFTS: Final = ".*.lock"
-"""The pattern of the names of drafts, which replace files when complete; a killed process leaves its draft."""
+"""The pattern of the names of drafts, which replace a file when complete; a killed process leaves its draft."""
 
 _CHECKSUM_BYTES: Final = 4
 
@@ -36,7 +36,7 @@ def fsync(descriptor: int) -> None:
 
 @contextmanager
 def close_after(descriptor: int) -> Iterator[int]:
-    """Yield an open descriptor, and close it after the block."""
+    """Yield an open descriptor, and close the descriptor after the block."""
     try:
         yield descriptor
     finally:
@@ -50,7 +50,7 @@ def fsync_folder(folder: Path) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file with `content` to `path`, whole or not at all; a power failure may lose the file.
+    """Write `content` to the file `path`, completely or not at all; a power failure may lose the file.
 
     The draft is in the same folder, under a name that git ignores among its refs.
     """
@@ -58,24 +58,24 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Write a file with `content` to `path`, whole or not at all, and sync the file to disk."""
+    """Write `content` to the file `path`, completely or not at all, and sync the file to disk."""
     _replace(path, content, on_disk=True)
     fsync_folder(path.parent)
 
 
 def with_checksum(body: bytes) -> bytes:
-    """Return `body` with a checksum, by which `whole_body` detects a file that was written only in part."""
+    """Return `body` followed by a checksum; `whole_body` checks it."""
     return body + zlib.crc32(body).to_bytes(_CHECKSUM_BYTES)
 
 
 def whole_body(content: bytes) -> bytes | None:
-    """Return the content without its checksum; `None` for a file that was written only in part."""
+    """Return the content without its checksum; `None` if the checksum shows that the file is incomplete."""
     body, checksum = content[:-_CHECKSUM_BYTES], content[-_CHECKSUM_BYTES:]
     return body if zlib.crc32(body).to_bytes(_CHECKSUM_BYTES) == checksum else None
 
 
 def write_first(path: Path, content: bytes) -> None:
-    """Write a file with `content` to `path` unless the file exists: of two writing processes, the first wins."""
+    """Write `content` to the file `path`, unless the file exists; of several processes, the first wins."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         create_file(draft, content)
@@ -86,7 +86,7 @@ def write_first(path: Path, content: bytes) -> None:
 
 
 def create_file(path: Path, content: bytes) -> None:
-    """Make a file that only this user can read.
+    """Create a file with `content` that only this user can read.
 
     Raises:
         FileExistsError: The file exists already.
@@ -97,7 +97,7 @@ def create_file(path: Path, content: bytes) -> None:
 
 
 def _replace(path: Path, content: bytes, *, on_disk: bool) -> None:
-    """Replace a file by a file with `content` that only this user can read."""
+    """Replace a file by a new file with `content` that only this user can read."""
     draft = path.with_name(f".{secrets.token_hex(8)}.lock")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -114,7 +114,7 @@ def _replace(path: Path, content: bytes, *, on_disk: bool) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Add the file's name to an `OSError` in the block, because only errors of opening a file have a name."""
+    """Add the file's name to an `OSError` of the block, if the error has no name."""
     try:
         yield
     except OSError as error:
@@ -127,7 +127,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 def read_model(path: Path, model: type[Model]) -> Model | None:
-    """Return the value of a pydantic model from a JSON file; `None` if the file is missing or has no valid value.
+    """Return a pydantic model from a JSON file; `None` if the file is missing or invalid.
 
     Raises:
         OSError: The file may exist, but cannot be read.
@@ -139,7 +139,7 @@ def read_model(path: Path, model: type[Model]) -> Model | None:
 
 
 def read_struct(path: Path, struct: type[Struct]) -> Struct | None:
-    """Return the value of a msgspec struct from a JSON file; `None` if no value can be read."""
+    """Return a msgspec struct from a JSON file; `None` if the file cannot be read or is invalid."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=struct)
     except (OSError, msgspec.MsgspecError):
@@ -153,7 +153,7 @@ _HOLDER_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The longest times to wait for the process that holds a lock."""
+    """How long to wait for a process that holds a lock."""
 
     seconds: float = 3900.0
     """The seconds to wait for a running process; the longest work under a lock is a git transfer of an hour."""
@@ -166,7 +166,7 @@ _USUAL: Final = Patience()
 
 @contextmanager
 def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
-    """Hold the lock on file `path` during the block; first wait for the process that holds it now.
+    """Hold the lock on the file `path` during the block; first wait while another process holds the lock.
 
     The block gets the lock's descriptor. A process that inherits the descriptor holds the lock as long as it
     lives.
@@ -186,10 +186,10 @@ def hold_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
 
 @contextmanager
 def share_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
-    """Hold a shared lock on file `path` during the block, and yield the lock's descriptor.
+    """Hold a shared lock on the file `path` during the block, and yield the lock's descriptor.
 
-    The function waits while a process holds the exclusive lock. A process that inherits the descriptor shares the
-    lock as long as it lives.
+    First wait while a process holds the exclusive lock. A process that inherits the descriptor shares the lock as
+    long as it lives.
 
     Raises:
         HaltedError: The work that waits was halted.
@@ -203,14 +203,14 @@ def share_lock(path: Path, patience: Patience = _USUAL) -> Iterator[int]:
 
 
 def open_lock(path: Path) -> int:
-    """Return a descriptor of a lock's file, without taking the lock; make a missing file for this user only."""
+    """Open the file of a lock, and return its descriptor, without taking the lock; make a missing file."""
     return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
 
 def take_lock(path: Path) -> int | None:
-    """Return a descriptor that holds the lock on file `path` until it is closed; `None` if the lock is taken.
+    """Take the lock on the file `path` and return its descriptor; `None` if another process holds the lock.
 
-    Return `None` too if another process held the lock just now and removed the file or its folder.
+    Also return `None` if the file was removed at the same moment.
     """
     descriptor = open_lock(path)
     if try_lock(descriptor) and _is_at(path, descriptor):
@@ -220,9 +220,9 @@ def take_lock(path: Path) -> int | None:
 
 
 def remove_lock(path: Path) -> bool:
-    """Remove the file of a lock, unless a process holds the lock; return whether the file was removed.
+    """Delete the file of a lock, unless a process holds the lock; return whether the file was deleted.
 
-    A process that waits in `hold_lock` for the lock notices that the file is gone, and makes another file.
+    A process that waits in `hold_lock` notices that the file is missing, and makes a new file.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
@@ -236,12 +236,12 @@ def remove_lock(path: Path) -> bool:
 
 
 def lock(descriptor: int) -> None:
-    """Lock an open file, and wait without a limit, because other processes lock the file only for a moment."""
+    """Take the lock on an open file; wait without a limit, because other processes hold this lock only briefly."""
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
 def await_lock(path: Path, descriptor: int, patience: Patience = _USUAL, kind: int = fcntl.LOCK_EX) -> None:
-    """Wait for the lock on the open file at `path`, by polling: the kernel's own wait cannot be interrupted.
+    """Wait for the lock on the open file at `path`; the wait can be interrupted, unlike the kernel's own wait.
 
     Raises:
         HaltedError: The work that waits was halted.
@@ -269,7 +269,7 @@ def await_lock(path: Path, descriptor: int, patience: Patience = _USUAL, kind: i
 
 
 def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
-    """Try to lock an open file, and return whether this process now holds the lock."""
+    """Try to take the lock on an open file; return whether this process holds the lock now."""
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -280,8 +280,8 @@ def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
 def lock_is_held(path: Path, kind: int = fcntl.LOCK_SH) -> bool:
     """Return whether another process holds the exclusive lock; with `LOCK_EX`, a shared lock counts too.
 
-    The check takes a shared lock for a moment, so that two checks at once do not mislead each other. A process
-    that tries to take the lock at that moment fails, and must try again.
+    The check takes a shared lock for a moment. A process that tries to take the lock in this moment fails, and
+    must try again.
     """
     try:
         descriptor = os.open(path, os.O_RDWR)

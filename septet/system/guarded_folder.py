@@ -1,4 +1,4 @@
-"""Read and write in a folder in which an untrusted user writes, and follow no links out of the folder."""
+"""Read and write in a folder in which untrusted programs write, and follow no links out of the folder."""
 
 import os
 import secrets
@@ -16,15 +16,15 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class GuardedFolder:
-    """A folder whose files have relative names without `..`. No link is followed; only plain files are read."""
+    """A folder with untrusted writers: names are relative and without `..`, and no link is followed."""
 
     root: Path
-    """The path of a folder that untrusted writers cannot move or replace."""
+    """The path of a folder that the untrusted writers cannot move or replace."""
     below: str = ""
-    """The path, below `root`, of the folder to which names are relative; no link on this path is followed."""
+    """The path, below `root`, of the folder in which names begin; no link on this path is followed."""
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
-        """Return the content of a plain file without a second hard link; `None` if it is missing or too large."""
+        """Return the content of a plain file with one hard link; `None` if the file is missing or too large."""
         path = _check_name(name)
         with (
             suppress(OSError),
@@ -38,7 +38,7 @@ class GuardedFolder:
         return None
 
     def changed_at(self, name: str) -> float | None:
-        """Return the Unix time of a plain file's last change; `None` if the file is missing."""
+        """Return the Unix time of a plain file's last change; `None` if there is no such file."""
         path = _check_name(name)
         with suppress(OSError), self.open_folder(path.parts[:-1]) as folder:
             status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
@@ -50,7 +50,7 @@ class GuardedFolder:
         return sorted(self._find((), _check_name(pattern).parts))
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, whole or not at all; replace a link with this name, and rename a folder with this name.
+        """Write a file, completely or not at all; replace a link of this name, and rename a folder of this name.
 
         Raises:
             OSError: The disk refused.
@@ -70,7 +70,7 @@ class GuardedFolder:
                 raise
 
     def move(self, name: str, target: "GuardedFolder") -> None:
-        """Move a plain file without a second hard link to a guarded folder on the same disk, under the same name.
+        """Move a plain file with one hard link to a guarded folder on the same disk, under the same name.
 
         Raises:
             OSError: The disk refused.
@@ -98,7 +98,7 @@ class GuardedFolder:
         return False
 
     def remove(self, name: str) -> None:
-        """Remove the file `name`; if `name` is a folder, rename the folder.
+        """Delete the file `name`; if `name` is a folder, rename the folder.
 
         Raises:
             OSError: The disk refused.
@@ -111,7 +111,7 @@ class GuardedFolder:
                 os.unlink(path.name, dir_fd=folder)
 
     def make_place(self, name: str, *, is_folder: bool) -> None:
-        """Make a folder or a file as a mount point; a link with this name is replaced.
+        """Make a folder or a file as a mount point; rename a link of this name.
 
         Raises:
             OSError: The disk refused.
@@ -128,7 +128,7 @@ class GuardedFolder:
             os.close(os.open(path.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder))
 
     def make_closed(self) -> None:
-        """Make the folder if it is missing, follow no links, and remove other users' permissions.
+        """Make the folder if it is missing, and give permissions only to this user.
 
         Raises:
             OSError: The disk refused.
@@ -148,7 +148,7 @@ class GuardedFolder:
 
     @contextmanager
     def open_folder(self, parts: tuple[str, ...], *, makes: bool = False) -> Iterator[int]:
-        """Yield a descriptor of a folder below this folder, and follow no links; `makes` makes missing folders."""
+        """Yield a descriptor of an inner folder, without following links; if `makes`, make missing folders."""
         folder = os.open(self.root, _FOLDER)
         try:
             for part in (*PurePosixPath(self.below).parts, *parts):
@@ -161,7 +161,7 @@ class GuardedFolder:
 
 
 def _own_folder(folder: int, name: str) -> int:
-    """Return a descriptor of the folder `name`, which is made if missing; a link or file `name` is renamed."""
+    """Return a descriptor of the folder `name`; make a missing folder, and rename a link or file of this name."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except FileNotFoundError:

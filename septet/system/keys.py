@@ -1,4 +1,4 @@
-"""Find keys in environment variables and in fields of files, and hide the keys in a process's environment."""
+"""Find keys in environment variables and in CLIs' files, and hide the keys of this process's environment."""
 
 import json
 import os
@@ -25,20 +25,20 @@ _FIELD: Final = re.compile(
     r"(?!ENV_)(?:.*(?:TOKEN|SECRET|PASSWORD)|(?:.*_)?(?:(?:API|AUTH)?KEY|PASSPHRASE|CREDENTIAL|AUTHORIZATION|COOKIE|PAT))S?"
     r"|ACCESS|REFRESH"
 )
-"""The pattern of names of fields with keys; a name is compared in capitals, like a variable's name."""
+"""The pattern of names of fields with keys; names are compared in capitals, as names of variables."""
 _KEY: Final = re.compile(r"(?=.*\d|.{20})(?![{$]|[A-Z][A-Z0-9]*_[A-Z0-9_]*\Z).{8,}")
-"""The pattern of a key, which is no placeholder and no name of a variable, and has a digit if it is short."""
+"""The pattern of a key: no placeholder, no name of a variable, and with a digit if it is short."""
 _ACCOUNT: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s:@]*:([^/?#\s]+)@")
 """The pattern of an address with a password, for example of a proxy or a database."""
 
 
 def is_key(name: str, value: str) -> bool:
-    """Return whether a variable contains a key, by its name or because its value is an address with a password."""
+    """Return whether a variable contains a key: by its name, or because the value has a password in an address."""
     return name in _KNOWN or bool(_NAME.fullmatch(name)) or _ACCOUNT.match(value) is not None
 
 
 def key_values(env: Mapping[str, str]) -> frozenset[str]:
-    """Return the secret values of variables: keys, and passwords in addresses, but no paths of key files."""
+    """Return the secret values of variables: keys, and passwords in addresses, but not the paths of key files."""
     found = set[str]()
     for value in (value for name, value in env.items() if is_key(name, value)):
         if (account := _ACCOUNT.match(value)) is not None:
@@ -49,10 +49,10 @@ def key_values(env: Mapping[str, str]) -> frozenset[str]:
 
 
 def keys_in(document: object, name: str = "") -> frozenset[str]:
-    """Return the secret values in a CLI's own file: keys, by the names of their fields, and passwords.
+    """Return the secret values in a CLI's file: keys, by the names of their fields, and passwords in addresses.
 
-    Other values of such fields do not count: names of variables, placeholders such as `{env:NAME}`, and words. A
-    value of less than twenty characters is a key only with a digit. `name` is the field that contains `document`.
+    Names of variables, placeholders such as `{env:NAME}`, and words do not count, even in such fields. A value of
+    less than twenty characters counts only with a digit. `name` is the field that contains `document`.
     """
     if isinstance(document, str):
         account = _ACCOUNT.match(document) if "://" in document else None
@@ -73,11 +73,11 @@ def _is_key_field(name: str) -> bool:
 
 
 def take_keys_out_of_sight() -> None:
-    """Start this process again without keys in its environment, which all of the user's processes can read.
+    """Start this process again without keys in its environment, which other processes of the user can read.
 
-    The new program, in the same process, reads the keys from an open file without a name, and adds them to its
-    environment in memory, which the system does not show. Call this function first, before any file is open and
-    any thread runs. Without keys nothing happens.
+    The new program reads the keys from an open file without a name, and adds the keys to its environment in
+    memory, which the system does not show. Call this function before any file is open and any thread runs. Without
+    keys, nothing happens.
     """
     if (descriptor := os.environ.pop(_DESCRIPTOR, None)) is not None:
         os.environ.update(_read(descriptor))
@@ -94,7 +94,7 @@ def take_keys_out_of_sight() -> None:
 
 
 def _document_in(value: str) -> object:
-    """Return the JSON object in a variable's value, for example a CLI's settings; `None` for any other value."""
+    """Return the JSON object in a variable's value; `None` for any other value."""
     try:
         return json.loads(value) if value.lstrip().startswith("{") else None
     except (ValueError, RecursionError):
@@ -109,7 +109,7 @@ def _names_file(value: str) -> bool:
 
 
 def _write(keys: Mapping[str, str]) -> int:
-    """Return an inheritable descriptor of an open file that contains the keys and has no name."""
+    """Write the keys to an open file without a name, and return its descriptor, which a new program inherits."""
     content = json.dumps(dict(keys)).encode()
     if sys.platform == "linux":
         descriptor = os.memfd_create("septet-keys")
@@ -124,7 +124,7 @@ def _write(keys: Mapping[str, str]) -> int:
 
 
 def _read(descriptor: str) -> dict[str, str]:
-    """Return the keys in the file `descriptor`, and close the file; empty if it is not open, or another file."""
+    """Return the keys in the open file `descriptor`, and close it; empty if the file is not open or not valid."""
     try:
         with os.fdopen(int(descriptor), "rb") as file:
             keys = json.loads(file.read())

@@ -1,4 +1,4 @@
-"""Find the process that holds a file's lock, as the kernel reports, or that made a lock file of git."""
+"""Find the process that holds a lock on a file, or that made a lock file of git."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ _PID_FIELD: Final = 4
 _FILE_FIELD: Final = 5
 
 LockHolders = Mapping[int, Sequence[int]]
-"""Inode of a file → the processes that took the file's lock; files on different disks may have the same inode."""
+"""The ids of processes that took a file's lock, by the file's inode; files on two disks may share an inode."""
 
 
 def read_lock_holders() -> LockHolders:
-    """Return which processes hold locks on files, from the kernel's report; empty if the system has no report."""
+    """Return which processes hold locks on files; empty if the kernel has no report about locks."""
     holders: dict[int, list[int]] = {}
     with suppress(OSError):
         for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
@@ -28,7 +28,7 @@ def read_lock_holders() -> LockHolders:
 
 
 def holder_of(path: Path) -> str:
-    """Return a text with the process that holds the lock on a file, and its state; empty if it is unknown."""
+    """Return a text that names the process that holds a file's lock, and its state; empty if unknown."""
     with suppress(OSError, psutil.Error):
         for pid in read_lock_holders().get(path.stat().st_ino, ()):
             process = psutil.Process(pid)
@@ -37,10 +37,10 @@ def holder_of(path: Path) -> str:
 
 
 def stopped_holder(path: Path, holders: LockHolders) -> psutil.Process | None:
-    """Return the process that holds the lock on a file if it is stopped (by SIGSTOP); otherwise `None`.
+    """Return the process that holds a file's lock, if the process is stopped (by SIGSTOP); otherwise `None`.
 
-    The kernel names the process that took a lock, even if another process has inherited the lock since. So the
-    process must have the file open. The calling process is never returned, because it is not stopped.
+    The kernel names the process that took the lock, although another process may hold it now. The process must
+    therefore have the file open. The calling process is never returned.
     """
     with suppress(OSError):
         for pid in holders.get(path.stat().st_ino, ()):
@@ -62,12 +62,12 @@ def _has_open(process: psutil.Process, path: Path) -> bool:
 
 
 def find_lock_owner(locks: list[Path], folders: list[Path]) -> psutil.Process | None:
-    """Return a process that may hold one of the lock files `locks` in git's `folders`; `None` if there is none."""
+    """Return a process that may have made one of the lock files `locks` in git's `folders`, or `None`."""
     return next((process for process in psutil.process_iter() if _works(process, locks, folders)), None)
 
 
 def _works(process: psutil.Process, locks: list[Path], folders: list[Path]) -> bool:
-    """Return whether a process may hold one of the locks; false for an ended or inaccessible process."""
+    """Return whether a process may have made one of the lock files; false for an ended or inaccessible process."""
     try:
         if process.status() == psutil.STATUS_ZOMBIE:
             return False

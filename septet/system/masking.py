@@ -31,7 +31,7 @@ _CHANGES_KEPT: Final = 4
 
 
 class _Hidden:
-    """The values to mask; `values` is replaced as a whole, so that a thread that reads it needs no lock."""
+    """The values to mask; `values` is replaced as a whole, so that readers need no lock."""
 
     def __init__(self) -> None:
         self.values: frozenset[str] = frozenset()
@@ -63,12 +63,12 @@ _hidden: Final = _Hidden()
 
 
 def hide(values: Iterable[str]) -> None:
-    """Mask `values` from now on, except values of less than eight characters."""
+    """Mask these values from now on; values of less than eight characters are not masked."""
     _hidden.change(values, ())
 
 
 def hide_of(source: str, values: Iterable[str]) -> None:
-    """Mask the present values of a source, for example of a file, and its last few earlier values."""
+    """Mask the present values of a source, such as a file; its last few earlier values stay masked."""
     _hidden.change_of(source, values)
 
 
@@ -78,12 +78,12 @@ def hidden_values() -> frozenset[str]:
 
 
 def reveal(values: Iterable[str]) -> None:
-    """Stop masking `values`, even if another caller wanted them masked."""
+    """Stop masking these values, even if another caller has called `hide` for them."""
     _hidden.change((), values)
 
 
 def mask(text: str) -> str:
-    """Return `text` with all values of `hide` masked, even in other encodings, the longest encodings first.
+    """Return `text` with all values of `hide` masked, even in other encodings.
 
     Base64 and hexadecimal digits are found even if they are broken into lines.
     """
@@ -99,7 +99,7 @@ def mask(text: str) -> str:
 
 
 def mask_bytes(content: bytes) -> bytes:
-    """Return `content`, which need not be valid UTF-8, with the same values masked as in `mask`."""
+    """Return `content` masked as by `mask`; the bytes need not be valid UTF-8."""
     whole, broken = _forms_in_bytes(_hidden.values)
     for form in whole:
         if form in content:
@@ -145,12 +145,12 @@ def _long_enough(values: Iterable[str]) -> frozenset[str]:
 
 
 Broken = tuple[AnyStr, AnyStr, AnyStr]
-"""An encoded value that may be broken into lines, and two parts of it, of which at most one can be broken."""
+"""An encoded value that may be broken into lines, and two parts of it; a line end can break only one of these."""
 
 
 @lru_cache(maxsize=2)
 def _forms(values: frozenset[str]) -> tuple[tuple[str, ...], tuple[Broken[str], ...]]:
-    """Return all encoded forms of `values`, the longest first, and those forms that may be broken into lines."""
+    """Return all encodings of `values`, the longest first, and the encodings that may be broken into lines."""
     broken = {form for value in values for form in _encodings_in_lines(value) if len(form) >= _SHORTEST}
     whole = broken.union(form for value in values for form in _encodings(value))
     return tuple(sorted(whole, key=len, reverse=True)), tuple(map(_halve, sorted(broken, key=len, reverse=True)))
@@ -164,7 +164,7 @@ def _forms_in_bytes(values: frozenset[str]) -> tuple[tuple[bytes, ...], tuple[Br
 
 @lru_cache(maxsize=2)
 def _forms_in_json(values: frozenset[str]) -> tuple[bytes, ...]:
-    """Return how JSON writes the forms of `values`, where that differs from all forms outside of JSON."""
+    """Return the forms that `values` can have only in JSON strings."""
     whole, _ = _forms(values)
     return tuple({_bytes(escaped) for form in whole for escaped in _in_json(form)} - set(map(_bytes, whole)))
 
@@ -200,7 +200,7 @@ def _encodings(value: str) -> Iterator[str]:
 
 
 def _in_json(text: str) -> Iterator[str]:
-    """Yield the two forms that a text can have in a string of a JSON document."""
+    """Yield the two forms that a text can have in a JSON string: in ASCII alone, and with other characters."""
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
 
@@ -224,7 +224,7 @@ def _core(text: str, before: int, length: int) -> str:
 _SHORTEST_SECRET: Final = 6
 """The fewest characters of a secret that is masked: a mask for a shorter value would hide ordinary words."""
 _LOOKED_AT: Final = 16_384
-"""The number of characters of a text that are read, which is more than a preview shows."""
+"""The number of characters of a text that are read, more than a preview shows."""
 _BLOCK: Final = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\Z)", re.DOTALL
 )
@@ -248,13 +248,13 @@ _AFTER_A_WORD: Final = re.compile(
 
 
 def preview(text: str, *, limit: int = 200) -> str:
-    """Return the beginning of `text` on one line, with keys and text that looks like a key masked."""
+    """Return the beginning of `text` on one line, with keys, text that looks like a key, and `secrets` masked."""
     line = " ".join(scrub(text[:_LOOKED_AT]).split())
     return cut(printable(line[: limit + 1]), limit)
 
 
 def printable(text: str) -> str:
-    """Return `text` with unprintable characters replaced, which could steer a terminal; newlines and tabs stay."""
+    """Return `text` without unprintable characters, which could control a terminal; newlines and tabs stay."""
     return "".join(
         letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text
     )

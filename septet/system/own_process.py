@@ -1,4 +1,4 @@
-"""What a Septet program sets for its own process: memory heaps, imports at the start, the log, and the end."""
+"""Settings of a Septet program for its own process: memory, imports, the log, and the end of the process."""
 
 import ctypes
 import gc
@@ -18,15 +18,15 @@ _last_works: Final[list[Callable[[], object]]] = []
 
 
 def before_end(work: Callable[[], object]) -> None:
-    """Call `work` before this process ends, for example to send the last data; errors of `work` are ignored."""
+    """Register `work`, which `end_process` calls, for example to send the last data; its errors are ignored."""
     _last_works.append(work)
 
 
 def end_process(code: int) -> NoReturn:
-    """End this process without Python's finalization, in which a thread of Temporal's SDK may abort the process.
+    """End this process without Python's finalization; first do the work that `before_end` has registered.
 
-    The caller must have ended all other work; output streams are flushed here. For the abort see
-    https://github.com/temporalio/sdk-python/issues/300.
+    The caller must have ended all other work. In finalization, a thread of Temporal's SDK may abort the process:
+    see https://github.com/temporalio/sdk-python/issues/300.
     """
     for work in _last_works:
         with suppress(Exception):
@@ -38,10 +38,10 @@ def end_process(code: int) -> NoReturn:
 
 
 def share_heaps() -> None:
-    """Let all threads allocate from two heaps; call this function before the first thread begins.
+    """Make all threads allocate memory from two heaps; call this function before the first thread starts.
 
-    glibc gives each thread a separate heap, up to eight heaps for each processor. A heap keeps the memory that its
-    thread once used: after some minutes, half of a worker's heaps was unused. Other C libraries ignore the call.
+    glibc gives each thread a separate heap, which keeps memory that the thread no longer uses. Other C libraries
+    ignore the call.
     """
     with suppress(AttributeError):  # no glibc
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, HEAPS)
@@ -49,7 +49,7 @@ def share_heaps() -> None:
 
 @contextmanager
 def quick_imports() -> Iterator[None]:
-    """Switch garbage collection off while the block imports modules: nearly all of their objects stay in use."""
+    """Switch garbage collection off while the block imports modules, because nearly all objects stay in use."""
     gc.disable()
     try:
         yield
@@ -59,7 +59,7 @@ def quick_imports() -> Iterator[None]:
 
 
 def own_log() -> "FilteringBoundLogger":
-    """Return the log of this process; a command's log drops all events, to keep the command's output clean."""
+    """Return the log of this process; in a command, it drops all events, to keep the command's output clean."""
     import structlog  # a command does not wait for this import
 
     silent = structlog.ReturnLogger()

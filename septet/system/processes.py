@@ -1,4 +1,4 @@
-"""Start processes without a shell; apart from this module, only the agents' supervisor starts processes."""
+"""Start processes without a shell. Except for the agents' supervisors, only this module starts processes."""
 
 import os
 import selectors
@@ -34,16 +34,16 @@ class Completed:
 
 
 class Halt:
-    """A switch that ends the processes of some work from another thread, and refuses further starts."""
+    """Stops work from another thread: kills the processes of the work, and refuses to start more."""
 
     def __init__(self) -> None:
-        """Begin without processes to end, and not halted."""
+        """Begin without processes, and not halted."""
         self._guard = threading.Lock()
         self._running: set[int] = set()
         self._halted = False
 
     def now(self) -> None:
-        """Kill the running processes, and refuse further starts."""
+        """Kill the running processes of the work, and refuse further starts."""
         with self._guard:
             self._halted = True
             for pid in self._running:
@@ -60,7 +60,7 @@ class Halt:
 
     @contextmanager
     def over(self) -> Iterator[None]:
-        """Let this `Halt` end the processes that this thread runs in the block."""
+        """Connect this `Halt` to the work of this thread during the block."""
         token = _HALT.set(self)
         try:
             yield
@@ -69,7 +69,7 @@ class Halt:
 
     @contextmanager
     def reaching(self, pid: int) -> Iterator[None]:
-        """Kill process `pid` too if the work is halted during the block; the block then raises `HaltedError`."""
+        """Kill process `pid` if the work is halted during the block; the block then raises `HaltedError`."""
         with self._guard:
             self._running.add(pid)
             if self._halted:
@@ -123,7 +123,7 @@ def run(
     stdin: bytes = b"",
     timeout_seconds: float = 120.0,
 ) -> Completed:
-    """Run `argv` to its end, and return its result; see `run_program`."""
+    """Run a program to its end and return its result; see `run_program`."""
     return run_program(ProcessStart(argv, env, cwd), stdin=stdin, timeout_seconds=timeout_seconds)
 
 
@@ -173,7 +173,7 @@ def run_program(
 
 @contextmanager
 def _source(stdin: bytes, *, as_file: bool) -> Iterator[int | IO[bytes]]:
-    """Yield a program's stdin, which is a pipe or a file; a file needs no writer while the output is read."""
+    """Yield what `Popen` takes as stdin: a pipe, nothing, or, if `as_file`, a temporary file with the content."""
     if not (stdin and as_file):
         yield subprocess.PIPE if stdin else subprocess.DEVNULL
         return
@@ -184,7 +184,7 @@ def _source(stdin: bytes, *, as_file: bool) -> Iterator[int | IO[bytes]]:
 
 
 def _rest(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """Return the output of a process whose group was killed, even if other processes keep the pipes open."""
+    """Return the output of a killed process, even if other processes keep its pipes open."""
     try:
         return process.communicate(timeout=5.0)
     except subprocess.TimeoutExpired as error:
@@ -221,10 +221,10 @@ def _head(process: subprocess.Popen[bytes], limit_bytes: int, timeout_seconds: f
 def start_detached(
     argv: Sequence[str], *, env: Mapping[str, str], log: Path, cwd: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """Start `argv` in a new session, and return the process, whose output is appended to `log`.
+    """Start a program in a new session and return its process; its output is appended to the file `log`.
 
-    A signal to this process's group does not reach the new process, which the caller has to end. Only this user
-    can read the log and the new process's files.
+    A signal to this process's group does not reach the new process. The caller has to end it. Only this user can
+    read the log and the new process's files.
 
     Raises:
         OSError: The program could not be started, or the log could not be opened.
@@ -243,7 +243,7 @@ def start_detached(
 
 
 def run_on_terminal(argv: Sequence[str], *, env: Mapping[str, str], stdin: bytes | None = None) -> int:
-    """Run an editor, a pager or the like on this process's terminal, and return its exit code.
+    """Run a program such as an editor or a pager on this process's terminal, and return its exit code.
 
     Args:
         env: The whole environment; nothing is inherited.
@@ -259,7 +259,7 @@ def run_on_terminal(argv: Sequence[str], *, env: Mapping[str, str], stdin: bytes
 
 
 def kill_group(pid: int) -> None:
-    """Kill the process group of the leader `pid`; a missing group is no error."""
+    """Kill the process group that process `pid` leads; a missing group is no error."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Cut texts to a limit, and remove control characters and characters that programs read and people do not see."""
+"""Cut texts to a limit, and remove control characters and invisible characters."""
 
 import re
 import unicodedata
@@ -11,22 +11,22 @@ _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-
 
 
 def cut(text: str, limit: int) -> str:
-    """Return a text of at most `limit` characters, or the beginning of a longer text."""
+    """Return a text, cut at its end to at most `limit` characters."""
     return text if len(text) <= limit else f"{text[: limit - 1]}{_ELLIPSIS}"
 
 
 def cut_front(text: str, limit: int) -> str:
-    """Return a text of at most `limit` characters, or the end of a longer text."""
+    """Return a text, cut at its beginning to at most `limit` characters."""
     return text if len(text) <= limit else f"{_ELLIPSIS}{text[1 - limit :]}"
 
 
 def cut_bytes(text: str, limit_bytes: int) -> str:
-    """Return the beginning of a text: as many whole characters as fit into `limit_bytes` of UTF-8."""
+    """Return a text, cut at its end to at most `limit_bytes` of UTF-8, in whole characters."""
     return text.encode()[:limit_bytes].decode(errors="ignore")
 
 
 def cut_line(text: str, limit_bytes: int) -> str:
-    """Return a text on one line, or its beginning, of at most `limit_bytes` of UTF-8."""
+    """Return a text on one line, cut at its end to at most `limit_bytes` of UTF-8."""
     line = one_line(text[:limit_bytes]).encode(errors="replace")
     if len(line) <= limit_bytes and len(text) <= limit_bytes:
         return line.decode()
@@ -34,7 +34,7 @@ def cut_line(text: str, limit_bytes: int) -> str:
 
 
 def name_some(names: Sequence[str], most: int) -> str:
-    """Return a text with the first `most` names, with commas between them, and the number of the other names."""
+    """Return the first `most` names with commas between them, and how many more names there are, as text."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -45,12 +45,12 @@ def count_noun(number: int, noun: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text's printable characters on one line, with single spaces."""
+    """Return the printable characters of a text on one line, with single spaces."""
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())
 
 
 def without_controls(text: str) -> str:
-    """Return a text without characters that move a cursor or change text direction; tabs and newlines stay."""
+    """Return a text without control characters and changes of text direction; tabs and newlines stay."""
     return _CONTROLS.sub("", text)
 
 
@@ -84,21 +84,21 @@ _FLAG: Final = re.compile(
 def without_invisible(text: str) -> str:
     """Return a text without invisible characters, in linear time.
 
-    Some invisible characters stay, each once: joiners between emojis or letters of a script with joints,
-    characters that make an emoji of a sign, and marks of direction near a letter of a right-to-left script.
+    Invisible characters stay, each once, where they are needed: between emojis, between letters of some scripts,
+    after a sign that they make an emoji, and near a letter of a right-to-left script.
     """
     return text if text.isascii() else _INVISIBLE.sub(_joint, text)
 
 
 def escape_invisible(text: str) -> str:
-    """Return a text with escapes in place of all invisible characters, in linear time."""
+    """Return a text with Python's escapes in place of all invisible characters, in linear time."""
     return (
         text if text.isascii() else _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
     )
 
 
 def find_invisible(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield line, column and character of each invisible character to remove, except a BOM at the beginning."""
+    """Yield line, column and character of each useless invisible character, except a BOM at the beginning."""
     if text.isascii():
         return
     line, line_begin, last, flag_end = 1, 0, 0, 0
@@ -136,12 +136,12 @@ def _is_sign(character: str) -> bool:
 
 
 def _has_joints(character: str) -> bool:
-    """Return whether a character belongs to a script with joints: from Arabic to the scripts of India."""
+    """Return whether a character belongs to a script whose letters join: from Arabic to the scripts of India."""
     return "\u0600" <= character <= "\u1aff" and unicodedata.category(character)[0] in "LM"
 
 
 def _has_no_spaces(character: str) -> bool:
-    """Return whether a character belongs to a script without spaces: of Thailand, Laos, Myanmar, Cambodia."""
+    """Return whether a character belongs to a script without spaces: of Thailand, Laos, Myanmar or Cambodia."""
     return any(first <= character <= last for first, last in _WITHOUT_SPACES)
 
 

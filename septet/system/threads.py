@@ -1,4 +1,4 @@
-"""Run blocking work in pools of threads. Full pools delay only their own work, and a cancel waits for the work.
+"""Run blocking work in pools of threads: a full pool delays only its own work, and a cancel waits for the work.
 
 Work that waits for the network has one pool, and work that waits for the disk has another pool. Quick checks of
 agents and files run in the event loop's own threads, which do no other work.
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOKS: Final = None
-"""The value that stands for the event loop's own threads, for quick work."""
+"""The value that means the event loop's own threads, for quick work."""
 
 _LOOKS_PER_AGENT: Final = 2
 _SPARE: Final = 64
@@ -29,7 +29,7 @@ _SPARE: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class ThreadPools:
-    """A pool of threads for each cause of blocking; a thread starts when it is needed."""
+    """A pool of threads for each cause of blocking; threads start when they are needed."""
 
     network: Executor
     """The pool for work that may wait for a remote or a forge, even if the work also uses the disk."""
@@ -40,7 +40,7 @@ class ThreadPools:
 
     @classmethod
     def sized(cls, agents: int, openings: int) -> Self:
-        """Return pools with threads for `agents` steps and for the opening of `openings` workspaces at a time."""
+        """Return pools for `agents` steps at a time, and for the opening of `openings` workspaces at a time."""
         return cls(
             ThreadPoolExecutor(agents + openings + _SPARE, "septet-network"),
             ThreadPoolExecutor(agents + openings + _SPARE, "septet-disk"),
@@ -49,7 +49,7 @@ class ThreadPools:
 
     @contextmanager
     def open(self) -> Iterator[Self]:
-        """Yield the pools, and shut all but `looks` down after the block; the event loop ends its own threads."""
+        """Yield the pools; after the block, shut down all but `looks`, which the event loop shuts down itself."""
         try:
             yield self
         finally:
@@ -58,7 +58,7 @@ class ThreadPools:
 
 
 class Beside:
-    """Background work in separate threads, which the owner of this object starts and ends."""
+    """Background work in threads that the owner of this object starts and ends."""
 
     def __init__(self) -> None:
         """Begin without threads."""
@@ -66,7 +66,7 @@ class Beside:
         self._threads: list[Thread] = []
 
     def start(self, name: str, work: Callable[[], None]) -> None:
-        """Start some work in a thread; the work must not raise."""
+        """Run some work in a new thread; the work must not raise."""
 
         def run() -> None:
             with self._halt.over():
@@ -77,21 +77,21 @@ class Beside:
         thread.start()
 
     def end(self) -> None:
-        """Halt the work, and wait until each thread ends, at most ten seconds for each."""
+        """Halt all work, and wait for each thread to end, at most ten seconds for each."""
         self._halt.now()
         for thread in self._threads:
             thread.join(10.0)
 
 
 async def shielded_thread(pool: Executor | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work in a thread, and return its result; a cancel waits for the work's end."""
+    """Run blocking work in a thread and return its result; a cancel waits until the work has ended."""
     return await _shielded(pool, lambda _: None, work, *args, **kwargs)
 
 
 async def stoppable_thread(
     pool: Executor | None, stop: Callable[[], object], work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
-    """Run blocking work in a thread and return its result; a cancel calls `stop` and waits for the work's end."""
+    """Run blocking work in a thread and return its result; a cancel calls `stop` and waits for the work."""
     return await _shielded(pool, lambda _: stop(), work, *args, **kwargs)
 
 

@@ -1,11 +1,11 @@
-"""Timestamps in the form of all clients, and a clock that a change of the time of day does not move."""
+"""Timestamps in one form for all clients, and a clock that does not change with the time of day."""
 
 import time
 from datetime import UTC, datetime
 
 
 def timestamp(moment: datetime) -> str:
-    """Return a time as ISO 8601 in UTC with `Z`, with milliseconds."""
+    """Return a time as ISO 8601 in UTC with milliseconds and `Z`."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

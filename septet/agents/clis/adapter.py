@@ -186,7 +186,7 @@ class Adapter(ABC):
         return None
 
     def move_models(self, invocation: Invocation, places: Sequence[ModelPlace]) -> Invocation:
-        """Return the invocation with the model addresses and keys of `places` in place of its own."""
+        """Return the invocation with the model addresses and keys of `places`."""
         env = dict(invocation.env)
         for place in places:
             env[place.name] = place.address
