@@ -1,10 +1,10 @@
-"""Copy the state directory while workers and agents run, so that all work can continue from a restored copy.
+"""Copy the state directory while workers and agents run, so that all work can continue from the copy.
 
 The copied files must contain everything to which the copy of the server's database refers. The database is
-therefore copied first, as of one moment, and the files afterwards. If an agent ends in between, the restored
-worker reads the agent's result and does not run the step again. Files that a worker removes when their content is
-in the database are copied before the database. For each work order, the results of agents are copied before the
-files that agents wrote, because a result without the files would count as done.
+therefore copied first, and the files afterwards. If an agent ends in between, the restored worker reads the
+agent's result and does not run the step again. Files that a worker deletes once their content is in the database
+are copied before it. For each work order, the results of agents are copied before the files that agents wrote,
+because a result without the files would count as done.
 """
 
 import os
@@ -25,16 +25,14 @@ from septet.state import StateDir
 from septet.system.durable import close_after, hold_lock
 
 _PASSING: Final = frozenset({"server.json", "health.json", "up.lock", "runner", "removed", "scratch"})
-"""The files of running processes, which a backup leaves out."""
+"""The files that only running processes need, which a backup leaves out."""
 _TOLD: Final = ("held", "costs", "tokens")
-"""The folders whose files a worker removes when their content is in the server's database."""
+"""The folders whose files a worker deletes once their content is in the server's database."""
 _REPOSITORIES: Final = ("mirrors", "vaults")
 _BY_ORDER: Final = ("runs", "homes", "workspaces")
-"""The folders in the order of copying: an agent's results, its sessions, and last its files, which are thus the
-newest."""
+"""The folders in the order of copying: agents' results, then their sessions, then the files that they wrote."""
 _OWN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-"""The flags for opening a folder of Septet. They follow a link, for example to the state directory of a
-container."""
+"""The flags for opening a folder of Septet; they follow a link, such as that of a container's state directory."""
 _FOLDER: Final = _OWN_FOLDER | os.O_NOFOLLOW
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -47,7 +45,7 @@ class BackupError(SeptetError):
 
 @dataclass
 class Backup:
-    """The contents of a backup, and what it lacks."""
+    """What a backup contains, and what it lacks."""
 
     folder: Path
     has_database: bool = False
@@ -64,12 +62,10 @@ class Backup:
 
 
 def back_up(state: StateDir, folder: Path) -> Backup:
-    """Copy the state directory, with the embedded server's database if it exists; return what was copied.
+    """Copy the state directory into a new folder, with the embedded server's database; return what was copied.
 
-    To restore the backup, copy it with `cp -a`, or move it with `mv`, to the path of the state directory.
-
-    After an error, the incomplete copy is next to `folder`, with `.unfinished` added to the name.
-
+    To restore the backup, copy or move the folder (`cp -a`, `mv`) to the path of the state directory. After an
+    error, the incomplete copy is at `folder` with `.unfinished` added to the name.
 
     Raises:
         UsageError: The folder exists, or is in the state directory, or there is no state directory.
@@ -115,7 +111,7 @@ def _check(state: StateDir, folder: Path, draft: Path) -> None:
 
 
 def _copy_database(database: Path, copy: Path) -> bool:
-    """Copy a database as of one moment, even while the server writes; return whether there is a database."""
+    """Copy a database as it is at one moment, even while the server writes; return whether there is one."""
     if not database.exists():
         return False
     try:
@@ -135,14 +131,14 @@ def _copy_database(database: Path, copy: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Copier:
-    """Copies files from `root` to `target`; keeps existing copies, and mixes no two states of a work order."""
+    """Copies files from `root` to `target`; existing copies stay, and no two states of a work order mix."""
 
     root: Path
     target: Path
     backup: Backup
 
     def copy_place(self, state: StateDir, place_id: str) -> bool:
-        """Copy a work order's files in a few tries; return whether Septet changed none during the last try."""
+        """Copy a work order's files, with a few tries; return whether none of them changed during the last try."""
         found = state.vaults.glob(f"*.git/{RECORDS}/{place_id}")
         records = [path.relative_to(self.root).as_posix() for path in found]
         *before_files, files = [f"{name}/{place_id}" for name in _BY_ORDER]
@@ -161,7 +157,7 @@ class _Copier:
         return False
 
     def copy(self, name: str) -> None:
-        """Copy a file or a folder, which is named by its path relative to the root."""
+        """Copy a file or a folder; `name` is its path relative to the root."""
         path = self.root / name
         (self.target / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._noting(name), close_after(os.open(path.parent, _OWN_FOLDER)) as folder:
@@ -191,7 +187,7 @@ class _Copier:
 
     @contextmanager
     def _noting(self, name: str) -> Iterator[None]:
-        """Ignore that a file was removed during the block, and record a file that this user may not read."""
+        """Ignore in the block that a file was deleted, and record a file that this user may not read."""
         try:
             yield
         except (FileNotFoundError, NotADirectoryError):
@@ -200,7 +196,7 @@ class _Copier:
             self.backup.left_out.append(name)
 
     def _marks(self, names: list[str]) -> frozenset[tuple[str, int]]:
-        """Return values that change when Septet begins or ends work, but not when an agent prints or writes."""
+        """Return values that change when Septet begins or ends work, but not when an agent writes."""
         marks: set[tuple[str, int]] = set()
         for name in names:
             for path in (self.root / name).glob("*"):
@@ -210,7 +206,7 @@ class _Copier:
         return frozenset(marks)
 
     def _forget_attempts(self, attempts: Path) -> None:
-        """Mark the attempts in the copy as restored, so that no later attempt is refused because of them.
+        """Mark the attempts in the copy as restored, so that they cause no refusal of later attempts.
 
         The restored server numbers attempts from its own copy, which may be older.
         """
@@ -220,13 +216,13 @@ class _Copier:
 
 
 def _is_place(name: str) -> bool:
-    """Return whether a folder belongs to one work order, so that only `copy_place` copies the folder."""
+    """Return whether a folder belongs to one work order, and only `copy_place` copies it."""
     parts = name.split("/")
     return (len(parts) == 2 and parts[0] in _BY_ORDER) or (len(parts) == 4 and parts[2] == RECORDS)  # noqa: PLR2004
 
 
 def _refs_first(name: str) -> tuple[bool, bool, str]:
-    """Return the sort key that puts refs first, then objects, then packs, because git moves objects into packs."""
+    """Return a sort key by which refs come first, then objects, then packs: git moves objects into packs."""
     return name == "objects", name == "pack", name
 
 

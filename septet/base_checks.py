@@ -1,7 +1,7 @@
-"""The results of a repository's checks on a base commit, which run once on a host for all work orders.
+"""The results of a repository's checks on a base commit, shared by all work orders of a host.
 
-The state directory has a folder for each combination of base commit and settings. The folder contains the result
-and, while the checks run, a lock. A work order's records name the folder.
+The state directory has a folder for each base commit with its settings. The folder contains the result and, while
+the checks run, a lock. A work order's records name the folder.
 """
 
 import hashlib
@@ -36,14 +36,14 @@ class BaseChecks(Wire):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines for people, one for each check that fails."""
+        """A line for each failed check, for people."""
         where = f"on {self.base_branch} already, before any work."
         firsts = (each.why.partition("\n")[0].rstrip(":.") for each in self.failed)
         return tuple(f"{first} {where}" for first in firsts)
 
     @property
     def report(self) -> str:
-        """The lines for people, each with the last output of the failed check."""
+        """A line for each failed check with its last output, for people."""
         printed = (each.why.partition("\n")[2] for each in self.failed)
         both = zip(self.lines, printed, strict=True)
         return "\n".join(f"{line.removesuffix('.')}:\n{rest}" if rest else line for line, rest in both)
@@ -53,7 +53,7 @@ class BaseChecks(Wire):
         return any(each.command == command for each in self.failed)
 
     def note(self) -> str:
-        """Return the note for an agent's prompt; empty if all checks pass."""
+        """Return a text for an agent's prompt; empty if all checks pass."""
         if not self.failed:
             return ""
         failures = "\n".join(f"- {each.why.strip()[:600]}".replace("\n", "\n  ") for each in self.failed)
@@ -69,16 +69,16 @@ class _Name(Wire):
 
 
 def folder_for(state: StateDir, place: Place, settings: Sequence[object]) -> Path:
-    """Return the path of the folder for a work order's base commit and settings, without creating the folder.
+    """Return the path of the folder for a work order's base commit and settings; the folder may not exist.
 
-    `settings` are the settings that affect the results, as values of JSON.
+    `settings` are all settings that affect the results, as JSON values.
     """
     facts = json.dumps([place.origin, place.base_sha, *settings], sort_keys=True)
     return state.base_checks / hashlib.sha256(facts.encode()).hexdigest()[:32]
 
 
 def note_folder(place: Place, folder: Path) -> None:
-    """Note, in a work order's records, the name of the folder that has the results of its base checks."""
+    """Write the name of the folder with the check results into a work order's records."""
     write_durably(place.records / _NAME, _Name(folder=folder.name).model_dump_json().encode())
 
 
@@ -88,7 +88,7 @@ def read_result(folder: Path) -> BaseChecks | None:
 
 
 def forget_failure(folder: Path) -> None:
-    """Remove the result in a folder if a check failed, so that the checks run again."""
+    """Delete the result in a folder if a check failed, so that the checks run again."""
     result = read_result(folder)
     if result is not None and result.failed:
         (folder / _RESULT).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""The board's messages and state, and its choice of the waiting work orders that may run.
+"""The messages and the state of the board, and the choice of the work orders that get a seat.
 
-The best score runs first, within limits. A seat is a permission to run. The messages are short because ten
-thousand work orders may wait on one board.
+The best score comes first, within limits. The messages are short, because ten thousand work orders may wait on one
+board.
 """
 
 import hashlib
@@ -16,9 +16,9 @@ from typing import Final, Literal
 from septet.contracts.wire import Wire
 
 MOST_WAITING: Final = 1_600
-"""The most requests that the board remembers; they take 215 KB at most, and the server warns above 512 KB."""
+"""The most requests that the board remembers; they take at most 215 KB, and the server warns above 512 KB."""
 _LISTED_WITHIN_SECONDS: Final = 60.0
-"""The seconds within which a change appears in the server's lists of workflows."""
+"""How many seconds a change may take to appear in the server's lists."""
 _KEY_BYTES: Final = 40
 """The most bytes of a project's name that the board stores."""
 
@@ -96,26 +96,26 @@ class OthersLook(Wire):
 
 @dataclass(slots=True)
 class Seats:
-    """The waiting work orders, the work orders with a seat (a permission to run), and the number of seats."""
+    """The waiting work orders, the work orders with a seat, and the number of seats."""
 
     waiting: dict[str, SeatRequest] = field(default_factory=dict)
     holders: dict[str, str] = field(default_factory=dict)
-    """The projects of the work orders with a seat, by work order."""
+    """For each work order with a seat, its project."""
     hosts: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """By host, the number of seats that the host adds, and the Unix time until which the host counts."""
+    """For each host, how many seats it adds, and until which Unix time it counts."""
     project_limit: int = 0
     passed_over: bool = False
     """Whether the board has dropped requests because too many work orders wait."""
     most_waiting: int = MOST_WAITING
     _late: set[str] = field(default_factory=set)
-    """The work orders that arrived after the board had dropped requests, and that rank last. The dropped requests
-    may have better scores, so these late work orders get no seat before the next `take_stock`."""
+    """The work orders whose requests came after the drop of others; a dropped request may have a better score, so
+    these rank last until the next `take_stock`."""
     _cut_at: float = 0.0
-    """The Unix time at which the board last dropped a request."""
+    """When the board last dropped a request, in Unix seconds."""
 
     @classmethod
     def of(cls, state: BoardState) -> "Seats":
-        """Return the seats that `state` describes."""
+        """Return the seats as they are in the board's state."""
         return cls(
             {row[0]: SeatRequest(id=row[0], project=row[1], score=row[2], since=row[3]) for row in state.waiting},
             dict(state.holders),
@@ -126,7 +126,7 @@ class Seats:
 
     @property
     def state(self) -> BoardState:
-        """The state from which the board's next workflow run starts."""
+        """The state for the next run of the board's workflow."""
         return BoardState(
             waiting=tuple((each.id, each.project, each.score, each.since) for each in self.waiting.values()),
             holders=tuple(self.holders.items()),
@@ -136,7 +136,7 @@ class Seats:
         )
 
     def wait(self, request: SeatRequest) -> None:
-        """Add a work order's request for a seat; a work order that already has a seat loses it."""
+        """Record a work order's request for a seat; if the work order has a seat, it loses the seat."""
         self.holders.pop(request.id, None)
         self._take_in(request)
         if self.passed_over:
@@ -146,10 +146,10 @@ class Seats:
         self.waiting[request.id] = request.model_copy(update={"project": project_key(request.project)})
 
     def take_stock(self, others: WaitingOrders, now: float) -> None:
-        """Add the waiting work orders in `others`, which the server has listed and the board does not know.
+        """Add waiting work orders from the server's list, which the board does not know.
 
-        The server's lists are late and may lack a work order whose request was just dropped. A list therefore
-        counts as complete only a minute after the board last dropped a request.
+        The list lags, and may lack a work order whose request was just dropped. It counts as complete only a
+        minute after the last drop.
         """
         for each in others.waiting:
             if each.id not in self.holders and each.id not in self.waiting:
@@ -159,7 +159,7 @@ class Seats:
             self._late.clear()
 
     def keep_best(self, now: float) -> None:
-        """Keep the first `most_waiting` requests, and drop the others."""
+        """Keep the best `most_waiting` requests, and drop all others."""
         if not self._late and len(self.waiting) <= self.most_waiting:
             return
         in_turn = first_in_turn(self.waiting.values(), self.project_limit, self.holders.values())
@@ -170,27 +170,27 @@ class Seats:
 
     @property
     def is_low(self) -> bool:
-        """Whether so few remembered requests may begin that the dropped requests must be listed again."""
+        """Whether so few remembered requests wait that dropped requests must be listed again."""
         return self.passed_over and len(self.waiting) - len(self._late) < self.most_waiting // 2
 
     def leave(self, order_id: str) -> None:
-        """Forget a work order that no longer waits, or that no longer needs its seat."""
+        """Forget a work order that no longer waits or no longer needs its seat."""
         self.waiting.pop(order_id, None)
         self.holders.pop(order_id, None)
         self._late.discard(order_id)
 
     def hear(self, capacity: HostCapacity, now: float) -> None:
-        """Record how many work orders a host can run, and forget hosts whose last report is too old."""
+        """Record how many work orders a host can run; forget hosts whose last report is too old."""
         self.project_limit = capacity.project_limit
         self.hosts[capacity.host] = (capacity.host_limit, now + capacity.seconds)
         self.hosts = {host: kept for host, kept in self.hosts.items() if kept[1] > now}
 
     def places(self, now: float) -> int:
-        """Return the number of seats: the number of work orders that may run at a time."""
+        """Return how many work orders may have a seat at a time."""
         return sum(limit for limit, until in self.hosts.values() if until > now)
 
     def due(self, now: float) -> list[SeatRequest]:
-        """Return the requests that get a free seat now: best scores first, with equal scores the longest wait."""
+        """Return the requests that get a free seat now: the best scores first, then the longest waits."""
         free = self.places(now) - len(self.holders)
         if free <= 0:
             return []
@@ -213,12 +213,11 @@ class Seats:
 def first_in_turn(
     requests: Iterable[SeatRequest], project_limit: int, running: Iterable[str] = ()
 ) -> list[SeatRequest]:
-    """Return the requests in the order in which their work orders may run, so that all projects have turns.
+    """Return the requests in the order in which they get seats, so that each project has its turn.
 
-    The order consists of groups with at most `project_limit` requests of each project, the best score first.
-
-    `running` are the projects of the running work orders, which count in the first groups. A project with many
-    requests thus does not displace the requests of other projects.
+    The order consists of groups. In each group, each project has at most `project_limit` requests, the best scores
+    first. `running` are the projects of running work orders, which count in the first groups. A project with many
+    requests thus displaces no other.
     """
     ahead = Counter(running)
     turns: list[tuple[int, SeatRequest]] = []
@@ -233,7 +232,7 @@ def _rank(each: SeatRequest) -> tuple[int, float, str]:
 
 
 def project_key(project: str) -> str:
-    """Return a project's name if it is short in JSON, or else a digest of the name."""
+    """Return a project's name, or a digest if the name is too long for the board."""
     if len(json.dumps(project, ensure_ascii=False).encode()) <= _KEY_BYTES + len('""'):
         return project
     return hashlib.sha256(project.encode()).hexdigest()[:_KEY_BYTES]
@@ -245,9 +244,9 @@ _MOST_FOLLOWED: Final = 100
 async def circle_of(
     order_id: str, after: Sequence[str], comes_after: Callable[[str], Awaitable[Sequence[str]]]
 ) -> str | None:
-    """Return a text that names the circle of work orders that wait for each other; `None` without a circle.
+    """Return a text about a circle of work orders that wait for each other; `None` without a circle.
 
-    `comes_after` returns the work orders for which a work order waits; it is called at most a hundred times.
+    `comes_after` returns the work orders for which one waits; it is called at most a hundred times.
     """
     ways: deque[tuple[str, ...]] = deque((other,) for other in after)
     visited = set(after)

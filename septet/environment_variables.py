@@ -1,4 +1,4 @@
-"""The environment variables that configure a worker or a client; `septet.settings` reads these variables."""
+"""The environment variables that configure a worker or a client, as fields; `septet.settings` reads them."""
 
 import getpass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Find protected paths, which CI, a forge or a coding agent uses even before a person's review."""
+"""Find protected paths: files that CI, a forge or a coding agent uses before any person reviews them."""
 
 import re
 import unicodedata
@@ -37,14 +37,14 @@ _TRAILING: Final = re.compile(r"[. ]+(?=/|\Z)")
 
 
 class ProtectedPaths:
-    r"""Patterns of paths. A pattern covers the paths in any folder that end with it, and everything below them.
+    r"""Patterns of protected paths. A pattern covers each path that ends with it, and everything below that path.
 
-    Names are compared as by the least strict file systems: case, forms of Unicode, characters of no width,
+    File systems may take different names for one file. Therefore case, forms of Unicode, characters of no width,
     trailing dots and streams make no difference, and `\` counts as `/`.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        """Compile the patterns; without patterns, no path is protected."""
+        """Compile the patterns; an empty list protects nothing."""
         names = [tuple(filter(None, _plain(pattern).split("/"))) for pattern in patterns]
         names = [each for each in names if each]
         self.is_empty = not names
@@ -52,11 +52,11 @@ class ProtectedPaths:
         self._leading = _any_of([each[:end] for each in names for end in range(1, len(each))], "\\Z")
 
     def cover(self, path: str) -> bool:
-        """Return whether a path relative to the repository's root is protected, or longer than 4096 characters."""
+        """Return whether a path, relative to the root, is protected; a path of over 4096 characters always is."""
         return not self.is_empty and (len(path) > _LONGEST or self._covered.search(_plain(path)) is not None)
 
     def lead_through(self, path: str) -> bool:
-        """Return whether this path may be a folder above a protected path, such as `.github`."""
+        """Return whether a path may be a folder above a protected path, such as `.github`."""
         return len(path) <= _LONGEST and self._leading.search(_plain(path)) is not None
 
 

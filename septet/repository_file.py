@@ -1,4 +1,4 @@
-"""Read a target repository's settings from `.septet/septet.toml` as of the base commit; see docs/commands.md."""
+"""Read a repository's settings from `.septet/septet.toml` at the base commit; see docs/commands.md."""
 
 import shlex
 import tomllib
@@ -31,13 +31,13 @@ from septet.repository_settings import (
 )
 
 _LONGEST_STATEMENT_LINES: Final = 50
-"""The most lines of a TOML statement; longer statements are skipped, so that the search is fast in any file."""
+"""The most lines of a TOML statement; the search for a line skips longer statements."""
 
 
 def line_of(text: str, path: Sequence[int | str]) -> int:
-    """Return the line, counted from 1, on which the value at `path` begins, or else the line of the nearest key.
+    """Return the line, from 1, on which the value at `path` begins; if it is missing, that of the nearest key.
 
-    `path` lists the keys from the outermost table on, and numbers for positions in lists.
+    `path` lists the keys from the outermost table, and numbers for positions in lists.
     """
     keys = [part for part in path if isinstance(part, str)]
     nearest, depth = 1, 0
@@ -49,7 +49,7 @@ def line_of(text: str, path: Sequence[int | str]) -> int:
 
 
 def _keys(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each whole statement's first line, and the full path of the statement's key."""
+    """Yield for each statement its first line's number and its key's full path."""
     table: list[str] = []
     lines, first = text.split("\n"), 0
     while first < len(lines):
@@ -63,7 +63,7 @@ def _keys(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _statement_at(lines: Sequence[str], first: int) -> tuple[int, list[str]]:
-    """Return the number of lines, and the key, of the statement at `first`; 0 if it is missing or too long."""
+    """Return the number of lines and the key of the statement at line `first`; 0 lines if there is none."""
     if "=" in lines[first] or lines[first].lstrip().startswith("["):
         for last in range(first + 1, min(first + _LONGEST_STATEMENT_LINES, len(lines)) + 1):
             with suppress(tomllib.TOMLDecodeError):
@@ -72,7 +72,7 @@ def _statement_at(lines: Sequence[str], first: int) -> tuple[int, list[str]]:
 
 
 def _path(value: object) -> list[str]:
-    """Return the keys that lead to the only value in nested tables, even through an inline table with one key."""
+    """Return the keys that lead to the only value in nested tables."""
     path: list[str] = []
     while isinstance(value, dict) and len(value) == 1:
         ((key, value),) = value.items()
@@ -93,11 +93,11 @@ _NOT_A_REPOSITORYS: Final[Mapping[str, str]] = MappingProxyType(
     )
     | dict.fromkeys(("budgets", "max_budget_usd", "cost_usd", "max_cost_usd", "max_tokens"), _BUDGET)
 )
-"""The keys that would loosen the worker's restrictions, each with the reason of the refusal."""
+"""The keys that would loosen the worker's restrictions, with the reasons for their refusal."""
 _MEANING: Final[Mapping[str, str]] = MappingProxyType(
     {"model_type": "must be a table", "string_pattern_mismatch": "must be a name"}
 )
-"""By pydantic's type of error, the messages for this file that differ from those of other interfaces."""
+"""The messages for this file that differ from those elsewhere, by pydantic's error type."""
 _BUDGETS_PLACE: Final = "Move it to `[limits]` or `[steps.STEP]`, where it can only lower the budget."
 _SEE: Final = "`septet docs commands` lists the settings."
 _SHELL_WORDS: Final = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
@@ -158,10 +158,9 @@ class _File(StrictWire):
 
 
 def load_repository_settings(read: Callable[[str], bytes | None]) -> RepositorySettings:
-    """Return the settings of a repository, or the default settings if it has no file.
+    """Return the settings of a repository; without a settings file, the default settings.
 
     `read` returns a file's content in the base commit; `None` for a missing file.
-
 
     Raises:
         RepositorySettingsError: The file is no TOML, a key is unknown, a value is wrong, or only a worker may set

@@ -1,4 +1,4 @@
-"""The settings of a repository, which can restrict the worker's settings and never loosen them."""
+"""A repository's settings, which can restrict the worker's settings and never loosen them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ SETUP_SECONDS: Final = 1200.0
 """The most seconds for all set-up commands together, if the repository names no limit."""
 
 OnFailingBase = Literal["tell", "refuse"]
-"""The treatment of a work order whose checks already fail on its base commit."""
+"""What happens to a work order whose checks already fail on its base commit."""
 _NOTHING: Final = StepSettings()
 _NAMING: Final = StepSettings(tools="read", wall_seconds=900.0, turns=60)
 _WORKING: Final = StepSettings(tools="all")
@@ -37,10 +37,10 @@ STEP_TABLE: Final[Mapping[str, StepSettings]] = MappingProxyType(
         READ_OUTGOING: _NAMING.model_copy(update={"tools": "none"}),
     }
 )
-"""The default settings of each step's agent: an agent that classifies or names needs no write access.
+"""The default settings of each step's agent: an agent that only classifies or names may not write files.
 
-The repository's settings and the work order's values for all steps apply too: the fewest tools and the lowest
-limits count. The work order's values for one step take precedence over all other values."""
+The other settings can only restrict them, except the work order's settings for one step, which take precedence.
+"""
 
 
 class AllowedFinding(StrictWire):
@@ -52,7 +52,7 @@ class AllowedFinding(StrictWire):
     """The scanner's name for the kind of key; any kind when absent."""
 
     def covers(self, path: str, rule: str) -> bool:
-        """Return whether a finding of kind `rule` in the file `path` is allowed."""
+        """Return whether a finding of kind `rule` at a path is allowed."""
         return fnmatchcase(path, self.path) and fnmatchcase(rule, self.rule)
 
 
@@ -61,7 +61,7 @@ _Label = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^,\x00-\
 
 
 class PullRequestSettings(StrictWire):
-    """A repository's settings for its pull requests."""
+    """What a repository wants for its pull requests."""
 
     draft: bool = False
     """Whether each pull request is opened as a draft, even if the work order does not request a draft."""
@@ -90,7 +90,7 @@ class PullRequestSettings(StrictWire):
     """The hours without an event on the pull request after which the agent stops following it."""
 
     def follow_terms(self, labels: Sequence[str]) -> FollowTerms:
-        """Return the limits within which agents follow the pull request of an issue with some labels."""
+        """Return within which limits agents follow the pull request of an issue with these labels."""
         return FollowTerms(
             by_default=self.follow or (self.follow_label is not None and self.follow_label in labels),
             rounds=self.follow_rounds,
@@ -133,15 +133,15 @@ class RepositorySettings:
     budget: str | None = None
 
     def budget_for(self, text: str) -> Limit | None:
-        """Return, for each amount, the lower value of a work order's limit and the repository's limit."""
+        """Return the lower value, for each amount, of a work order's limit `text` and the repository's limit."""
         return _lower_limit(text, self.budget)
 
     def budget_for_step(self, step: str, by_order: StepSettings = _NOTHING) -> Limit | None:
-        """Return, for each amount, the lower value of the work order's and the repository's limit of a step."""
+        """Return the lower value, for each amount, of the work order's and the repository's limits for a step."""
         return _lower_limit(by_order.budget, self._own(step).budget)
 
     def budget_for_rounds(self, text: str | None) -> Limit | None:
-        """Return, for each amount, the lower of the worker's and the repository's limit of all rounds."""
+        """Return the lower value, for each amount, of the limit `text` and the repository's for all rounds."""
         return _lower_limit(text, self.pull_request.follow_budget)
 
     def model_for(
@@ -151,15 +151,15 @@ class RepositorySettings:
         by_order_for_step: StepSettings = _NOTHING,
         by_worker: str | None = None,
     ) -> str | None:
-        """Return the model for `step`; `None` for the agent's own default.
+        """Return the model for a step; `None` for the agent's own default.
 
-        A model for the step precedes a model for all steps, and the work order's model precedes the repository's.
+        A model for the step precedes one for all steps, and the work order's model precedes the repository's.
         """
         for_step = by_order_for_step.model or self._own(step).model
         return for_step or by_order or self.model or by_worker
 
     def limits_for(self, step: str, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
-        """Return the limits for `step`: the work order's limits for the step, or else the lowest of all limits."""
+        """Return the limits for a step: the work order's for this step, or else the lowest of all."""
         lower: tuple[Timeouts | SomeLimits, ...] = (bounds, self.limits, self._own(step), STEP_TABLE[step])
         lowest = Timeouts(
             wall_seconds=min(limits.wall_seconds for limits in lower if limits.wall_seconds),
@@ -169,10 +169,10 @@ class RepositorySettings:
         return by_order.over(lowest)
 
     def tools_for(self, step: str, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
-        """Return the tools of the agent of `step`: the work order's tools for the step, or else the fewest.
+        """Return the tools of a step's agent: the work order's for this step, or else the fewest of all.
 
-        With `one_process`, one process serves all steps of a workspace and has the tools of the steps that write;
-        the evidence of each step shows whether the step did no more than its task.
+        With `one_process`, one process serves all steps of a workspace, and has the tools of the steps that write.
+        Git's evidence then shows whether a step did more than its task.
         """
         usual = _WORKING.tools if one_process else STEP_TABLE[step].tools
         wished = (by_order.tools,) if by_order.tools else (usual, self._own(step).tools)
@@ -183,7 +183,7 @@ class RepositorySettings:
 
 
 def _lower_limit(*texts: str | None) -> Limit | None:
-    """Return the lowest of some limits in their written form; `None` without a limit."""
+    """Return the lowest of some limits in their written form; `None` if there is none."""
     lowest: Limit | None = None
     for limit in (parse_limit(text) for text in texts if text):
         lowest = limit if lowest is None else lowest.lowered(limit)

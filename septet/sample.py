@@ -83,7 +83,7 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "tests/test_pricing.py": _TESTS,
     }
 )
-"""The files by path. One of the tests fails."""
+"""The files of the repository by path; one of their tests fails."""
 
 ISSUE_TITLE: Final = "Ten items get no bulk discount"
 ISSUE_BODY: Final = """\
@@ -101,10 +101,10 @@ In `shop/pricing.py`, `quantity > BULK_QUANTITY` should be `quantity >= BULK_QUA
 
 _BRANCH: Final = "main"
 _COMMITTER: Final = "Septet Sample <sample@septet.invalid> 1767225600 +0000"
-"""The committer and the date of the commit, fixed so that the commit has the same id everywhere."""
+"""The committer and date of the commit; fixed, so that the commit's id is the same everywhere."""
 
 AddIssue = Callable[[Path, str, str], int]
-"""A function that adds an issue, by title and body, to the bare repository's forge, and returns its number."""
+"""Adds an issue with a title and a body to a bare repository's forge, and returns its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Sample:
 
 
 def make_sample(to: Path, add_issue: AddIssue, env: Mapping[str, str]) -> Sample:
-    """Make the repository `shop.git` in the folder `to`, with an issue about its code's bug; return the sample.
+    """Make the repository `shop.git` in a folder, with an issue about its bug.
 
     Raises:
         GitError: git failed.
@@ -130,7 +130,7 @@ def make_sample(to: Path, add_issue: AddIssue, env: Mapping[str, str]) -> Sample
 
 
 def _commit(message: str, files: Mapping[str, str]) -> bytes:
-    """Return the commands for `git fast-import` that make a commit of `files`."""
+    """Return the commands of `git fast-import` for a commit with these files."""
     head = f"commit refs/heads/{_BRANCH}\ncommitter {_COMMITTER}\n".encode()
     contents = [f"M 100644 inline {path}\n".encode() + _data(text) for path, text in files.items()]
     return b"".join([head, _data(message), *contents])

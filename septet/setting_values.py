@@ -1,4 +1,4 @@
-"""Parse the values of environment variables: lists with commas, pairs, paths and addresses."""
+"""Parse the values of environment variables: lists, pairs, paths and addresses."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ def _split_forks(forks: object) -> object:
 
 
 def _split_teams(what: str) -> Callable[[object], object]:
-    """Return a function that parses `TEAM=CHOICE` pairs between commas; `what` names the choice in errors."""
+    """Return a function that parses `TEAM=CHOICE` pairs; `what` names the choice in errors."""
 
     def split(choices: object) -> object:
         if not isinstance(choices, str):
@@ -57,7 +57,7 @@ def _split_pairs(text: str) -> list[tuple[str, str]]:
 
 
 def split_logins(variable: str, text: str) -> dict[str, Path]:
-    """Return the paths of logins by name.
+    """Return the paths of an agent's logins by name, from `NAME=PATH` pairs; `variable` is for errors.
 
     Raises:
         ValueError: A part is not `NAME=PATH`, or two parts have the same name.

@@ -1,4 +1,4 @@
-"""Read the environment variables, which `septet.environment_variables` lists; no other module reads them."""
+"""Read the environment variables of `septet.environment_variables`; no other module reads the environment."""
 
 import os
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class Settings(SettingFields):
 
     @property
     def seals(self) -> bool:
-        """Whether text for Temporal is sealed (encrypted)."""
+        """Whether texts for Temporal are sealed."""
         return self.seal_keys_file is not None or self.seal_keys_command is not None
 
     @property
@@ -76,9 +76,9 @@ class Settings(SettingFields):
 
     @property
     def guest_resources(self) -> dict[str, int]:
-        """The limits of one agent or check in the sandbox, by the names that the supervisor uses; 0: no limit.
+        """The limits of one agent or check in the sandbox, by the supervisor's names; 0: no limit.
 
-        Without a memory limit, the supervisor derives a limit from its machine or container.
+        Without a memory limit, the supervisor derives one from its machine or container.
         """
         memory = {} if self.memory_limit_mib is None else {"memory_bytes": self.memory_limit_mib * MIB}
         return memory | {
@@ -96,18 +96,18 @@ class Settings(SettingFields):
 
     @cached_property
     def git_env(self) -> dict[str, str]:
-        """The environment of Septet's git, which reads only Septet's configuration."""
+        """The environment for Septet's git, which reads only Septet's own configuration."""
         variables = self._variables(*_FOR_EVERY_PROCESS, *_FOR_NETWORK, *_FOR_GIT)
         return {**variables, "GIT_CONFIG_GLOBAL": str(self.git_configuration), "GIT_CONFIG_NOSYSTEM": "1"}
 
     @property
     def git_configuration(self) -> Path:
-        """The configuration file of Septet's git, which `write_configuration` makes."""
+        """The path of the configuration of Septet's git, which `write_configuration` writes."""
         return self.state_dir / "gitconfig"
 
     @property
     def user_git_env(self) -> dict[str, str]:
-        """The environment in which git reads the configurations of the user and the machine."""
+        """The environment for a git that reads the configurations of user and machine."""
         return self._variables(*_FOR_EVERY_PROCESS, "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "XDG_CONFIG_HOME")
 
     @property
@@ -117,7 +117,7 @@ class Settings(SettingFields):
 
     @property
     def webhook_secrets(self) -> dict[str, str]:
-        """The secret that signs a forge's webhooks, by forge; a forge without a secret is missing."""
+        """For each forge with one, the secret that signs its webhooks."""
         secrets = {
             "github": self.github_webhook_secret,
             "gitlab": self.gitlab_webhook_secret,
@@ -128,7 +128,7 @@ class Settings(SettingFields):
 
     @property
     def forge_login_env(self) -> dict[str, str]:
-        """The environment variables by which `gh` and `glab` find their logins."""
+        """The environment variables with which `gh` and `glab` find their logins."""
         return self._variables(*_FOR_EVERY_PROCESS, *_FOR_LOGINS)
 
     @cached_property
@@ -153,7 +153,7 @@ class Settings(SettingFields):
 
 
 def load_settings(sandbox: SandboxChoice | None = None) -> Settings:
-    """Return the settings of the environment, and mask its keys from now on; `sandbox` precedes `SEPTET_SANDBOX`.
+    """Return the settings, with `sandbox` in place of `SEPTET_SANDBOX`, and mask their keys from now on.
 
     Raises:
         InvalidInputError: A variable is not valid; the message names the variable.

@@ -14,7 +14,7 @@ from septet.system.durable import write_first
 
 _TOKEN_BYTES: Final = 32
 _OTHERS: Final = 0o077
-"""The permission bits of the file's group and of all other users."""
+"""The permission bits of group and others."""
 
 
 def _below(name: str) -> cached_property[Path]:
@@ -26,7 +26,7 @@ def _below(name: str) -> cached_property[Path]:
 
 @dataclass(frozen=True)
 class StateDir:
-    """The folders and files under `SEPTET_STATE_DIR`. A host of Septet is such a directory, not a machine."""
+    """The folders and files in `SEPTET_STATE_DIR`. Such a directory is a host of Septet."""
 
     root: Path
 
@@ -90,7 +90,7 @@ class StateDir:
     """The file of the embedded server's database."""
 
     def prepare(self) -> None:
-        """Make the folders for this user only, and remove other users' permissions that an earlier release left.
+        """Create the folders for this user only, and remove permissions that an earlier release gave others.
 
         Raises:
             UsageError: The directory was copied or moved, but its contents still refer to the earlier path.
@@ -121,7 +121,7 @@ class StateDir:
                         path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
     def _refuse_other_path(self) -> None:
-        """Refuse a state directory that was moved, because its contents still name the first path."""
+        """Raise if the state directory was moved, because its contents name the first path."""
         path, own = self.root / "path", os.path.abspath(self.root)  # noqa: PTH100 -- links on the way stay
         if not path.exists():
             write_first(path, os.fsencode(own))
@@ -131,11 +131,11 @@ class StateDir:
             raise UsageError(message, remedy=f"Put it back, or make {before} a link to it.")
 
     def host_id(self) -> str:
-        """Return this host's id, which the first call makes and writes to a file."""
+        """Return this host's id; the first call creates it and writes it to a file."""
         return _once(self.root / "host-id", secrets.token_hex(6))
 
     def is_of_host(self, host: str) -> bool:
-        """Return whether this is the state directory of the host with id `host`, without making an id."""
+        """Return whether this is the state directory of the host with this id."""
         return (self.root / "host-id").exists() and self.host_id() == host
 
     def api_token(self) -> str:
@@ -148,7 +148,7 @@ class StateDir:
 
 
 def _once(path: Path, word: str) -> str:
-    """Return the word in a file; if the file is missing, write `word` first. Of two processes, the first wins."""
+    """Return the text in a file; if the file is missing, write `word` first. Of two processes, the first wins."""
     if not path.exists():
         write_first(path, f"{word}\n".encode("ascii"))
     return path.read_text(encoding="ascii").strip()

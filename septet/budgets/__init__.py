@@ -1,1 +1,1 @@
-"""The accounts of budgets, which permit turns and count the turns' use, and a host's notes on such turns."""
+"""Budget accounts, which permit turns and count what they use, and a host's notes about such turns."""

@@ -1,6 +1,6 @@
-"""The amounts of an account: the limits, the use, the amounts that are reserved for turns (*held*), and the rest.
+"""The amounts of an account: limits, use, the amounts reserved for turns (*held*), and what is left.
 
-Each limit has the name of its step; the empty name stands for the limit of the whole budget.
+A limit is named after its step; the empty name stands for the limit of the whole budget.
 """
 
 from collections.abc import Mapping
@@ -33,16 +33,16 @@ from septet.contracts.names import REWORK
 from septet.system.timestamps import timestamp
 
 _SHARE: Final = 0.1
-"""The share of the limit to reserve for a turn if no turn of its step is counted yet and other turns may run."""
+"""The part of a limit that is reserved for a turn while no turn of its step has ended."""
 _TOLD: Final = 0.9
-"""The part of a reserved share that the agent may use; the rest pays for the request that exceeds this part."""
+"""The part of a reserved amount that the agent may use; the last request may exceed it."""
 
 
 class AccountAmounts:
-    """The limits of one account, and what is used or reserved of each limit."""
+    """The limits of one account, and how much of each is used or reserved."""
 
     def __init__(self, state: AccountState) -> None:
-        """Begin with the amounts in `state`."""
+        """Begin with an account's state."""
         self._state = state
         self._holds: dict[str, Hold] = {hold.key: hold for hold in state.holds}
 
@@ -56,7 +56,7 @@ class AccountAmounts:
         return self._state.step_limits.get(step) if step else self._state.limit
 
     def use_of(self, step: str = "") -> Spending:
-        """Return the use that counts against a limit: today's use for a daily limit, or else the total use."""
+        """Return the use that counts against a limit: today's for a daily limit, else all."""
         if not step:
             return self._state.today if self.is_daily() else self._state.total
         by_step = self._state.today_by_step if self.is_daily(step) else self._state.by_step
@@ -73,16 +73,16 @@ class AccountAmounts:
         return limit is not None and min(_amounts_left(limit, self.use_of(step)).values()) <= 0
 
     def is_held(self, step: str = "") -> bool:
-        """Return whether a limit is not used up: if a turn must wait, it waits only for reserved amounts."""
+        """Return whether a limit is not used up, so that turns wait only for amounts reserved by others."""
         return self.limit_of(step) is not None and not self.is_spent(step)
 
     def has_room(self, step: str = "") -> bool:
-        """Return whether there is no limit, or a part of the limit is neither used nor reserved."""
+        """Return whether a turn could start: there is no limit, or some of it is neither used nor reserved."""
         limit = self.limit_of(step)
         return limit is None or min(self._left_of(step, limit).values()) > 0
 
     def room_for(self, call: ReserveCall, step: str, limit: Limit) -> tuple[Caps, Caps] | None:
-        """Return the amounts to reserve for a turn and the amounts for its agent; `None` if the turn must wait."""
+        """Return what to reserve for a turn, and what its agent may use of that; `None` if the turn must wait."""
         left = self._left_of(step, limit)
         if step and self._is_single:
             return _whole(left)
@@ -97,17 +97,17 @@ class AccountAmounts:
         return _caps(part), _caps({name: amount * _TOLD for name, amount in part.items()})
 
     def hold(self, hold: Hold) -> None:
-        """Record the amounts that are reserved for a turn, and drop the oldest records beyond `MOST_HOLDS`."""
+        """Record amounts that are reserved for a turn; drop the oldest of more than `MOST_HOLDS` records."""
         self._holds[hold.key] = hold
         while len(self._holds) > MOST_HOLDS:
             self._holds.pop(next(iter(self._holds)))
 
     def open_holds(self, step: str = "") -> list[Hold]:
-        """Return the reserved amounts of the turns of one step, or of all steps, whose agents may still run."""
+        """Return the reservations for running agents, of one step or of all."""
         return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]
 
     def count(self, key: str, use: Spending) -> list[str]:
-        """Count a turn's uncounted use, and return the names of the limits that this use has used up."""
+        """Count a turn's use and end its reservation; return the names of the limits that are now used up."""
         hold = self._holds.pop(key, None)
         if hold is None:
             return []
@@ -123,13 +123,13 @@ class AccountAmounts:
         return [name for name in left if self.is_spent(name)]
 
     def give_up_older(self, call: ReserveCall) -> None:
-        """Free the amounts of the work order's earlier turns without a report, because their host may be gone."""
+        """End the reservations of the work order's earlier turns without a report: their host may be gone."""
         for key, hold in self._holds.items():
             if hold.order_id == call.order_id and key != call.key and hold.is_open:
                 self._holds[key] = hold.model_copy(update={"is_open": False})
 
     def free_ended(self, now: datetime) -> bool:
-        """Free the amounts of turns whose agents no longer run, and return whether there were such turns."""
+        """End the reservations of turns whose time limit is over; return whether there were any."""
         has_freed = False
         for hold in self.open_holds():
             if hold.ends_at is None:  # from an earlier release
@@ -140,7 +140,7 @@ class AccountAmounts:
         return has_freed
 
     def turn_day(self, now: datetime) -> bool:
-        """Begin a new day if the date has changed, and return whether the date has changed."""
+        """Begin a new day if the date has changed; return whether it has."""
         day, state = now.astimezone(UTC).date().isoformat(), self._state
         if day == state.day:
             return False
@@ -149,7 +149,7 @@ class AccountAmounts:
         return True
 
     def take_limits(self, call: ReserveCall) -> None:
-        """Set each limit that a turn's call names, unless that limit was set or removed before."""
+        """Set the limits that a turn's call names, unless they were set or removed before."""
         state = self._state
         if call.step_limit is not None and call.step not in {*state.step_limits, *state.unlimited}:
             self._change(step_limits={**state.step_limits, call.step: call.step_limit})
@@ -175,7 +175,7 @@ class AccountAmounts:
 
     @property
     def _is_single(self) -> bool:
-        """Whether the account belongs to a work order, so that only one agent at a time uses it."""
+        """Whether the account is a work order's, so that only one agent at a time uses it."""
         return self._state.scope.startswith(f"{ORDER}/")
 
     def _left_of(self, step: str, limit: Limit) -> dict[str, float]:
@@ -194,19 +194,19 @@ class AccountAmounts:
 
 
 def next_midnight(now: datetime) -> datetime:
-    """Return the next midnight in UTC, when the day of all accounts ends."""
+    """Return the next midnight in UTC, when daily limits reset."""
     today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return today + timedelta(days=1)
 
 
 def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Return the rest of each limited amount; a limit has at least one amount."""
+    """Return how much is left of each limited amount."""
     taken = holds or {}
     return {name: most - use.amounts[name] - taken.get(name, 0.0) for name, most in limit.amounts.items()}
 
 
 def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
-    """Return what is left, twice: to reserve for the turn, and for the agent to use; `None` if nothing is left."""
+    """Return what is left twice, to reserve and for the agent; `None` if nothing is left."""
     return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
 
 
@@ -218,7 +218,7 @@ def _caps(amounts: Mapping[str, float]) -> Caps:
 
 
 def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetime) -> BudgetWait:
-    """Return why a turn waits for the limit of a step or of the whole budget, with the command that helps."""
+    """Return why a turn waits for a limit, with the command that helps."""
     scope, is_spent = amounts.state.scope, amounts.is_spent(step)
     kind, _, name = scope.partition("/")
     whose = f"the work order {name}" if kind == ORDER else f"the {kind} {name}" if name else "the day"
@@ -238,7 +238,7 @@ def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetim
 
 
 def raise_command(amounts: AccountAmounts, step: str) -> str:
-    """Return the command that raises a limit of a step or of the whole budget; usable in queries."""
+    """Return the command that raises a step's limit or the whole budget's."""
     state, limit, option = amounts.state, amounts.limit_of(step), f" --step {step}" if step else ""
     by_step = state.today_by_step if amounts.is_daily(step) else state.by_step  # a query needs no patch
     use = by_step.get(step, Spending()) if step else amounts.use_of()
@@ -247,12 +247,12 @@ def raise_command(amounts: AccountAmounts, step: str) -> str:
 
 
 def find_unknown_step(step: str) -> tuple[str, str]:
-    """Return a message and a remedy for an unknown step; two empty strings for a known or an empty step."""
+    """Return a message and a remedy if a step is unknown; else two empty texts."""
     return ("", "") if step in {"", *STEPS} else (f"{step!r} is not a step.", f"Name one of {', '.join(STEPS)}.")
 
 
 def find_mistake(amounts: AccountAmounts, call: LimitCall) -> tuple[str, str]:
-    """Return why the call cannot raise a limit, and a remedy; two empty strings if the call can."""
+    """Return why a limit cannot be raised as requested, and a remedy; two empty texts if it can."""
     state, step = amounts.state, call.step
     option = f" --step {step}" if step else ""
     if call.limit == NO_LIMIT:

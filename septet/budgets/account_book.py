@@ -1,4 +1,4 @@
-"""Decide, from an account's state and the time, which turns may start and which work orders must request again."""
+"""Decide for one account which turns may start, and which waiting work orders must request again."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -26,31 +26,30 @@ from septet.contracts.amounts import BudgetWait, Spending
 from septet.contracts.names import watched_order
 
 _FEW_CALLED: Final = 10
-"""The most work orders that request again at a time when a budget has room; a work order that finds no room waits
-again."""
+"""The most waiting work orders that request again at a time when a budget has room."""
 _MOST_CALLED: Final = 100
-"""The most work orders that request again at a time after a raise; more would fill one workflow task."""
+"""The most waiting work orders that request again at a time after a raise, so that they fit into one workflow
+task."""
 _TOLD_WITHIN_SECONDS: Final = 600.0
-"""The seconds after a turn's time limit in which its use may be reported; afterwards the account frees the amounts
-that are reserved for the turn."""
+"""How many seconds after a turn's time limit its report may come; then its reservation ends."""
 
 
 class AccountBook:
     """Decides about the turns of one budget, and counts their use."""
 
     def __init__(self, state: AccountState) -> None:
-        """Begin with the account's `state`."""
+        """Begin with an account's state."""
         self._amounts = AccountAmounts(state)
         self._waiting = {order_id: state.waiting_steps.get(order_id, "") for order_id in state.waiting}
-        """The step whose limit a work order waits for, by work order, oldest first; empty for the whole budget's
-        limit."""
+        """For each waiting work order, oldest first, the step whose limit it waits for; empty for the whole
+        budget."""
         self._to_call = list(state.to_call or ())
-        """The work orders that must request again once: all that waited at a raise, or when a new day began."""
+        """The work orders that must request again once, because of a raise or a new day."""
         self._to_tell = list(self._waiting) if state.to_call is None and self._amounts.is_spent() else []
-        """The work orders that waited for amounts of other turns, which are used up now. These work orders request
-        again, so that Septet notifies people."""
+        """The work orders that waited for reserved amounts which are now used up; they request again, and people
+        are then notified."""
         self._is_room_new = True
-        """Whether the budget may have room for which no work order has requested again."""
+        """Whether there may be room that no work order has requested yet."""
 
     @property
     def state(self) -> AccountState:
@@ -66,7 +65,7 @@ class AccountBook:
         )
 
     def reserve(self, call: ReserveCall, now: datetime) -> Grant:
-        """Count the turn's use since the last report; return what its agent may use, or why it must wait."""
+        """Count what the turn has used since its last report; return what it may use now, or why it must wait."""
         self.take_time(now)
         self._count(call.key, call.so_far)
         self._amounts.give_up_older(call)
@@ -93,33 +92,33 @@ class AccountBook:
         return Grant(caps=told)
 
     def settle(self, call: SettleCall, now: datetime) -> None:
-        """Count a turn's use and free its reserved amounts; ignore a turn that was counted before."""
+        """Count a turn's use and end its reservation; ignore a repeated report."""
         self.take_time(now)
         self._is_room_new = True
         self._count(call.key, call.used)
 
     def note_time(self) -> None:
-        """Note that the last work orders of `take_callers` may have ended by now, so that others can request."""
+        """Let others request again, because the last callers may have ended without a request."""
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:
-        """Return why the call cannot raise the limit, and a remedy; two empty strings if the call can."""
+        """Return why the limit cannot be raised as requested, and a remedy; two empty texts if it can."""
         return find_mistake(self._amounts, call)
 
     def is_expected(self, call: RaiseCall) -> bool:
-        """Return whether the limit is still the one that the caller saw, or the caller named none."""
+        """Return whether the limit is what the caller expects, or the caller expects nothing."""
         return call.expected in {"", str(self._amounts.limit_of(call.step) or "")}
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
-        """Set, remove or raise a limit; `take_callers` then returns all waiting work orders."""
+        """Set, remove or raise a limit, and let all waiting work orders request again."""
         self._amounts.set_limit(call, raises=raises)
         self._to_call = list(self._waiting)
 
     def take_callers(self, now: datetime) -> list[str]:
-        """Return the work orders that must request again now, and remove them from the waiting work orders.
+        """Return the work orders that must request again now, and no longer count them as waiting.
 
-        After a raise, all waiting work orders request again, some at a time. Otherwise a work order requests again
-        only if the budget has new room, or if amounts that were reserved for other turns are used up.
+        After a raise, all request again, some at a time. Otherwise only some do, when there is new room or when
+        reserved amounts are used up.
         """
         self.take_time(now)
         self._to_call += self._to_tell
@@ -135,22 +134,22 @@ class AccountBook:
 
     @property
     def calls_again(self) -> bool:
-        """Whether a waiting work order has room, so that `take_callers` is due again after a while."""
+        """Whether there is room for a waiting work order, so that a later `take_callers` returns some."""
         return bool(self._find_room())
 
     @property
     def calls_more(self) -> bool:
-        """Whether `take_callers` left work orders that must request again now."""
+        """Whether `take_callers` must be called again at once, because it returned only a part."""
         return any(order_id in self._waiting for order_id in self._to_call)
 
     def day_ends_in(self, now: datetime) -> timedelta | None:
-        """Return the time until the day ends if a work order waits for the next day; `None` otherwise."""
+        """Return the time until midnight if a work order waits for a new day; else `None`."""
         if not self._waiting or not (self._amounts.is_daily() or self._waits_for_day_of_step):
             return None
         return next_midnight(now) - now
 
     def hold_ends_in(self, now: datetime) -> timedelta | None:
-        """Return the time until a turn's amounts are freed, if a work order waits for amounts of other turns."""
+        """Return the time until a reservation ends, if a work order waits for it; else `None`."""
         ends = [hold.ends_at for hold in self._amounts.open_holds() if hold.ends_at is not None]
         limiting = {self._limiting(step) for step in self._waiting.values()}
         if not ends or not any(self._amounts.is_held(step) for step in limiting):
@@ -158,12 +157,12 @@ class AccountBook:
         return timedelta(seconds=max(min(ends) - now.timestamp(), 0.0))
 
     def has_agents(self, now: datetime) -> bool:
-        """Return whether an agent for which a part of the budget is reserved may still run."""
+        """Return whether an agent with a reservation may still run."""
         return any((hold.ends_at or 0.0) > now.timestamp() for hold in self._amounts.open_holds())
 
     @property
     def view(self) -> AccountView:
-        """The view of the budget for people."""
+        """The budget as people see it."""
         state, waiting = self._amounts.state, tuple(self._waiting)
         steps = (step for order_id, step in self._waiting.items() if order_id not in self._to_call)
         limited = next((step for step in steps if self._amounts.limit_of(step) is not None), None)
@@ -186,7 +185,7 @@ class AccountBook:
         )
 
     def _decide(self, call: ReserveCall, now: datetime) -> BudgetWait | tuple[Caps, Caps]:
-        """Return why the turn must wait, or else the amounts to reserve for it and the amounts for its agent."""
+        """Return why the turn must wait, or else what to reserve for it and what its agent may use."""
         held, told = Caps(), Caps()
         for step in (call.step, ""):
             limit = self._amounts.limit_of(step)
@@ -199,13 +198,13 @@ class AccountBook:
         return held, told
 
     def _count(self, key: str, use: Spending) -> None:
-        """Count a turn's use, and note which work orders must request again if it has used up their limit."""
+        """Count a turn's use; work orders that wait for a limit which it used up must request again."""
         for spent in self._amounts.count(key, use):
             waiting = [order_id for order_id, step in self._waiting.items() if spent in {"", step}]
             self._to_tell = [*self._to_tell, *waiting] if spent else waiting
 
     def take_time(self, now: datetime) -> None:
-        """Begin a new day if the date has changed, and free the amounts of turns whose agents no longer run."""
+        """Begin a new day if the date has changed, and end the reservations whose time is over."""
         if self._amounts.turn_day(now):
             if self._amounts.is_daily():
                 self._to_call = list(self._waiting)
@@ -220,7 +219,7 @@ class AccountBook:
         return [order_id for order_id, step in waiting if self._amounts.has_room(self._limiting(step))]
 
     def _limiting(self, step: str) -> str:
-        """Return the step if the step has a limit, or else the empty name, which stands for the whole budget."""
+        """Return the name of the limit that applies: the step's if it has one, else the whole budget's."""
         return "" if self._amounts.limit_of(step) is None else step
 
     @property

@@ -1,4 +1,4 @@
-"""Notes on disk about held turns, for which a budget reserves amounts until the turns' use is reported."""
+"""Notes on disk about turns with reservations, kept until their use is reported to the accounts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,15 +12,14 @@ _SUFFIX: Final = ".json"
 
 
 class HeldTurn(Wire):
-    """A turn, and the accounts that need a report of the turn's use."""
+    """A turn with reservations, and the accounts to which its use must be reported."""
 
     workflow_id: str
     run_id: str
     activity_id: str
     scopes: tuple[str, ...] = ()
     is_over: bool = False
-    """Whether the turn's attempt has ended without a report to the accounts; the next process that reads the note
-    must report."""
+    """Whether the turn's attempt has ended without a report; the next process that reads the note must report."""
 
     @property
     def key(self) -> str:
@@ -33,18 +32,18 @@ class _Notes(Wire):
 
 
 def turn_key(workflow_id: str, run_id: str, activity_id: str) -> str:
-    """Return the key of a turn in accounts; a turn is one activity of one workflow run."""
+    """Return the key of a turn in accounts; an activity of a workflow run has one turn."""
     return f"{workflow_id}/{run_id}/{activity_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class HeldTurns:
-    """A host's notes on held turns, in a file for each workspace; a process needs the writer's lock to write."""
+    """A host's notes about turns with reservations, one file for each workspace; the writer's lock protects it."""
 
     root: Path
 
     def note(self, place_id: str, turn: HeldTurn) -> None:
-        """Write a note about a turn, which replaces the turn's earlier note."""
+        """Write a note about a turn; it replaces the turn's earlier note."""
         self._write(place_id, (*self._others(place_id, turn.key), turn))
 
     def find(self, place_id: str, key: str) -> HeldTurn | None:
@@ -52,16 +51,16 @@ class HeldTurns:
         return next((turn for turn in self.of(place_id) if turn.key == key), None)
 
     def forget(self, place_id: str, key: str) -> None:
-        """Remove the note of a turn after the report of its use to the accounts."""
+        """Delete a turn's note, after the report to the accounts."""
         self._write(place_id, self._others(place_id, key))
 
     def of(self, place_id: str) -> tuple[HeldTurn, ...]:
-        """Return a workspace's turns with reserved amounts; empty if the file is missing or unreadable."""
+        """Return a workspace's turns with reservations; empty if the file is missing or unreadable."""
         notes = read_model(self._path(place_id), _Notes) or _Notes()
         return notes.turns
 
     def places(self) -> Iterator[str]:
-        """Yield the ids of the workspaces that have turns with reserved amounts."""
+        """Yield the ids of the workspaces that have notes."""
         for path in sorted(self.root.glob(f"*{_SUFFIX}")):
             yield path.name.removesuffix(_SUFFIX)
 

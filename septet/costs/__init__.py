@@ -1,1 +1,1 @@
-"""The past costs of agents, and the estimate of the costs of work orders."""
+"""What agents have cost, and estimates for new work orders."""

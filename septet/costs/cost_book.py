@@ -1,4 +1,4 @@
-"""Add notes on turns to a project's history of costs, and keep the size of the history within limits."""
+"""Add notes about turns to a project's cost history, which stays within limits of size."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -29,14 +29,13 @@ _IMPLEMENT: Final = Step.IMPLEMENT_PLAN.value
 _Key = tuple[str, str, str, str, str]
 """The key of a row: week, step, agent, model and login."""
 _OF_OTHERS: Final = PLAN_STEPS | {SUMMARY, REWORK}
-"""The steps in which an agent other than the executor may work."""
+"""The steps in which another agent than the executor may work."""
 
 
 class CostBook:
-    """Adds notes on turns to the history of one project's costs."""
+    """Adds notes about turns to one project's cost history."""
 
     def __init__(self, history: CostHistory) -> None:
-        """Begin with a history, to which `add` adds notes."""
         self._project = history.project
         self._rows: dict[_Key, Spending] = {
             (row.week, row.step, row.agent, row.model, row.login): row.use for row in history.rows
@@ -46,7 +45,7 @@ class CostBook:
 
     @property
     def history(self) -> CostHistory:
-        """The history with all counted notes."""
+        """The history, with all added notes."""
         rows = (
             CostRow(week=key[0], step=key[1], agent=key[2], model=key[3], login=key[4], use=use)
             for key, use in self._rows.items()
@@ -59,7 +58,7 @@ class CostBook:
         )
 
     def add(self, notes: Iterable[CostNote]) -> None:
-        """Count notes; a repeated note changes nothing."""
+        """Add notes; a repeated note changes nothing."""
         for note in notes:
             self._add(note)
         # Keep the last year by week; add up earlier weeks for each step, agent, model and login.
@@ -115,7 +114,7 @@ class CostBook:
 
 
 def _mixes(order: OrderCosts, note: CostNote) -> bool:
-    """Return whether the note's agent differs from the agent that planned, or executed, this work order before."""
+    """Return whether a note's agent is not the agent that planned, or executed, this work order before."""
     planner = order.planner if note.step in PLAN_STEPS else ""
     executor = order.agent if _executes(note.step, note.use) and _steps_of_executor(order) else ""
     return (planner or executor or note.agent) != note.agent
@@ -126,12 +125,12 @@ def _steps_of_executor(order: OrderCosts) -> set[str]:
 
 
 def _executes(step: str, use: Spending) -> bool:
-    """Return whether a step is one of the executor's and an agent worked in it; a step may need no agent."""
+    """Return whether an executor worked in a turn; some steps need no agent."""
     return step not in _OF_OTHERS and any(use.amounts.values())
 
 
 def _add_up_older(turns: Sequence[TurnCost]) -> tuple[TurnCost, ...]:
-    """Return the older turns added up for each step, and the latest turns unchanged."""
+    """Return the latest turns as they are, and all older turns added up by step."""
     told_apart = [turn for turn in turns if turn.key != EARLIER]
     older = (*(turn for turn in turns if turn.key == EARLIER), *told_apart[:-MOST_TURNS])
     sums = OrderCosts(order_id="", turns=older).by_step
@@ -143,9 +142,9 @@ _AGE: Final = re.compile(r"([0-9]{1,4})([dw])")
 
 
 def first_week(since: str, today: date) -> str:
-    """Return the named ISO week, or the week in which an age such as `4w` or `30d` began; empty for all weeks.
+    """Return an ISO week: the named one, or the one in which an age such as `4w` or `30d` began.
 
-    `today` is a day in UTC.
+    The result is empty for all weeks. `today` is a day in UTC.
 
     Raises:
         InvalidInputError: `since` is neither an age nor a week that exists in its year.

@@ -1,9 +1,9 @@
-"""Estimate the costs of work orders from the last completed work orders.
+"""Estimate what work orders will cost, from the last completed ones.
 
 An interval reaches from the first to the ninth decile of the known costs. If n similar costs are known, the next
-cost lies between the k-th smallest and the k-th largest cost in (n + 1 - 2k) of (n + 1) cases, whatever the
-distribution. Nine is the smallest n for eight of ten cases. For several work orders, the intervals are added: the
-sum of the costs varies less than each cost, so that the sum lies in the added interval more often.
+cost lies between the k-th smallest and the k-th largest in (n + 1 - 2k) of (n + 1) cases, whatever the
+distribution. Nine is the smallest n for eight of ten cases. The intervals of several work orders are added: a sum
+varies less than its parts, so it lies in the added interval more often.
 """
 
 import math
@@ -29,32 +29,32 @@ from septet.contracts.names import Step
 from septet.system.text import count_noun
 
 FEWEST: Final = 9
-"""The fewest work orders whose costs bound the next cost in eight of ten cases."""
+"""The fewest work orders that give an interval for eight of ten cases."""
 _RECENT: Final = 20
-"""The most work orders of an estimate: older work orders had other models, prices and commands."""
+"""The most work orders for an estimate; older ones had other models, prices and prompts."""
 _FEWEST_BY_PLAN: Final = 20
-"""The fewest work orders that show how costs grow with the size of the plan."""
+"""The fewest work orders that show how costs depend on the plan's size."""
 _FEW: Final = 0.1
-"""The largest share of runs without a known cost; up to this share, their costs are computed from tokens."""
+"""The largest share of runs without a known cost for which the cost is computed from tokens."""
 _NOT_ALWAYS: Final = frozenset({Step.GENERATE_BRANCH.value, SUMMARY})
-"""The steps that not every work order has: a pipeline with one branch names the branch once, and only a long
-session is summarised."""
+"""The steps that some work orders do not have: in a pipeline with one branch, only one names the branch, and only
+long sessions are summarised."""
 _STEEPEST: Final = 2.0
-"""The largest exponent by which costs grow with the size of the plan."""
+"""The largest exponent with which costs may grow with the plan's size."""
 _SECONDS: Final = 60.0
 _THOUSAND: Final = 1000
 _ALMOST_TEN_THOUSAND: Final = 9950
 _ALMOST_A_MILLION: Final = 999_500
 _TWO_DIGITS: Final = 10
 ALL_STEPS: Final = tuple(step.value for step in Step)
-"""The steps of a work order up to its pull request; the cost of later work is not estimated."""
+"""The steps up to the pull request; later work is not estimated."""
 REST_STEPS: Final = tuple(step for step in ALL_STEPS if step not in PLAN_STEPS)
 """The steps after the plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkAhead:
-    """The remaining work of one work order."""
+    """What one work order still has to do."""
 
     steps: tuple[str, ...] = ALL_STEPS
     plan_bytes: int = 0
@@ -66,37 +66,37 @@ WHOLE: Final = WorkAhead()
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The work whose costs `estimate_costs` estimates."""
+    """The work for which an estimate is requested."""
 
     project: str
     agent: str = ""
-    """The agent; empty: the agent of the last work order."""
+    """The agent; by default that of the last work order."""
     planner: str = ""
     """The agent that plans, if another agent plans."""
     model: str = ""
     work: tuple[WorkAhead, ...] = (WHOLE,)
-    """The remaining work of each work order; at least one."""
+    """For each work order, what it still has to do."""
     of_pipeline: bool = False
     """Whether the work belongs to a pipeline, whose work orders share sessions."""
     is_rest: bool = False
-    """Whether part of the work is done already."""
+    """Whether part of the work is already done."""
 
     @property
     def agents(self) -> tuple[str, str]:
-        """The agent that plans, and the agent of all other steps."""
+        """The planning agent, and the agent of all other steps."""
         return self.planner or self.agent, self.agent
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The remaining steps of any work order."""
+        """All steps that any of the work orders still has to do."""
         ahead = {step for work in self.work for step in work.steps}
         return (*(step for step in ALL_STEPS if step in ahead), *((SUMMARY,) if self.of_pipeline else ()))
 
 
 def estimate_costs(question: Question, own: CostHistory | None, others: Sequence[CostHistory] = ()) -> Estimate:
-    """Return the expected costs of the work; the costs are unknown if too few work orders were completed.
+    """Return the expected costs of some work; without numbers if too few work orders were completed.
 
-    `others` are the histories of all other projects, for a project with too few work orders.
+    `others` are the histories of other projects, used if the project's own has too few work orders.
     """
     if not question.agent:  # then the agent of the last work order
         histories = (*others, own) if own is not None else others
@@ -125,10 +125,10 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 
 
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Return the last work orders that have the question's steps and agents.
+    """Return the last work orders with the same steps and agents as the question.
 
-    If enough of them have the question's model, only those count. In the same way, only work orders of pipelines
-    count for a pipeline, and only other work orders for a single work order.
+    If enough of them have the same model, only those count. For a pipeline, only work orders of pipelines count,
+    and for a single work order only single ones.
     """
     needed = set(question.steps) - _NOT_ALWAYS
     alike = [
@@ -147,13 +147,13 @@ def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]
 
 @dataclass(frozen=True, slots=True)
 class _Forecast:
-    """The forecast for the remaining work, from the costs of at least `FEWEST` completed work orders."""
+    """A forecast from the costs of at least `FEWEST` completed work orders."""
 
     orders: Sequence[OrderCosts]
     question: Question
 
     def amounts(self, steps: Collection[str]) -> Amounts:
-        """Return the expected costs of the steps `steps` in all remaining work."""
+        """Return what the given steps will cost in all of the work."""
         return Amounts(
             usd=self._dollars(steps),
             tokens=self._interval(self.orders, steps, lambda use: float(use.tokens)),
@@ -163,8 +163,7 @@ class _Forecast:
     def _dollars(self, steps: Collection[str]) -> Interval | None:
         """Return the expected dollars; `None` if too few costs are known.
 
-        If too few work orders have a known cost for every run, all work orders count, with estimates for
-        the runs without a known cost.
+        If too few work orders have a cost for each run, estimates replace the missing costs.
         """
         orders = [each for each in self.orders if not any(turn.use.unpriced for turn in _turns_of(each, steps))]
         if len(orders) < FEWEST:
@@ -191,7 +190,7 @@ def _turns_of(order: OrderCosts, steps: Collection[str]) -> list[TurnCost]:
 
 
 def _with_prices(orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Return the work orders with the costs of unpriced runs estimated by tokens; empty if these runs are many."""
+    """Return the work orders with missing costs estimated from tokens; empty if too many are missing."""
     uses = [turn.use for order in orders for turn in order.turns]
     priced = [use for use in uses if not use.unpriced]
     tokens = sum(use.tokens for use in priced)
@@ -207,7 +206,7 @@ def _with_prices(orders: Sequence[OrderCosts]) -> list[OrderCosts]:
 
 
 def interval_of(costs: Sequence[float]) -> Interval:
-    """Return the interval in which the next cost lies in eight of ten cases, and the median."""
+    """Return the median, and the interval for eight of ten cases."""
     deciles = quantiles(costs, n=10)
     return Interval(low=deciles[0], middle=deciles[4], high=deciles[8])
 
@@ -218,7 +217,7 @@ def _tells_growth(orders: Sequence[OrderCosts]) -> bool:
 
 
 def _by_plan(costs: Sequence[float], orders: Sequence[OrderCosts], plan_bytes: int) -> Sequence[float]:
-    """Return the costs adjusted to a plan of this size, along a line through the logarithms of sizes and costs."""
+    """Return the costs adjusted to a plan's size, by a line through the logarithms of sizes and costs."""
     if not plan_bytes or not _tells_growth(orders) or min(costs) <= 0:
         return costs
     sizes = [math.log(order.plan_bytes) for order in orders]

@@ -1,4 +1,4 @@
-"""Notes on disk about the costs of turns, which stay until they are reported to the history of their project."""
+"""Notes on disk about the costs of turns, kept until they are reported to their project's history."""
 
 import os
 from contextlib import suppress
@@ -17,35 +17,35 @@ _TAKEN: Final = ".taken"
 
 @dataclass(frozen=True, slots=True)
 class NoteFiles:
-    """The notes of one host: a file for each turn, which a later note of the same turn replaces."""
+    """The notes of one host: a file for each turn; a later note replaces it."""
 
     root: Path
 
     @property
     def lock(self) -> Path:
-        """The path of the lock that a process holds while it reports the notes."""
+        """The path of the lock for the process that reports the notes."""
         return self.root / "lock"
 
     @property
     def _due(self) -> Path:
-        """The file that exists once a work order is completed, so that `is_due` need read no notes."""
+        """A file that shows that a work order was completed, so that no note need be read to know that."""
         return self.root / "due"
 
     def note(self, note: CostNote) -> None:
-        """Write a note about a turn's use up to now."""
+        """Write a note about what a turn has used up to now."""
         self.root.mkdir(mode=0o700, exist_ok=True)
         write_durably(self.root / f"{note.key}{_NEW}", note.model_dump_json().encode())
         if note.completes:
             self._due.touch()
 
     def find(self, key: str) -> CostNote | None:
-        """Return the note of a turn; `None` without a note, or if `take` took it."""
+        """Return a turn's note; `None` if there is none, or it was taken."""
         with suppress(FileNotFoundError):
             return _read(self.root / f"{key}{_NEW}")
         return None
 
     def is_due(self, oldest: float) -> bool:
-        """Return whether notes must be reported now: a work order is completed, or a note is older than `oldest`.
+        """Return whether to report notes now: a work order was completed, or a note is older than `oldest`.
 
         `oldest` is a Unix time in seconds, by the clock of the disk.
         """
@@ -60,9 +60,9 @@ class NoteFiles:
         return False
 
     def take(self) -> list[tuple[Path, CostNote]]:
-        """Take and return all notes in the order of writing, including notes that a dead process had taken.
+        """Take and return all notes, oldest first, also those that a dead process had taken.
 
-        A note that is written afterwards gets a new file, even if it is about the same turn.
+        Later notes get new files, even about the same turns.
         """
         self._due.unlink(missing_ok=True)
         for path in sorted(self.root.glob(f"*{_NEW}")):
@@ -76,12 +76,11 @@ class NoteFiles:
         return notes
 
     def forget(self, path: Path) -> None:
-        """Remove a taken note after its report."""
+        """Delete a taken note after it was reported."""
         path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> CostNote | None:
-    """Return a note; `None` if the note is unreadable."""
     with suppress(ValidationError):
         return CostNote.model_validate_json(path.read_bytes())
     return None

@@ -1,1 +1,1 @@
-"""The janitor, which removes workspaces, runs, snapshots and mirrors after their retention times."""
+"""The janitor, which deletes workspaces, runs, snapshots and mirrors after their retention times."""

@@ -1,4 +1,4 @@
-"""Remove old files that no work order needs: locks, results of checks on base commits, and unfinished drafts."""
+"""Delete old files that no work order needs: locks, results of base checks, and half-written files."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -14,14 +14,13 @@ from septet.state import StateDir
 from septet.system.durable import DRAFTS, lock_is_held, remove_lock
 
 Refusing = Callable[[SweptKind, str], AbstractContextManager[None]]
-"""A function that returns a context in which the error of a removal is recorded and ends only this removal."""
+"""Returns a context manager that records the error of a deletion and continues after its block."""
 
 
 def sweep_leftovers(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:
-    """Remove the old files whose retention time is over.
+    """Delete leftover files whose retention time is over.
 
-    If a lock or a result of checks is needed again, it is made again. Drafts were left by processes that were
-    killed while they wrote a file.
+    Locks and results of checks are made again when needed. Half-written files come from killed processes.
     """
     for lock in sorted(state.workspaces.glob(f"*{LOCK_SUFFIX}")):
         order_id = lock.name.removesuffix(LOCK_SUFFIX)
@@ -46,7 +45,7 @@ def _is_old(path: Path, days: float, now: datetime) -> bool:
 
 
 def folder_names(folder: Path) -> Iterator[str]:
-    """Yield the sorted names of the folders in a folder; yield no name if the folder is missing."""
+    """Yield the names of the folders in a folder, sorted; nothing if the folder is missing."""
     if not folder.is_dir():
         return
     with os.scandir(folder) as entries:

@@ -1,6 +1,6 @@
-"""One pass of the janitor on a host: remove workspaces, runs, snapshots and mirrors after their retention time.
+"""One pass of the janitor: delete workspaces, runs, snapshots and mirrors after their retention times.
 
-The pass reads records of work orders but no files in worktrees, so its cost does not depend on their size.
+The pass reads records of work orders but no worktrees, so large worktrees do not slow it.
 """
 
 import os
@@ -54,7 +54,7 @@ class Sweep:
     find_owner: FindOwner
     now: datetime
     go_on: Callable[[], bool] = lambda: True
-    """A function that returns false if the pass must end, because the worker stops or the pass lasts too long."""
+    """Returns false if the pass must end, because the worker stops or the pass takes too long."""
     _removals: list[SweptItem] = field(default_factory=list)
     _refusals: list[SweptItem] = field(default_factory=list)
     _forgot: set[Path] = field(default_factory=set)
@@ -62,7 +62,7 @@ class Sweep:
     _kept_count: int = 0
 
     def run(self) -> SweepReport:
-        """Remove everything whose retention time is over; return the report. An error ends only one removal."""
+        """Delete everything whose retention time is over; return the report. An error ends only one deletion."""
         note = ""
         with self._refusing("runs", self.state.trash.name):
             clear_trash(self.state.trash)
@@ -89,7 +89,7 @@ class Sweep:
         )
 
     def _order(self, order_id: str) -> None:
-        """Remove those parts of a work order whose retention time is over."""
+        """Delete the parts of a work order whose retention time is over."""
         with self._refusing("workspace", order_id):
             record = find_record(self.state, order_id)
             if record is None:
@@ -110,7 +110,7 @@ class Sweep:
             self._snapshots(place, since)
 
     def _quiet_since(self, place: Place) -> datetime:
-        """Return the time at which this host last opened, ran or took a snapshot of a work order."""
+        """Return when this host last opened, ran or saved a work order."""
         records = place.records
         paths = (records, records / "ledger", records / "snapshot.lock", self.state.runs / place.order_id)
         return datetime.fromtimestamp(max(map(changed_at, paths)), UTC)
@@ -144,13 +144,13 @@ class Sweep:
             self._removals.append(SweptItem(kind="runs", name=order_id))
 
     def _home(self, order_id: str) -> None:
-        """Remove the files that agents' CLIs keep for a work order, such as sessions."""
+        """Delete what agents' CLIs have stored for a work order, such as sessions."""
         home = Homes(self.state.homes, Logins(self.state.logins)).close(order_id)
         if home is not None:
             remove_closed(home, self.state.trash)
 
     def _runs_alone(self) -> None:
-        """Remove old runs of work orders that have no record on this host."""
+        """Delete old runs of work orders that have no record on this host."""
         for order_id in folder_names(self.state.runs):
             with self._refusing("runs", order_id):
                 since = datetime.fromtimestamp(changed_at(self.state.runs / order_id), UTC)
@@ -162,7 +162,7 @@ class Sweep:
                     self._runs(order_id, max(since, owner.closed_at or since))
 
     def _snapshots(self, place: Place, since: datetime) -> None:
-        """Forget old snapshots of a work order without a workspace; remove the records after the last snapshot."""
+        """Forget old snapshots of a work order without a workspace; after the last one, delete its records."""
         if os.path.lexists(place.worktree):
             return
         vault = vault_at(place)
@@ -179,7 +179,7 @@ class Sweep:
                 remove_closed(place.records, self.state.trash)
 
     def _moved_here(self, vault: Git) -> None:
-        """Forget old snapshots that this host fetched from another host, for work orders without a record here."""
+        """Forget old snapshots from another host, of work orders without a record on this host."""
         for order_id in sorted(set(owners(vault)) - set(folder_names(vault.git_dir / RECORDS))):
             with self._refusing("snapshot", order_id):
                 every, owner = list_snapshots(vault, order_id), self.find_owner(order_id)
@@ -191,7 +191,7 @@ class Sweep:
                 self._tell_forgotten(vault, old)
 
     def _old(self, every: list[Snapshot], since: datetime | None) -> list[Snapshot]:
-        """Return the snapshots whose retention time is over; the time begins at the work order's end, if known."""
+        """Return the snapshots whose retention time is over, counted from the work order's end if known."""
         days = self.terms.snapshots_days
         moments = ((one, datetime.fromisoformat(one.taken_at)) for one in every)
         return [one for one, taken_at in moments if is_over(max(since or taken_at, taken_at), days, self.now)]
@@ -202,7 +202,7 @@ class Sweep:
         self._removals += [SweptItem(kind="snapshot", name=one.name, size_bytes=one.size_bytes) for one in old]
 
     def _repository(self, vault: Git) -> None:
-        """Remove the mirror and the vault of a repository if they were not used for the retention time."""
+        """Delete a repository's mirror and vault if they were not used for the retention time."""
         mirror = self.state.mirrors / vault.git_dir.name
         lock = mirror_lock(mirror)
         if any(folder_names(vault.git_dir / RECORDS)):
@@ -220,7 +220,7 @@ class Sweep:
             self._removals.append(SweptItem(kind="mirror", name=mirror.name))
 
     def _room(self, vault: Git) -> None:
-        """Free disk space: remove unneeded objects and unfinished packs, and join packs if there are many."""
+        """Free disk space in a vault: delete unneeded objects and unfinished packs, and join many packs."""
         mirror = self.state.mirrors / vault.git_dir.name
         kept_for = timedelta(days=self.terms.forgotten_days)
         with self._refusing("snapshot", vault.git_dir.name):
@@ -235,7 +235,7 @@ class Sweep:
 
     @contextmanager
     def _written_by_nobody(self, order_id: str) -> Iterator[None]:
-        """Hold the work order's writer lock during the block, so that nobody else writes; end a warm process."""
+        """Hold the work order's writer's lock while the block runs; first end a warm process."""
         folder = self.state.runs / order_id
         if folder.is_symlink():
             raise NotADirectoryError(0, "this is a link; it is left as it is", str(folder))
@@ -253,7 +253,7 @@ class Sweep:
 
     @contextmanager
     def _refusing(self, kind: SweptKind, name: str) -> Iterator[None]:
-        """If the block raises an error, record the error and continue after the block."""
+        """Record an error of the block as the reason why something was not deleted, and continue."""
         try:
             yield
         except (SeptetError, OSError) as error:
@@ -261,6 +261,6 @@ class Sweep:
 
 
 def until(seconds: float) -> Callable[[], bool]:
-    """Return a function that returns true for `seconds` from now, by a clock that does not jump."""
+    """Return a function that returns true for so many seconds from now, even if the clock jumps."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end

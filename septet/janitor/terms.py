@@ -1,4 +1,4 @@
-"""The janitor's retention times, the report of a pass, and the check of the clocks."""
+"""The retention times, the report of the janitor's pass, and the check of the clocks before it."""
 
 import re
 from collections.abc import Callable
@@ -13,44 +13,44 @@ SweptKind = Literal["workspace", "runs", "snapshot", "mirror"]
 _LANE: Final = re.compile(r"(.+)-(?:planner|executor-[1-9][0-9]*)")
 _CLOCKS_APART: Final = timedelta(hours=1)
 _LONGEST_PAUSE: Final = timedelta(days=2)
-"""The longest normal pause between two passes; a longer pause means that the host was off, or its clock jumped."""
+"""The longest usual pause between passes; after a longer pause, the host was off or its clock jumped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The retention times of a host, in days after the end of the work order."""
+    """The retention times of a host, in days."""
 
     workspaces_days: float
     runs_days: float
     snapshots_days: float
     mirrors_days: float
     ignored_limit_bytes: int
-    """The most bytes of ignored files in the snapshot that is taken before a removal."""
+    """The most bytes of ignored files in the snapshot before a deletion."""
     forgotten_days: float = 2.0
-    """The days until the vault deletes unneeded objects; an unfinished snapshot may need younger objects."""
+    """The days after which the vault deletes unneeded objects: an unfinished snapshot may need younger ones."""
     drop_ignored: bool = False
-    """Whether a workspace may be removed with ignored files that are over the limit and thus in no snapshot."""
+    """Whether to delete a workspace even if ignored files over the limit are in no snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The state of the work order or the pipeline that owns a workspace, as the server reports it."""
+    """Whether the work order or pipeline that owns a workspace runs or is closed, as the server reports it."""
 
     status: Literal["running", "closed", "unknown"]
     closed_at: datetime | None = None
 
 
 FindOwner = Callable[[str], Owner]
-"""A function that returns the owner of a workspace, by the workspace's id."""
+"""Returns the owner of a workspace, by the workspace's id."""
 
 
 class SweptItem(Wire):
-    """Something that was removed, or whose retention time is over but that could not be removed."""
+    """Something that was deleted, or that should have been but could not be."""
 
     kind: SweptKind
     name: str
     why: str = ""
-    """The reason why the item could not be removed; empty for a removed item."""
+    """Why the item could not be deleted; empty for a deleted item."""
     snapshot: str | None = None
     """The name of the snapshot with a removed workspace's last state."""
     size_bytes: int | None = None
@@ -58,12 +58,12 @@ class SweptItem(Wire):
 
 
 class SweepReport(Wire):
-    """The result of one pass; each list has at most a hundred items."""
+    """The result of one pass of the janitor; each list has at most a hundred items."""
 
     host: str = ""
     removed: tuple[SweptItem, ...] = ()
     refused: tuple[SweptItem, ...] = ()
-    """The items whose retention time is over and that could not be removed, each with the reason."""
+    """The items that should have been deleted, each with the reason why it was not."""
     removed_count: int = 0
     refused_count: int = 0
     kept_count: int = 0
@@ -73,13 +73,13 @@ class SweepReport(Wire):
 
 
 def pipeline_of(place_id: str) -> str | None:
-    """Return the id of a lane's pipeline, from the id of the lane's workspace; `None` if it is not a lane's."""
+    """Return the pipeline's id in the id of a lane's workspace; `None` for any other workspace."""
     match = _LANE.fullmatch(place_id)
     return match[1] if match else None
 
 
 def combine_owners(own: Owner, pipeline: Owner) -> Owner:
-    """Return the combined state of two owners: running if one runs, or else closed if one is closed."""
+    """Return the state of two owners together: running if one runs, else closed if one is closed."""
     owners = (own, pipeline)
     if any(each.status == "running" for each in owners):
         return Owner("running")
@@ -89,9 +89,9 @@ def combine_owners(own: Owner, pipeline: Owner) -> Owner:
 
 
 def distrust(last_pass: datetime | None, now: datetime, server_now: datetime) -> str:
-    """Return why this pass may remove nothing, if the clocks do not agree; empty if the pass may remove files.
+    """Return why this pass must delete nothing, because a clock may have jumped; empty if it may delete.
 
-    If the clock jumps, all files seem old at once. Such a pass removes no file; a later pass may remove files.
+    After a jump of the clock, all files seem old. A later pass deletes what is really old.
 
     Args:
         last_pass: The start of the previous pass, by this host's clock; `None` before the first pass.

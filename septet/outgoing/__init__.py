@@ -1,1 +1,1 @@
-"""Clean an agent's text for a forge: remove text that acts in the worker's name, and invisible text."""
+"""Clean agents' texts for a forge: remove invisible text, and text that would act in the worker's name."""

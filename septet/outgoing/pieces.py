@@ -1,8 +1,7 @@
-"""Split Markdown into pieces of code, HTML tags, hidden parts and prose, by the rules of CommonMark with tables.
+"""Split Markdown into code, HTML tags, hidden parts and prose, by the rules of CommonMark with tables.
 
-A forge neither hides nor obeys text in code, so only text that the forge also reads as code may count as code
-here. Therefore a real parser finds the blocks, and code spans are searched in one paragraph or one table cell at a
-time.
+A forge neither hides nor obeys text in code. Therefore only text that the forge also reads as code may count as
+code. A real parser finds the blocks, and code spans are searched within one paragraph or table cell.
 """
 
 import re
@@ -18,26 +17,26 @@ _INLINE: Final = re.compile(r"\\[^\w\s]|`+|<[!?/A-Za-z]")
 _RAW: Final = re.compile(r"<[!?/A-Za-z]")
 _TICKS: Final = re.compile(r"`+")
 _HIDDEN: Final = (("<!--", "-->", 2), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 2))
-"""Parts that a browser never shows: the beginning, the end, and the first offset at which the end may begin."""
+"""Parts that a browser never shows: how they begin, how they end, and where the end may begin at the earliest."""
 _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*")
 _ATTRIBUTE: Final = re.compile(r"\s+[A-Za-z_:][\w:.-]*(?:\s*=\s*(?:(?P<quote>[\"'])|[^\s\"'=<>`]+))?")
 _TAG_END: Final = re.compile(r"\s*/?>")
 _AUTOLINK: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]{0,2000}>")
 _CELL_END: Final = re.compile(r"(?<=(?<!\\)\|)")
 _FOOTNOTE: Final = "[^"
-"""The beginning of a footnote. Forges, but not CommonMark, know footnotes, in which four blanks begin no code."""
+"""How a footnote begins. CommonMark does not know footnotes, but forges do; in them, four blanks begin no code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a Markdown text, with its kind."""
+    """A part of a Markdown text, and its kind."""
 
     kind: Literal["prose", "code", "tag", "hidden"]
     text: str
 
 
 def pieces_of(text: str) -> list[Piece]:
-    """Return the pieces of a Markdown text, which give the text again if they are joined."""
+    """Return the pieces of a Markdown text; joined, they give the whole text."""
     pieces: list[Piece] = []
     for kind, part in _regions(text):
         pieces += [Piece("code", part)] if kind == "code" else _pieces_in(part, with_code=kind == "words")
@@ -45,7 +44,7 @@ def pieces_of(text: str) -> list[Piece]:
 
 
 def _regions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a text, each with its kind: `code`, `words` that may contain code, or `rest`."""
+    """Yield the parts of a text with their kinds: `code`, `words` that may contain code, or `rest`."""
     lines = re.split(r"(?<=\n)", text)
     kinds = _kinds(text)
     number = 0
@@ -60,7 +59,7 @@ def _regions(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _kinds(text: str) -> dict[int, tuple[str, int]]:
-    """Return each block's kind and the line after the block, by its first line. No threads share a parser."""
+    """Return each block's kind and the line after the block, by the block's first line."""
     kinds: dict[int, tuple[str, int]] = {}
     table_end = 0
     for token in MarkdownIt("commonmark").enable("table").disable("inline").parse(text):
@@ -80,7 +79,7 @@ def _kinds(text: str) -> dict[int, tuple[str, int]]:
 
 
 def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
-    """Yield the pieces of a text without blocks of code; a tag or code inside an earlier piece does not count."""
+    """Yield the pieces of a text that has no blocks of code."""
     runs: dict[int, list[int]] = defaultdict(list)
     for run in _TICKS.finditer(text) if with_code else ():
         runs[len(run[0])].append(run.start())
@@ -97,7 +96,7 @@ def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
 
 
 def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missing: set[str]) -> Piece | None:
-    """Return the piece that begins at `match`, if any; add ends that do not occur after `match` to `missing`."""
+    """Return the piece that begins at `match`, or `None`; add to `missing` the ends that do not follow."""
     begin, opening = match.start(), match[0]
     if opening[0] == "`":
         ends = runs[len(opening)]
@@ -117,7 +116,7 @@ def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missi
 
 
 def _tag_end(text: str, begin: int) -> int:
-    """Return the end of the tag, or the address in angle brackets, at `begin`; 0 if there is neither."""
+    """Return where the tag, or the address in angle brackets, at `begin` ends; 0 if there is neither."""
     if link := _AUTOLINK.match(text, begin):
         return link.end()
     name = _TAG.match(text, begin)

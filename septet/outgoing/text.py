@@ -1,8 +1,8 @@
-"""Clean every text of an agent before a forge gets the text: titles, bodies, replies, comments, messages.
+"""Clean every text of an agent before a forge gets it: titles, bodies, replies, comments, messages.
 
-The module removes text that acts on a forge in the worker's name: text that closes other issues, mentions people,
-skips CI, gives commands or signs for others. It also removes HTML comments and invisible characters, which people
-do not see, and pictures on other servers, which would learn who reads the text. Words, tables and code stay.
+This removes text that acts on a forge in the worker's name: text that closes other issues, mentions people, skips
+CI, gives commands or signs for others. It also removes text that people do not see, and pictures on other servers,
+which would learn who reads the text. Words, tables and code stay.
 """
 
 import html
@@ -39,7 +39,7 @@ _ONE: Final = re.compile(_REFERENCE, re.IGNORECASE)
 
 
 def without_mentions(text: str) -> str:
-    """Return a text without mentions: the name in `@name` becomes code, which no forge reads as an account."""
+    """Return a text in which each `@name` has become code, so that no forge notifies anybody."""
 
     def quiet(match: re.Match[str]) -> str:
         if match["link"]:
@@ -50,9 +50,9 @@ def without_mentions(text: str) -> str:
 
 
 def without_closing(text: str, own: AbstractSet[str]) -> str:
-    """Return a text that closes no issue but the work order's: the references to other issues become code.
+    """Return a text that closes no other issue: references after closing words have become code.
 
-    `own` has the references to the work order's issue in lower case.
+    `own` has the references to the work order's own issue, in lower case.
     """
 
     def keep(match: re.Match[str]) -> str:
@@ -67,7 +67,7 @@ _SPEAKS_FOR_OTHERS: Final = re.compile(
     r"^[ \t>*-]{0,10}(?:[A-Za-z0-9-]{1,60}-by|on-behalf-of|skip-checks)[ \t]{0,3}:.*(?:\n[ \t]+\S.*)*\n?",
     re.IGNORECASE | re.MULTILINE,
 )
-"""The pattern of lines that name an author, a reviewer or a witness for forges and people, or stop CI."""
+"""The pattern of lines that name an author, a reviewer or a witness, or that stop CI."""
 _BLANK_LINE: Final = re.compile(r"\n[ \t]+(?=\n)")
 
 
@@ -77,7 +77,7 @@ def without_attributions(text: str) -> str:
 
 
 def without_trailers(message: str) -> str:
-    """Return a commit's message with only allowed trailers; all other trailers become items of a list."""
+    """Return a commit's message with only allowed trailers; other trailers become items of a list."""
     subject, newline, rest = _BLANK_LINE.sub("\n", message.strip()).partition("\n")
     rest = without_attributions(rest).rstrip()
     gap_above = rest[: len(rest) - len(rest.lstrip("\n"))]
@@ -98,7 +98,7 @@ _LONGEST_LINE: Final = 2048
 """The most characters of a title that are read; forges accept fewer."""
 _ENTITY: Final = re.compile(r"&(?:#\d{1,8}|#[xX][0-9a-fA-F]{1,7}|[A-Za-z][A-Za-z0-9]{1,30});")
 _SHOWN: Final = re.compile(r"[A-Za-z0-9@#/:]")
-"""The pattern of characters that may replace their HTML entity, because they have no meaning in Markdown."""
+"""The characters that may replace their HTML entities, because Markdown gives them no meaning."""
 _SKIPS_CI: Final = re.compile(
     r"\[[ \t]*((?:skip|no)[ -][\w -]{1,30}|[\w -]{1,30}[ -]skip)[ \t]*\]|\*{3}[ \t]*(NO_CI)[ \t]*\*{3}",
     re.IGNORECASE,
@@ -125,7 +125,7 @@ _UNSEEN: Final = re.compile(
     r"\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)",
     re.IGNORECASE,
 )
-"""The pattern of attributes of tags whose words a page never shows, or shows only under the pointer."""
+"""The pattern of attributes whose words a page shows never, or only under the mouse pointer."""
 _TAG_NAME: Final = re.compile(r"</?([A-Za-z0-9-]+)")
 _SOURCE: Final = re.compile(r"\s(?:src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _INSTEAD: Final = re.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
@@ -133,19 +133,19 @@ _FETCHING: Final = frozenset((
     "img", "image", "source", "video", "audio", "track", "embed", "object", "iframe", "frame", "link", "base",
     "meta", "style", "script", "svg", "input", "form",
 ))  # fmt: skip
-"""The tags that load a file when a page is opened; only tags of the repository's pictures stay."""
+"""The tags that load a file when a page opens; only those of the repository's own pictures stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """Cleans all text that is published for one work order."""
+    """Cleans all text that one work order publishes."""
 
     closes: frozenset[str] = frozenset()
     """The references to the issue that a text may close, in lower case: `#7`, `o/r#7` and its address."""
     pictures: tuple[str, ...] = ()
     """The prefixes of the addresses of the repository's pictures; relative addresses always count as such."""
     without_keys: Callable[[str], str] = mask
-    """The function that masks text that looks like a key."""
+    """Masks what looks like a key."""
 
     def markdown(self, text: str) -> str:
         """Return a body, a comment or a reply, cleaned as Markdown."""
@@ -154,18 +154,18 @@ class Outgoing:
         return _quiet("".join(self._clean(piece, labels) for piece in without_hidden(text)))
 
     def code(self, text: str) -> str:
-        """Return a text, cleaned for a code block that Septet puts around the text."""
+        """Return a text cleaned for a code block that Septet puts around it."""
         return _quiet(self.without_keys(readable(text[:_LONGEST])))
 
     def line(self, text: str) -> str:
-        """Return a title, cleaned as one line in which forges read no code."""
+        """Return a title cleaned as one line, in which forges read no code."""
         words = self.without_keys(_without_comments(readable(text[:_LONGEST_LINE])))
         return _quiet(without_closing(without_mentions(" ".join(words.split())), self.closes))
 
     def message(self, text: str) -> str:
         """Return a commit's message, cleaned even in code, because a forge acts on all words of a message.
 
-        Keys are not masked: a key in a message waits for a person's decision, like a key in a file.
+        Keys are not masked here: a key in a message waits for a person's decision, like a key in a file.
         """
         pieces = pieces_of(_without_comments(readable(text[:_LONGEST])))
         words = "".join(piece.text if piece.kind == "code" else without_mentions(piece.text) for piece in pieces)
@@ -200,7 +200,7 @@ class Outgoing:
         return self._prose(instead[1] or instead[2] or "", "") if instead else ""
 
     def _is_own(self, address: str) -> bool:
-        """Return whether an address names a picture of the repository and has no query that could contain data."""
+        """Return whether an address is a picture of the repository, without a query, which could carry data."""
         path, _, query = address.partition("?")
         if query and query not in {"raw=true", "raw=1"}:
             return False
@@ -211,24 +211,23 @@ class Outgoing:
 
 
 _OWN: Final = "\x00"
-"""The temporary replacement for the `!` of a picture that stays, because no text contains this character."""
+"""What replaces the `!` of a picture that stays, for a while; no text contains it."""
 
 
 def readable(text: str) -> str:
-    """Return a text with plain newlines, without control characters and invisible characters."""
+    """Return a text with plain line ends, without control and invisible characters."""
     plain = without_controls(text.replace("\r\n", "\n").replace("\r", "\n"))
     return without_invisible(plain.encode(errors="replace").decode())
 
 
 def _without_comments(text: str) -> str:
-    """Return a text without HTML comments, even in code."""
     parts = text.split("<!--")
     shown = [part.partition("-->")[2] if "-->" in part else f"&lt;!--{part}" for part in parts[1:]]
     return "".join((parts[0], *shown))
 
 
 def without_hidden(text: str) -> Iterator[Piece]:
-    """Yield the pieces of a text with a blank for each hidden part, so that the prose around it is one piece."""
+    """Yield the pieces of a text with a blank for each hidden part, so that the surrounding prose is one piece."""
     words = ""
     for piece in pieces_of(text):
         if piece.kind in {"prose", "hidden"}:
@@ -240,7 +239,7 @@ def without_hidden(text: str) -> Iterator[Piece]:
 
 
 def prose_characters(text: str) -> str:
-    """Return prose with characters in place of HTML entities, and without invisible characters."""
+    """Return prose with characters for HTML entities, and without invisible characters."""
     return without_invisible(_ENTITY.sub(_character, text))
 
 
@@ -255,7 +254,7 @@ def without_unseen(tag: str) -> str:
 
 
 def without_fence_words(code: str) -> str:
-    """Return code without the words after its language in the opening line, which no page shows."""
+    """Return a code block without the words after the language in its first line, which no page shows."""
     first, newline, rest = code.partition("\n")
     shown = _FENCE_WORDS.sub(r"\1", first) if newline else first
     return f"{shown}{newline}{rest}"
@@ -267,7 +266,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _defined(match: re.Match[str], labels: str) -> str:
-    """Return a link's definition; an unused definition, which only programs would read, is made visible."""
+    """Return a link's definition; make an unused one visible, because otherwise only programs would read it."""
     is_used = labels.count(f"[{match['label'].lower()}]") > 1
     return match[0] if is_used else f"{match[1]}\\{match[2]}"
 

@@ -1,4 +1,4 @@
-"""The part of a Markdown text that people see, which is the only part that an agent gets."""
+"""The part of a Markdown text that people see; an agent gets only this part."""
 
 import re
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ _ALT_ATTRIBUTE: Final = re.compile(r"\salt\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]
 _BY_LABEL: Final = re.compile(r"(?P<words>\[[^\[\]]{0,1000}\])\[(?P<label>[^\[\]]{1,1000})\]")
 _NEVER_SHOWN: Final = (("<!--", "-->"), ("<?", ">"), ("<![CDATA[", ">"))
 _MOST_DEFINITIONS: Final = 1000
-"""The most definitions of links that stay; further definitions are left out."""
+"""The most definitions of links that stay."""
 
 
 def visible_text(text: str) -> str:
     """Return the part of a Markdown text that a forge shows to people; code stays as a page shows it.
 
-    The function removes HTML comments, invisible characters, alternative texts of pictures, link titles, and
-    definitions of unused links.
+    This removes HTML comments, invisible characters, alternative texts of pictures, link titles, and definitions
+    of unused links.
     """
     pieces = without_hidden(_without_definitions(readable(text)))
     return "".join(
@@ -41,12 +41,12 @@ def visible_text(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Return the visible part of a title or a name, which is plain text and not Markdown."""
+    """Return the visible part of a title or a name, which is no Markdown."""
     return " ".join(readable(text).split())
 
 
 def _without_definitions(text: str) -> str:
-    """Return a text without unused definitions of links, and without text that an unclosed HTML comment hides."""
+    """Return a text without unused definitions of links, and without all that an unclosed comment hides."""
     parser = MarkdownIt("commonmark", {"inline_definitions": True}).enable("table").disable("inline")
     lines = text.split("\n")
     definitions: dict[str, tuple[str, str]] = {}
@@ -76,13 +76,13 @@ def _known_as(label: str) -> str:
 
 
 def _with_address(match: re.Match[str], definitions: Mapping[str, tuple[str, str]]) -> str:
-    """Return a link with its address in place of its label, because a page does not show the label."""
+    """Return a link with its address in place of its label, because a page shows no label."""
     definition = definitions.get(_known_as(match["label"]))
     return match[0] if definition is None else f"{match['words']}({definition[1]})"
 
 
 def _endless(content: str) -> int | None:
-    """Return where an unclosed part begins in a block of HTML: a browser shows nothing after it. Else `None`."""
+    """Return where a block of HTML begins to hide all that follows, because a part is not closed; else `None`."""
     for begin, end in _NEVER_SHOWN:
         place = content.rfind(begin)
         if place >= 0 and content.find(end, place) < 0:

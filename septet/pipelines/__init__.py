@@ -1,1 +1,1 @@
-"""The input, the views, the decisions and the files of a pipeline, without Temporal."""
+"""Pipelines, without Temporal: their input, their views, their decisions and their files."""

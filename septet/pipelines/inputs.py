@@ -1,4 +1,4 @@
-"""The input of a pipeline, and the decisions that people send to a pipeline."""
+"""The input of a pipeline, and the decisions that people send to it."""
 
 import re
 from typing import Annotated
@@ -14,17 +14,17 @@ from septet.contracts.wire import InnerWire, StrictWire, Wire
 
 MOST_ISSUES = 1000
 MOST_DEPENDENCIES = 5_000
-"""The most dependencies of all issues together, because each workflow run passes them to the next run."""
+"""The most dependencies of all issues together, because each workflow run passes them to the next."""
 MOST_BEFORE = 100
 """The most dependencies of one issue."""
 PIPELINE_ID = r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,40}$"
-"""The pattern of a pipeline's id, which is short because the ids of the pipeline's work orders begin with it."""
+"""The pattern of a pipeline's id, which is short because its work orders' ids begin with it."""
 ISSUE_ID = r"^[A-Za-z0-9._-]{1,20}$"
 _NOT_AN_ISSUE = re.compile(r"\.{1,2}|planner|executor-\d+|0\d+")
-"""The pattern of texts that are no issue's id: names of folders and lanes, and numbers with leading zeros."""
+"""The pattern of texts that cannot be an issue's id: names of folders or lanes, numbers with leading zeros."""
 TEXT_LIMIT_BYTES = 500_000
-"""The most bytes, as JSON, of all issues together that are given as text: a Temporal payload holds two million
-bytes, and also contains the results of all issues."""
+"""The most bytes, as JSON, of all issues that are given as text: a Temporal payload holds two million bytes, and
+must also hold all results."""
 
 IssueNumber = Annotated[int, Field(ge=1)]
 IssueId = Annotated[str, StringConstraints(pattern=ISSUE_ID)]

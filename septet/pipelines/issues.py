@@ -1,4 +1,4 @@
-"""The issues of a pipeline: read from the forge or a file, in order, and the short form of closed issues."""
+"""The issues of a pipeline: read them from the forge or a file, order them, and shorten closed ones."""
 
 import heapq
 import json
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return one circle of dependencies, with its first member repeated at its end; empty without a circle.
+    """Return the members of one circle of dependencies, the first again at the end; empty without a circle.
 
-    `after` maps each thing to the things that it comes after, all of which are keys too.
+    `after` maps each thing to the things that must come before it; all of them are keys.
     """
     finished_ids: set[str] = set()
     for start in after:
@@ -44,19 +44,19 @@ def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 _FORM: Final = 'It is a JSON list of [{"id": "A", "title": "…", "body": "…", "depends_on": ["B"]}] or numbers.'
 SHOWN_TITLE: Final = 200
-"""The most characters that a pipeline keeps of an issue's title on the forge."""
+"""The most characters that a pipeline remembers of an issue's title."""
 _LIMIT_BYTES: Final = 8 * 1024 * 1024
 _COMES_AFTER: Final = re.compile(
     r"^[ \t>*+-]{0,16}[*_]{0,2}(?:depends[ \t]{1,4}on|blocked[ \t]{1,4}by)[ \t]{0,4}[:*_]{0,5}"
     r"((?:[ \t]{0,4}(?:,|;|&|and\b)?[ \t]{0,4}#\d{1,18})+)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""The pattern of a line such as "Depends on #12, #13" or "- Blocked by: #12". All parts have a limit, because
-strangers write the line."""
+"""The pattern of a line such as "Depends on #12, #13" or "- Blocked by: #12". Each part is limited, because
+strangers write such lines."""
 
 
 def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
-    """Return the issues with each issue after its dependencies, and otherwise in the given order.
+    """Return the issues in the given order, but each one after its dependencies.
 
     Raises:
         InvalidInputError: An id is repeated, a dependency is unknown, or the dependencies form a circle.
@@ -82,7 +82,7 @@ def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
 
 
 def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue]) -> list[PipelineIssue]:
-    """Return `issues` with titles and dependencies from `read`; if `issues` is empty, all issues in `read`."""
+    """Return `issues` with titles and dependencies from `read`; if `issues` is empty, return all of `read`."""
     by_id = {issue.id: issue for issue in read}
     merged: list[PipelineIssue] = []
     for issue in issues:
@@ -98,7 +98,7 @@ def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue])
 
 
 def read_issue_file(path: Path) -> tuple[PipelineIssue, ...]:
-    """Return the issues of a JSON file, which lists `{id, title, body, depends_on?}` or numbers of the forge.
+    """Return the issues of a JSON file: a list of `{id, title, body, depends_on?}` or of the forge's numbers.
 
     Raises:
         NotFoundError: The file cannot be read.
@@ -114,7 +114,7 @@ def read_issue_file(path: Path) -> tuple[PipelineIssue, ...]:
 
 
 def issues_in(content: bytes, place: str) -> tuple[PipelineIssue, ...]:
-    """Return the issues of a JSON document, which `place` names in errors.
+    """Return the issues of a JSON document; errors call the document `place`.
 
     Raises:
         InvalidInputError: The document is no list of issues; the message names the entry.
@@ -132,7 +132,7 @@ def issues_in(content: bytes, place: str) -> tuple[PipelineIssue, ...]:
 
 
 def depends_on_in(body: str, ids: Collection[str], own: str = "") -> tuple[str, ...]:
-    """Return the issues of `ids` that a body names as dependencies, without the issue `own` itself."""
+    """Return which of `ids` a body names as dependencies, except the issue `own` itself."""
     numbers = [number for match in _COMES_AFTER.finditer(body) for number in re.findall(r"#(\d+)", match[1])]
     return tuple(dict.fromkeys(number for number in numbers if number in ids and number != own))
 
@@ -185,7 +185,7 @@ def _join(names: Sequence[str]) -> str:
 
 TITLE_BYTES: Final = 80
 MANY: Final = 200
-"""The number of issues above which the issues' titles are cut when the pipeline starts."""
+"""The number of issues above which titles are cut when the pipeline starts."""
 _ALL_BYTES: Final = 1_600_000
 """The most bytes of all issues as JSON; a Temporal payload holds two million bytes."""
 _FEW: Final = 5
@@ -193,7 +193,7 @@ _WORDS_BYTES: Final = 160
 
 
 def shorten_issue(state: IssueState, among: int) -> IssueState:
-    """Return a closed issue's state without its least important parts, so that `among` such states fit."""
+    """Return a closed issue's state without less important parts, so short that `among` such states fit."""
     limit_bytes = _ALL_BYTES // among
     for leave_out in _LEFT_OUT:
         if len(to_json(state)) <= limit_bytes:

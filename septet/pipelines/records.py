@@ -1,6 +1,6 @@
-"""Write the documents of a pipeline to disk: the results of planning and of execution, and at the end the report.
+"""Write a pipeline's documents to disk: the results of planning and execution, and at its end the report.
 
-A document replaces its previous version as a whole and durably, so that after any crash the disk has a valid one.
+Each document is replaced in one durable step, so the disk has a whole one after any crash.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ from septet.system.durable import hold_lock, write_durably
 from septet.system.text import cut, one_line
 
 _REASON_LIMIT: Final = 1500
-"""The most characters of a reason: enough for the remedy at its end."""
+"""The most characters of a reason: enough for a remedy at its end."""
 _CONTEXTS: Final = {"shared": "shared: the sessions knew of earlier issues", "fresh": "fresh: its own sessions"}
 _SESSIONS: Final = {
     "shared": "continued from earlier issues",
@@ -51,7 +51,7 @@ def report_of(view: PipelineView) -> PipelineReport:
 
 
 def as_markdown(report: PipelineReport) -> str:
-    """Return the report as Markdown; each text of a stranger is on one line, and cannot start markup."""
+    """Return the report as Markdown; a stranger's text stays on one line, and cannot act as markup."""
     view = report.pipeline
     counts = ", ".join(f"{count} {status}" for status, count in report.counts.items()) or "none"
     lines = [
@@ -150,7 +150,7 @@ def _seconds(seconds: float | None) -> str:
 
 
 def _cell(text: str, limit: int = 120) -> str:
-    """Return a stranger's text on one line, which Markdown shows as plain text."""
+    """Return a stranger's text on one line, without the meaning of its Markdown."""
     line = cut(one_line(text), limit)
     return "".join(f"\\{each}" if each in "\\`*[]<>|#!&" else each for each in line)
 
@@ -167,12 +167,12 @@ _ENDED: Final[Mapping[IssueStatus, Ended]] = {
 
 
 def solution_in(state: IssueState) -> Solution | None:
-    """Return the part of an issue's solution that the pipeline's state contains."""
+    """Return the part of an issue's solution that the pipeline remembers; `None` without a solution."""
     return state.solution.model_dump(mode="json") if state.solution is not None else None
 
 
 def files_in(state: IssueState) -> tuple[str, ...]:
-    """Return those of an issue's changed files that the pipeline's state contains."""
+    """Return the changed files of an issue that the pipeline remembers."""
     return tuple(change.path for change in state.files_modified)
 
 
@@ -225,10 +225,9 @@ _LOCK: Final = ".lock"
 
 
 def note(store: PipelineStore, some: PipelineView) -> PipelineView:
-    """Write the states of some issues and all results, and return the pipeline with all issues on this disk.
+    """Write the states of changed issues and all results; return the pipeline with all issues on this disk.
 
     `some` has at least the issues that changed since the last call.
-
 
     Raises:
         OSError: The disk refused.
@@ -250,7 +249,7 @@ def report(store: PipelineStore, view: PipelineView) -> None:
 
 
 def documents(store: PipelineStore, view: PipelineView) -> tuple[PlanningResults, ExecutionResults]:
-    """Return the results of planning and of execution, with whole solutions and files if this disk has them."""
+    """Return the results of planning and execution, with all details that this disk has."""
     planning = planning_results(view, lambda state: _solution(store, state))
     return planning, execution_results(view, lambda state: _files(store, state))
 
@@ -270,13 +269,13 @@ def _write_document(store: PipelineStore, name: str, document: Wire) -> None:
 
 
 def _solution(store: PipelineStore, state: IssueState) -> Solution | None:
-    """Return an issue's solution from disk; the outline if this host lacks the solution."""
+    """Return an issue's whole solution from disk; without it, the outline."""
     solution = store.solution_json(state.issue_id)
     same = solution is not None and (state.solution is None or solution.get("id") == state.solution.id)
     return solution if same else solution_in(state)
 
 
 def _files(store: PipelineStore, state: IssueState) -> tuple[str, ...]:
-    """Return all files that an issue changed if this host has the list, or else the first files."""
+    """Return all files that an issue changed, from disk; without that list, the first ones."""
     record = store.execution(state.issue_id) if state.status is IssueStatus.COMPLETED else None
     return record.files_modified if record is not None else files_in(state)

@@ -1,4 +1,4 @@
-"""Choose the next issue of a pipeline from the states of the issues, without side effects."""
+"""Choose the next issue of a pipeline to plan or to execute, without side effects."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
@@ -12,10 +12,10 @@ CLOSED: Final = frozenset({IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatu
 def next_to_plan(
     issues: Iterable[IssueState], ready: Collection[str], held_back: Collection[str], plans_ahead: int
 ) -> IssueState | None:
-    """Return the issue to plan now: the first waiting issue, or `None` while its work order is not ready.
+    """Return the waiting issue to plan now; `None` if there is none, or its work order is not ready.
 
-    A person has moved the work orders `held_back` on the board so that they must not begin. Plans that wait for
-    another issue do not count for `plans_ahead`.
+    A person has moved the work orders `held_back` on the board so that they wait. `plans_ahead` limits the plans
+    that wait for an executor; plans that wait for another issue do not count.
     """
     all_issues = list(issues)
     status = {each.issue_id: each.status for each in all_issues}
@@ -32,11 +32,10 @@ def next_to_plan(
 
 
 def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[str] = ()) -> IssueState | None:
-    """Return the issue to carry out now: the first ready issue in the pipeline's order; `None` without any.
+    """Return the issue to execute now: the first ready one in the pipeline's order; `None` for none.
 
-    The pipeline will skip the issues in `passed_over`.
-
-    The dependencies of a ready issue are completed, and no running issue may change one of its files.
+    All dependencies of a ready issue are completed, and no running issue may change the same files. The issues
+    `passed_over` will be skipped.
     """
     working = [issue for issue in issues.values() if issue.status is IssueStatus.EXECUTING]
     for issue in issues.values():
@@ -49,7 +48,7 @@ def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[st
 
 
 def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> list[tuple[IssueState, str]]:
-    """Return the issues that cannot be carried out, each with the dependency that failed or will not succeed."""
+    """Return the issues that can no longer succeed, each with the dependency that prevents its success."""
     failures = CLOSED - {IssueStatus.COMPLETED}
     return [
         (issue, before)
@@ -61,13 +60,13 @@ def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> l
 
 
 def overlap(one: IssueState, other: IssueState) -> bool:
-    """Return whether two issues may change the same file; unknown files overlap with every issue."""
+    """Return whether two issues may change the same file; an issue with unknown files may change any file."""
     ours, theirs = _files(one), _files(other)
     return ours is None or theirs is None or any(_meet(mine, its) for mine in ours for its in theirs)
 
 
 def same_files(one: IssueState, other: IssueState) -> bool:
-    """Return whether there is a file that both issues changed."""
+    """Return whether two issues have changed the same file."""
     paths = {change.path for change in one.files_modified}
     return any(change.path in paths for change in other.files_modified)
 
@@ -83,12 +82,12 @@ def _files(issue: IssueState) -> Sequence[str] | None:
 
 
 def _meet(one: str, other: str) -> bool:
-    """Return whether two paths are equal, or one path is below the other."""
+    """Return whether two paths are equal, or one is a folder above the other."""
     return one == other or one.startswith(f"{other.rstrip('/')}/") or other.startswith(f"{one.rstrip('/')}/")
 
 
 def held_by(issue: IssueState, issues: Mapping[str, IssueState]) -> frozenset[str]:
-    """Return the issues in an issue's branch: this issue, the issue on whose branch this one builds, and so on."""
+    """Return the issues whose work an issue's branch contains: itself and all on which it builds."""
     chain = [issue.issue_id]
     while (below := issues[chain[-1]].builds_on) and below not in chain:
         chain.append(below)
@@ -96,9 +95,9 @@ def held_by(issue: IssueState, issues: Mapping[str, IssueState]) -> frozenset[st
 
 
 def below_of(issue: IssueState, issues: Mapping[str, IssueState]) -> IssueState | None:
-    """Return the completed dependency on whose branch an issue builds; `None` without a completed dependency.
+    """Return the completed dependency on whose branch an issue builds; `None` without one.
 
-    This dependency's branch contains the most other dependencies; of several such branches, the latest counts.
+    It is the dependency whose branch contains most other dependencies, and of several the latest.
     """
     candidates = [issues[name] for name in issue.depends_on if issues[name].done_at]
     needs = frozenset(issue.depends_on)

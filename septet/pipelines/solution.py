@@ -1,6 +1,6 @@
-"""Check that a planner's solution is complete, consistent, correct and clear before its execution.
+"""Check a planner's solution before an executor gets it: complete, consistent, possible and clear.
 
-Each mistake is described by one sentence for the planner, with the place and the remedy.
+For each mistake, the planner gets one sentence with the place and the remedy.
 """
 
 from collections import Counter
@@ -16,12 +16,12 @@ from septet.system.text import cut, cut_line, name_some
 
 
 def normal_path(path: str) -> str:
-    """Return a path in its normal spelling: `./src//a.py` is `src/a.py`, and a folder has no `/` at its end."""
+    """Return a path's normal spelling: `./src//a.py` becomes `src/a.py`, and no `/` stays at the end."""
     return str(PurePosixPath(path.strip()))
 
 
 def normal_path_in(worktree: Path, path: str) -> str:
-    """Return a path in its normal spelling; an absolute path in the worktree becomes relative to its root."""
+    """Return a path's normal spelling; an absolute path in the worktree becomes relative."""
     pure = PurePosixPath(path.strip())
     for root in (worktree, worktree.resolve()):
         if pure.is_relative_to(root):
@@ -30,14 +30,14 @@ def normal_path_in(worktree: Path, path: str) -> str:
 
 
 def is_in(path: str, scope: str) -> bool:
-    """Return whether a file is the scope itself or is below the scope; both paths are in normal spelling."""
+    """Return whether a path is the scope or is below it; both must have the normal spelling."""
     return PurePosixPath(path).is_relative_to(PurePosixPath(scope))
 
 
 def why_outside(worktree: Path, path: str) -> str | None:
-    """Return why a path is outside of the repository; `None` for a path inside. The path need not exist.
+    """Return why a path is outside of the worktree; `None` for a path inside, which need not exist.
 
-    Symlinks that point outside of the worktree are detected.
+    A symlink that leads out of the worktree makes a path an outside path.
     """
     pure = PurePosixPath(path.strip())
     if pure.is_absolute():
@@ -61,7 +61,7 @@ def why_outside(worktree: Path, path: str) -> str | None:
 
 SOLUTION_ID: Final = "SOL-"
 _FINDINGS_BYTES: Final = 1300
-"""The most bytes of all mistakes in the reason that the planner gets, without the reason's heading."""
+"""The most bytes of all mistakes in the text for the planner."""
 _SHOWN: Final = 80
 _VAGUE: Final = frozenset(
     {
@@ -72,12 +72,12 @@ _VAGUE: Final = frozenset(
         "todo", "n/a", "na", "none", "see above", "see title", "the task is done", "the code works",
     }
 )  # fmt: skip
-"""The phrases that fit any task, so that nobody can check them."""
+"""Phrases that fit any task, so that nobody could check them."""
 
 
 @dataclass(frozen=True, slots=True)
 class IssueScope:
-    """The facts against which a solution is checked."""
+    """What a solution is checked against: the issue, the plan's file and the worktree."""
 
     issue_id: str
     plan_path: str
@@ -86,7 +86,7 @@ class IssueScope:
 
 
 def findings(solution: SolutionAnswer, scope: IssueScope) -> tuple[str, ...]:
-    """Return the mistakes of a solution; empty if the executor may carry out the solution."""
+    """Return the mistakes in a solution; empty if an executor may carry it out."""
     found = [*_wrong_as_a_whole(solution, scope), *_wrong_dependencies(solution.tasks)]
     for task in solution.tasks:
         found += _wrong_in(task, solution, scope)
@@ -95,7 +95,7 @@ def findings(solution: SolutionAnswer, scope: IssueScope) -> tuple[str, ...]:
 
 
 def findings_text(messages: Sequence[str]) -> str:
-    """Return the mistakes as a short text for the planner: the first mistakes, and the number of the rest."""
+    """Return the mistakes as a short text for the planner: the first ones, and how many more there are."""
     lines: list[str] = []
     for number, finding in enumerate(messages):
         if sum(len(line.encode()) + 3 for line in lines) + len(finding.encode()) > _FINDINGS_BYTES:
@@ -182,18 +182,17 @@ def _twice(texts: Iterable[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a sentence in lower case, without extra spaces and surrounding signs."""
+    """Return a sentence in lower case, without extra spaces and outer punctuation."""
     return " ".join(text.lower().split()).strip(" .!-*_`'\"")
 
 
 OUTLINE_LIMIT_BYTES: Final = 1024
 _WITH_TASKS_BYTES: Final = 560
-"""The most bytes of an outline with its tasks; the rest is for the files, by which the pipeline decides which
-issues run in parallel."""
+"""The most bytes of an outline's tasks; the rest is for files, which decide what may run in parallel."""
 
 
 def outline_of(solution: SolutionAnswer) -> Outline:
-    """Return the outline with the tasks and predicted files that fit into `OUTLINE_LIMIT_BYTES` of JSON."""
+    """Return an outline: as many tasks and predicted files as fit into `OUTLINE_LIMIT_BYTES` of JSON."""
     files = tuple(dict.fromkeys(normal_path(path) for path in solution.predicted_files))
     outline = Outline(id=solution.id, summary=cut_line(solution.summary, 160), files_count=len(files))
     for task in solution.tasks:
@@ -217,10 +216,10 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class CheckedExecution:
-    """The mistakes and warnings that the check of an executor's answer found."""
+    """The result of checking an executor's answer."""
 
     findings: tuple[str, ...] = ()
-    """The false or missing claims, which the executor reads."""
+    """False or missing claims, which the executor must correct."""
     warnings: tuple[str, ...] = ()
 
 
@@ -230,9 +229,9 @@ def check_execution(
     claimed_files: Collection[str],
     changed_files: Collection[str],
 ) -> CheckedExecution:
-    """Check an answer with the status `completed` against the solution's tasks and the changed files.
+    """Check an answer with the status `completed` against the solution's tasks and git's changed files.
 
-    `claimed_files` are in the spelling of `normal_path`; `changed_files` lack the plan's file.
+    `claimed_files` have the normal spelling; `changed_files` lack the plan's file.
     """
     findings = [*(_wrong_tasks(answer, solution) if solution is not None else ())]
     warnings = []

@@ -1,4 +1,4 @@
-"""A pipeline's folder on its host's disk, with durable solutions, executions, summaries and states of issues."""
+"""A pipeline's folder on disk: solutions, executions, summaries and states of issues."""
 
 import os
 import re
@@ -25,15 +25,15 @@ _ISSUE: Final = re.compile(ISSUE_ID)
 _LANE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 _KNOWN_FILES: Final = 4096
-"""The most files in the cache, because each document needs all files and should read only changed files again."""
+"""The most documents in the cache, so that an unchanged document is not read again."""
 _SETTLED_NS: Final = 1_000_000_000
-"""The least age in nanoseconds of a file to cache, because two versions of one clock tick have the same time."""
+"""How old a file must be, in nanoseconds, to be cached: younger versions could have the same time."""
 
 T = TypeVar("T")
 
 
 def issue_of(pipeline: str, order_id: str) -> str:
-    """Return the issue of a pipeline's work order, whose id is `<pipeline>-<issue>`."""
+    """Return the issue's id in a work order's id, which is `<pipeline>-<issue>`."""
     return order_id.removeprefix(f"{pipeline}-")
 
 
@@ -54,7 +54,7 @@ class PipelineStore:
         return _read(self._file("solutions", issue_id), from_json)
 
     def keep_solution(self, issue_id: str, solution: SolutionAnswer) -> None:
-        """Write an accepted solution in place of an earlier solution."""
+        """Write an accepted solution; it replaces an earlier one."""
         _write(self._file("solutions", issue_id), solution)
 
     def execution(self, issue_id: str) -> ExecutionRecord | None:
@@ -64,7 +64,7 @@ class PipelineStore:
         )
 
     def keep_execution(self, issue_id: str, record: ExecutionRecord) -> None:
-        """Write the record of an execution in place of an earlier record."""
+        """Write the record of an execution; it replaces an earlier one."""
         _write(self._file("executions", issue_id), record)
 
     def keep_state(self, state: IssueState) -> None:
@@ -81,14 +81,14 @@ class PipelineStore:
         return ()
 
     def summary(self, lane: str) -> str:
-        """Return the summary of a lane's earlier sessions; empty if this host has no summary."""
+        """Return the summary of a lane's earlier sessions; empty if this host has none."""
         try:
             return self._summary_file(lane).read_text(encoding="utf-8")
         except FileNotFoundError:
             return ""
 
     def keep_summary(self, lane: str, summary: str) -> None:
-        """Write a summary in place of an earlier summary."""
+        """Write a summary; it replaces an earlier one."""
         path = self._summary_file(lane)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(path, summary.encode())
@@ -101,7 +101,7 @@ class PipelineStore:
 
 
 def store_of(state: StateDir, pipeline: str) -> PipelineStore:
-    """Return a pipeline's store; the first write makes its folder.
+    """Return a pipeline's store; its folder is created by the first write.
 
     Raises:
         InvalidInputError: The name is no pipeline's id.
@@ -110,7 +110,7 @@ def store_of(state: StateDir, pipeline: str) -> PipelineStore:
 
 
 def _file_name(pattern: re.Pattern[str], name: str) -> str:
-    """Return a name if it is safe as the name of a file; raises `InvalidInputError`."""
+    """Return a name that is safe as a file's name; raise `InvalidInputError` for any other name."""
     if pattern.fullmatch(name) is None or name in {".", ".."}:
         message = f"{name!r} is not an id of a pipeline or an issue: use letters, digits, `.`, `_` and `-`."
         raise InvalidInputError(message)
@@ -124,7 +124,7 @@ def _write(name: str, value: Wire) -> None:
 
 
 def _read(path: str, parse: Callable[[bytes], T]) -> T | None:
-    """Return the value in a file; `None` if the file is missing or invalid."""
+    """Return the parsed content of a file; `None` if it is missing or invalid."""
     try:
         facts = os.stat(path)  # noqa: PTH116 -- thousands a second: making a Path takes longer
     except FileNotFoundError:
@@ -136,7 +136,7 @@ def _read(path: str, parse: Callable[[bytes], T]) -> T | None:
 
 @lru_cache(maxsize=_KNOWN_FILES)
 def _read_cached(path: str, parse: Callable[[bytes], T], _mark: tuple[int, int, int]) -> T | None:
-    """Return the value in a file, which is read again only after a replacement, because `_mark` then differs."""
+    """Return the parsed content of a file; a new `_mark` after a replacement causes a new read."""
     return _parse_file(path, parse)
 
 

@@ -1,4 +1,4 @@
-"""The views of a pipeline, the replies about pipelines, and the state that one workflow run passes to the next."""
+"""The views and replies about pipelines, and the state that one workflow run passes to the next."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -16,7 +16,7 @@ from septet.pipelines.inputs import PipelineInput
 
 
 class IssueSession(Wire):
-    """A session in which an agent worked on an issue."""
+    """The session in which an agent worked on an issue."""
 
     role: Role
     session_id: str
@@ -98,7 +98,7 @@ class PipelineStatus(StrEnum):
 
 
 class PipelineView(Wire):
-    """A pipeline, as every interface shows it."""
+    """A pipeline as people and programs see it."""
 
     id: str
     repository: str
@@ -134,7 +134,7 @@ class PipelineReport(Wire):
 
 
 class NotedIssues(Wire):
-    """The issues that a pipeline has recorded on disk."""
+    """Which states of issues the notes on disk show."""
 
     queue: str
     """The queue of the host that has the records."""
@@ -143,7 +143,7 @@ class NotedIssues(Wire):
 
 
 class ContinuedState(Wire):
-    """The state that one workflow run of a pipeline passes to the next."""
+    """The state that a pipeline's workflow passes to its next run."""
 
     created_at: str
     first_run_id: str
@@ -160,12 +160,12 @@ class ContinuedState(Wire):
 
     @field_serializer("issues")
     def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:
-        """Return all issues without their default values, because a thousand issues may not have begun."""
+        """Return all issues without default values, because a thousand issues may not have begun."""
         return [issue.model_dump(mode="json", exclude_defaults=True) for issue in issues]
 
 
 class PipelineRun(PipelineInput):
-    """The input of a workflow run: the pipeline's input, and after the first run the state so far."""
+    """The input of a pipeline's workflow run: the input of people, and later the state so far."""
 
     carried: ContinuedState | None = None
     """The state from the previous run; people do not set this field."""
@@ -268,7 +268,7 @@ class PipelinesReply(PagedReply):
 
 
 class ResultsReply(Reply):
-    """The planning results and the execution results of a pipeline, which may still run."""
+    """The results of planning and execution, perhaps of a pipeline that still runs."""
 
     planning: PlanningResults
     """The planning results, each with the whole solution if this host has the solution, and otherwise with the

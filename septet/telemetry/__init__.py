@@ -1,1 +1,1 @@
-"""Septet's metrics, and the recorder of the metrics' values."""
+"""Septet's metrics, and the recorder of their values."""

@@ -10,7 +10,7 @@ _DOLLARS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
 
 
 class MetricKind(StrEnum):
-    """The kind of a metric, which decides how Prometheus combines the metric's values."""
+    """The kind of a metric, which decides how Prometheus combines its values."""
 
     COUNTER = "counter"
     HISTOGRAM = "histogram"
@@ -19,7 +19,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """The description of one metric for Prometheus."""
+    """One metric: its name, kind, labels and meaning."""
 
     name: str
     """The name without `_total`, which Prometheus adds to a counter's name."""
@@ -31,7 +31,7 @@ class Metric:
 
     @property
     def exposed(self) -> str:
-        """The name of the metric in Prometheus; a histogram's series end in `_bucket`, `_sum` and `_count`."""
+        """The metric's name in Prometheus, to which a histogram adds `_bucket`, `_sum` and `_count`."""
         return f"{self.name}_total" if self.kind is MetricKind.COUNTER else self.name
 
 

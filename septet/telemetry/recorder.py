@@ -1,4 +1,4 @@
-"""The recorder of metrics' values, which drops all values until a worker sets a sink."""
+"""The recorder of metrics, which drops all values until a worker sets a sink."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -8,33 +8,33 @@ from typing import Final
 from septet.telemetry.metrics import Metric
 
 Sink = Callable[[Metric, float, Mapping[str, str]], None]
-"""A function that receives a value of a metric, with the labels of the value."""
+"""Receives one value of a metric, with its labels."""
 
 _MOST_VALUES: Final = 100
 OTHER: Final = "other"
-"""The value that replaces every new value of a label after the first hundred values."""
+"""What replaces a label's value after its first hundred different values."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Sends values of metrics to a sink, and limits the number of values of a label. All threads may use it."""
+    """Sends values of metrics to a sink, and limits how many values a label has; all threads may use it."""
 
     _sink: Sink | None = None
     _values: dict[tuple[str, str], set[str]] = field(default_factory=dict)
-    """The label values up to now, by metric and label."""
+    """For each metric and label, the values so far."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def is_on(self) -> bool:
-        """Whether a sink is set; without a sink, the caller need not compute a value."""
+        """Whether a sink is set; without one, a caller need not compute values."""
         return self._sink is not None
 
     def send_to(self, sink: Sink | None) -> None:
-        """Send values to this sink from now on; `None` drops them."""
+        """Send values to a sink from now on; `None` drops them."""
         self._sink = sink
 
     def record(self, metric: Metric, value: float = 1, **labels: str | None) -> None:
-        """Add `value` to a counter or a histogram, or set a gauge to `value`; do nothing without a sink.
+        """Add `value` to a counter or a histogram, or set a gauge to it; without a sink, do nothing.
 
         Args:
             metric: A metric of `METRICS`.

@@ -1,4 +1,4 @@
-"""Record metrics of the results of steps."""
+"""Record metrics about the results of steps."""
 
 from septet.contracts.facts import Usage
 from septet.contracts.lanes import SessionSummary, SummariseCall
@@ -18,9 +18,9 @@ from septet.telemetry.recorder import RECORDER, Recorder
 
 
 def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
-    """Record the result of an attempt at a step.
+    """Record the result of a try of a step.
 
-    If an answer could not be read, the verdict is recorded with the finalizer's result instead.
+    If the answer was not read, the finalizer's result will bring the verdict.
     """
     step, agent = call.name, result.agent
     if is_settled(result):
@@ -31,7 +31,7 @@ def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDE
 
 
 def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
-    """Record the result of a finalizer: its tokens and time, and the step's verdict if the result is final."""
+    """Record a finalizer's tokens and time, and the step's verdict unless another finalizer follows."""
     earlier, step, agent = earlier_of(finalizing), finalizing.call.name, result.agent
     if starts_since(result, earlier):
         recorder.record(FINALIZER_RUNS, step=step, agent=agent, outcome=result.verdict)
@@ -43,7 +43,7 @@ def record_finalizer(finalizing: FinalizeCall, result: StepResult, recorder: Rec
 
 
 def record_end(ending: EndCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
-    """Record the end of a cancelled step, except the values that its activities have recorded already."""
+    """Record the end of a cancelled step, without what its activities have recorded before."""
     earlier = earlier_of(ending)
     if ending.earlier is None or not is_settled(ending.earlier) or starts_since(result, earlier):
         _record_verdict(ending.name, result, recorder)
@@ -51,7 +51,7 @@ def record_end(ending: EndCall, result: StepResult, recorder: Recorder = RECORDE
 
 
 def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recorder = RECORDER) -> None:
-    """Record the tokens and cost of a summary in a lane, which is no attempt at a step and has no verdict."""
+    """Record the tokens and the cost of a lane's summary, which has no verdict."""
     if summary.usage != Usage():
         agent = call.workspace.agent
         recorder.record(AGENT_STARTS, step=call.name, agent=agent)
@@ -59,10 +59,10 @@ def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recor
 
 
 def is_settled(result: StepResult) -> bool:
-    """Return whether a result is the final result of its attempt at a step.
+    """Return whether a result is the last one of its try of a step.
 
-    A result is not final if an unread answer with a checkpoint waits for a finalizer, a push waits for the reader,
-    or the step waits until running agents give back what they do not use of a budget.
+    It is not the last if a finalizer follows, if a push waits for the reader, or if the step waits only for
+    amounts that running agents have reserved.
     """
     if result.unread:
         return False
@@ -78,7 +78,7 @@ def _record_verdict(step: str, result: StepResult, recorder: Recorder) -> None:
 
 
 def earlier_of(call: StepCall | FinalizeCall) -> StepResult | None:
-    """Return the result of earlier activities of the same attempt at the step, if they started agents."""
+    """Return the result of earlier activities of the same try; `None` if they started no agents."""
     earlier = (
         call.result if isinstance(call, FinalizeCall) else call.earlier if isinstance(call, EndCall) else None
     )
@@ -86,7 +86,7 @@ def earlier_of(call: StepCall | FinalizeCall) -> StepResult | None:
 
 
 def starts_since(result: StepResult, earlier: StepResult | None) -> int:
-    """Return the number of agents that were started between an earlier result and `result`."""
+    """Return how many agents were started after an earlier result and up to `result`."""
     if earlier is not None:
         return result.agent_starts - earlier.agent_starts
     return result.agent_starts if result.run else 0
@@ -107,7 +107,7 @@ def _record_since(call: StepCall, result: StepResult, earlier: StepResult | None
 def _record_use(
     call: StepCall | SummariseCall, agent: str, model: str | None, usage: Usage, recorder: Recorder
 ) -> None:
-    """Record tokens and cost for the project that the work order names, as budgets and `septet costs` do."""
+    """Record tokens and cost for the project of the work order, as in budgets and `septet costs`."""
     project = call.project or call.workspace.project
     tokens = {
         "input": usage.input_tokens,
@@ -123,7 +123,7 @@ def _record_use(
 
 
 def usage_since(usage: Usage, earlier: Usage) -> Usage:
-    """Return the increase since an earlier usage, never below 0; an unreported cost stays unknown."""
+    """Return the increase since an earlier usage, at least 0; an unreported cost stays unknown."""
     cost = None if usage.cost_usd is None else max(usage.cost_usd - (earlier.cost_usd or 0.0), 0.0)
     return Usage(
         input_tokens=max(usage.input_tokens - earlier.input_tokens, 0),

@@ -1,1 +1,1 @@
-"""Trackers of issues whose code is on a forge."""
+"""Trackers, such as Linear, of issues whose code is on a forge."""

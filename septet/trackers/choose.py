@@ -1,4 +1,4 @@
-"""Choose the tracker, and an issue's repository and agent, by the settings."""
+"""Choose the tracker, and the repository and agent for its issues, as the settings say."""
 
 from collections.abc import Mapping
 
@@ -41,7 +41,7 @@ def repository_of(issue: TrackerIssue, settings: Settings) -> str:
 
 
 def agent_of(issue: TrackerIssue, settings: Settings) -> str | None:
-    """Return the agent that the settings name for an issue's project, or else for the issue's team, or `None`.
+    """Return the agent that the settings name for an issue's project or else its team; `None` for no agent.
 
     Raises:
         InvalidInputError: There is no such agent.

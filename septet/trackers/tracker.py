@@ -1,4 +1,4 @@
-"""The interface that all trackers have for Septet. People's text in a tracker is untrusted, and cut to a limit."""
+"""The interface of all trackers. People's text in a tracker is untrusted, and cut to a limit."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -14,14 +14,14 @@ from septet.outgoing.visible import visible_line, visible_text
 from septet.system.text import cut, one_line
 
 _HEARD: Final = ("member", "guest")
-"""The roles of authors whose comments agents get: people of the tracker's workspace, but no apps or outsiders."""
+"""The roles of people whose comments agents get; apps and outsiders have other roles."""
 _STANDINGS: Final = {"guest": "a guest of the workspace", "app": "an app"}
 _MARK: Final = re.compile(r"#septet-(?P<order>wo-[A-Za-z0-9._-]{1,61})")
 
 
 @dataclass(frozen=True, slots=True)
 class TrackerIssue:
-    """An issue of a tracker at the time of reading."""
+    """An issue of a tracker, as it was when it was read."""
 
     id: str
     key: str
@@ -38,7 +38,7 @@ class TrackerIssue:
     """The comments from the oldest to the newest."""
 
     def as_agents_see_it(self) -> dict[str, JsonValue]:
-        """Return the issue in the form for agents, which is the form of a forge's issue with an empty number."""
+        """Return the issue as agents get it: like a forge's issue, with an empty number."""
         kept = [each for each in self.comments if each.is_note or each.standing in _HEARD]
         note = left_out(len(self.comments) - len(kept), self.url)
         comments = [comment_for_agents(each, None) for each in (*note, *kept)]
@@ -55,11 +55,11 @@ class TrackerIssue:
 
 @dataclass(frozen=True, slots=True)
 class IssueMark:
-    """The durable mark on an issue, which names the issue's work order."""
+    """The mark on an issue that names its work order."""
 
     order_id: str
     claimant: str
-    """The maker of the mark; empty if the tracker does not report the maker."""
+    """The workflow that made the mark; empty if the tracker does not report it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +73,14 @@ class LabelledIssue:
 
 @dataclass(frozen=True, slots=True)
 class LabelSetter:
-    """The account that set a label, with the account's role in the tracker's workspace."""
+    """The account that set a label, and its role in the tracker's workspace."""
 
     name: str = ""
     standing: Literal["member", "guest", "app", ""] = ""
     """The account's role; empty if the tracker does not report the account."""
 
     def refusal(self, label: str, trusted_apps: Collection[str]) -> str:
-        """Return why a label does not count; empty if a member, or an app in `trusted_apps`, has set the label."""
+        """Return why a label does not count; empty if a member or an app in `trusted_apps` has set it."""
         is_named = self.standing == "app" and self.name.lower() in {each.lower() for each in trusted_apps}
         if self.standing == "member" or is_named:
             return ""
@@ -106,7 +106,7 @@ class Tracker(Protocol):
         """Return the oldest mark of this installation on an issue; `None` if there is none."""
 
     def put_mark(self, issue: TrackerIssue, mark: IssueMark) -> None:
-        """Put a mark on an issue; the mark outlives Temporal's history of the work order."""
+        """Put a mark on an issue; the mark remains after Temporal has deleted the work order."""
 
     def say(self, message: SessionMessage) -> None:
         """Write a message to a session; a repeated call writes nothing."""
@@ -115,26 +115,26 @@ class Tracker(Protocol):
         """Put a link once on an issue, and once on the session unless `session` is empty."""
 
     def mark_started(self, issue_id: str) -> None:
-        """Show on an issue that this installation works on the issue.
+        """Show on an issue that this installation works on it.
 
-        An issue that is not started moves to its team's first started state; other issues keep their state. An
-        issue without a delegate gets this installation's agent.
+        An issue that is not started moves to its team's first started state. An issue without a delegate gets this
+        installation's agent.
         """
 
 
 def mark_url(issue: TrackerIssue, order_id: str) -> str:
-    """Return the address that marks an issue: the issue's address with the work order's id."""
+    """Return the address that serves as a mark: the issue's address with the work order's id."""
     return f"{issue.url.partition('#')[0]}#septet-{order_id}"
 
 
 def marked_order(url: str) -> str:
-    """Return the id of the work order in a mark's address; empty if the address is no mark."""
+    """Return the work order's id in a mark's address; empty if the address is no mark."""
     match = _MARK.search(url)
     return match["order"] if match is not None and url.endswith(match[0]) else ""
 
 
 def bound_text(text: str, comments: Sequence[Comment], url: str) -> tuple[str, tuple[Comment, ...]]:
-    """Return a body and the newest comments within the limit, with a note at each cut."""
+    """Return a body and its newest comments, cut to the limit with a note at each cut."""
     content = text.encode(errors="replace")
     if len(content) > ISSUE_LIMIT_BYTES:
         text = f"{content[:ISSUE_LIMIT_BYTES].decode(errors='ignore')}\n\n[cut here; the whole text is at {url}]"

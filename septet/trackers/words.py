@@ -1,4 +1,4 @@
-"""Septet's messages in a tracker's session; a message has the same key, whichever part of Septet sends it."""
+"""Septet's messages in a tracker's session, each with a key that is the same for every sender."""
 
 import re
 from typing import Final
@@ -20,7 +20,7 @@ def cancelled_message(issue: TrackedIssue, order_id: str) -> SessionMessage:
 
 
 def failed_message(issue: TrackedIssue, order_id: str, why: str, again_at: str = "") -> SessionMessage:
-    """Return the message for a failed work order; `again_at` distinguishes failures after a retry."""
+    """Return the message for a failed work order; `again_at` makes the messages of retries differ."""
     remedy = "Everything is kept. Reply `retry` to continue with it."
     text = cut(f"Work order `{order_id}` failed{' again' * bool(again_at)}: {why}", 4000)
     key = "/".join(filter(None, (order_id, "failed", again_at)))
@@ -47,7 +47,7 @@ USAGE: Final = (
 
 
 def what_is_missing(command: CommentCommand) -> str:
-    """Return a note for people on what a reply lacks; empty if the reply is complete."""
+    """Return a note on what a person's command lacks; empty if the command is complete."""
     match command.verb:
         case "unknown" | "run":
             return USAGE

@@ -1,1 +1,1 @@
-"""Linear: issues, and the sessions in which people talk with agents."""
+"""Linear: its issues, and the sessions in which people talk with its agents."""

@@ -11,7 +11,7 @@ from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter, Track
 
 N = TypeVar("N")
 CLOSED: Final = ("completed", "canceled", "duplicate")
-"""The types of states of issues that are closed."""
+"""The types of states that count as closed for issues."""
 
 
 class _Named(Foreign):
@@ -75,7 +75,7 @@ class _Project(_WithId):
 
 
 class IssueNode(_WithId):
-    """An issue, as the answer to the query `ISSUE` has it."""
+    """An issue, as in the answer to the query `ISSUE`."""
 
     identifier: str
     title: str
@@ -87,7 +87,7 @@ class IssueNode(_WithId):
     comments: _Nodes[_Comment] = _Nodes()
 
     def issue(self) -> TrackerIssue:
-        """Return the issue, cut to the limits of texts for agents."""
+        """Return the issue, with texts cut to the limits for agents."""
         ordered = sorted((each.comment() for each in self.comments.nodes), key=lambda each: each.created_at)
         body, comments = bound_text(self.description or "", ordered, self.url)
         project = self.project
@@ -105,7 +105,7 @@ class IssueNode(_WithId):
 
 
 class TrackedIssueAnswer(Foreign):
-    """The answer to the query `ISSUE`, with one issue."""
+    """The answer to the query `ISSUE`: one issue."""
 
     issue: IssueNode
 
@@ -119,7 +119,7 @@ class _Attachment(Foreign):
 
 class _Attachments(_Nodes[_Attachment]):
     def oldest_mark(self, viewer: _WithId) -> IssueMark | None:
-        """Return the oldest mark that `viewer` made, or `None`; an attachment of another account is no mark."""
+        """Return the oldest mark that the account `viewer` made; `None` for none."""
         own = [each for each in self.nodes if each.creator == viewer and marked_order(each.url)]
         first = min(own, key=lambda each: each.createdAt, default=None)
         return IssueMark(marked_order(first.url), str(first.metadata.get("claimant", ""))) if first else None
@@ -130,13 +130,13 @@ class _Marked(Foreign):
 
 
 class MarksAnswer(Foreign):
-    """The answer to the query `MARKS`, with the marks on one issue."""
+    """The answer to the query `MARKS`: the marks on one issue."""
 
     viewer: _WithId
     issue: _Marked
 
     def oldest(self) -> IssueMark | None:
-        """Return the oldest mark that the key's own account made; `None` if there is none."""
+        """Return the oldest mark that the key's own account made; `None` for none."""
         return self.issue.attachments.oldest_mark(self.viewer)
 
 
@@ -146,13 +146,13 @@ class _Labelled(_Marked):
 
 
 class IssuesAnswer(Foreign):
-    """The answer to the query `ISSUES`, with one page of issues."""
+    """The answer to the query `ISSUES`: one page of issues."""
 
     viewer: _WithId
     issues: _PagedNodes[_Labelled]
 
     def available_issues(self) -> tuple[LabelledIssue, ...]:
-        """Return the issues of the page that are delegated to nobody, or to Septet."""
+        """Return the page's issues that are delegated to nobody or to Septet."""
         return tuple(
             LabelledIssue(int(each.number), each.attachments.oldest_mark(self.viewer))
             for each in self.issues.nodes
@@ -176,7 +176,7 @@ class _Change(Foreign):
     addedLabels: tuple[_Named, ...] | None = None
 
     def setter(self, viewer: _WithId) -> LabelSetter:
-        """Return the account that made the change; an automation of Linear's workspace has no account."""
+        """Return the account that made the change; an automation in Linear has no account."""
         if self.actor is not None:
             return self.actor.setter(viewer)
         return LabelSetter(self.botActor.name or "", "app") if self.botActor is not None else LabelSetter()
@@ -188,13 +188,13 @@ class _WithHistory(Foreign):
 
 
 class LabelledAnswer(Foreign):
-    """The answer to the query `LABELLED`, with one page of an issue's history."""
+    """The answer to the query `LABELLED`: one page of an issue's history."""
 
     viewer: _WithId
     issue: _WithHistory
 
     def setters(self, label: str) -> tuple[tuple[str, LabelSetter], ...]:
-        """Return the times at which a label was set on this page, each with the account that set the label."""
+        """Return when, and by which account, the label was set, for all times on this page."""
         return tuple(
             (each.createdAt, each.setter(self.viewer))
             for each in self.issue.history.nodes
@@ -202,7 +202,7 @@ class LabelledAnswer(Foreign):
         )
 
     def creator(self) -> LabelSetter:
-        """Return the creator of the issue, who also set the labels that its history does not list."""
+        """Return the account that created the issue and set the labels that the history does not list."""
         return self.issue.creator.setter(self.viewer) if self.issue.creator is not None else LabelSetter()
 
 
@@ -229,13 +229,13 @@ class _Viewer(_WithId):
 
 
 class StartAnswer(Foreign):
-    """The answer to the query `START`, before an issue is started."""
+    """The answer to the query `START`: what must be known before an issue is started."""
 
     viewer: _Viewer
     issue: _ToStart
 
     def changes(self) -> dict[str, str]:
-        """Return the changes that start an issue; an app's account becomes the delegate if there is none."""
+        """Return the changes that start an issue; an app also becomes the issue's delegate if it has none."""
         changes: dict[str, str] = {}
         first = min(self.issue.team.states.nodes, key=lambda each: each.position, default=None)
         if first is not None and self.issue.state.type not in {"started", *CLOSED}:
@@ -246,10 +246,10 @@ class StartAnswer(Foreign):
 
 
 class ActivityAnswer(Foreign):
-    """The answer to the query `ACTIVITY`, with one activity of a session."""
+    """The answer to the query `ACTIVITY`: one activity of a session."""
 
     agentActivity: _WithId
 
 
 class DoneAnswer(Foreign):
-    """The answer to a mutation; Septet uses no field of this answer."""
+    """The answer to a mutation, from which Septet reads nothing."""

@@ -1,4 +1,4 @@
-"""Linear's GraphQL API: send one operation, and read Linear's refusals."""
+"""Send operations to Linear's GraphQL API, and read its refusals."""
 
 import time
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 API_URL: Final = "https://api.linear.app/graphql"
 _ASKING_SECONDS: Final = 60.0
-"""The time for a whole answer, even if its pieces arrive slowly."""
+"""The most seconds for a whole answer, even if its parts arrive slowly."""
 _PAUSE_SECONDS: Final = 60.0
-"""The pause if Linear names no time."""
+"""The pause in seconds if Linear names none."""
 _KEY_REMEDY: Final = (
     "Set SEPTET_LINEAR_TOKEN here and where the worker (`septet up`) runs to a key that may see the issue, and "
     "start the worker again."
@@ -46,14 +46,14 @@ class _Reply(Foreign):
 
 @dataclass(frozen=True, slots=True)
 class LinearApi:
-    """The address of Linear's API, and the key for this API."""
+    """Linear's API at an address, with a key."""
 
     token: str = field(repr=False)
     """A personal API key, or the token of an app."""
     url: str = API_URL
 
     def ask(self, what: str, document: str, variables: Mapping[str, Any], form: type[A]) -> A:
-        """Send a document and return its data in the form `form`.
+        """Send a GraphQL document, and return the answer's data as a value of type `form`.
 
         Raises:
             TrackerUnavailableError: Linear did not answer, or requests a pause.
@@ -74,7 +74,7 @@ class LinearApi:
 
 
 def _read_refusal(_api: HttpApi, response: "httpx.Response") -> ApiRefusal | None:
-    """Return the refusal in an answer, by its status and errors; `None` if the answer is no refusal."""
+    """Return the refusal that a response contains; `None` if it contains none."""
     status = response.status_code
     try:
         reply = _Reply.model_validate(from_json(response.content))
@@ -97,9 +97,9 @@ def _read_refusal(_api: HttpApi, response: "httpx.Response") -> ApiRefusal | Non
 
 
 def _pause_seconds(headers: Mapping[str, str]) -> float:
-    """Return the seconds that Linear requests to wait: until all used-up rate limits are reset.
+    """Return how many seconds to wait until all used-up rate limits are reset.
 
-    Linear reports the resets in milliseconds.
+    Linear's headers give the resets in milliseconds.
     """
     if (seconds := pause_seconds(headers)) is not None:
         return seconds

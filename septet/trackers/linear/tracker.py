@@ -1,4 +1,4 @@
-"""The tracker Linear: read and mark issues, and write to people in sessions."""
+"""The tracker Linear: read issues, mark them, and write to people in sessions."""
 
 import hashlib
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from septet.trackers.linear.api import LinearApi
 from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter, TrackerIssue, mark_url
 
 _MOST_PAGES: Final = 20
-"""The most pages of a list: a thousand issues (further issues need another pass), or 2000 changes of an issue."""
+"""The most pages of a list that are read: a thousand issues, or 2000 changes of an issue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class LinearTracker:
         return self.api.ask(f"issue {issue_id}", ISSUE, {"id": issue_id}, TrackedIssueAnswer).issue.issue()
 
     def open_issues(self, team: str, label: str) -> tuple[LabelledIssue, ...]:
-        """Return the open issues of a team with a label; beyond `_MOST_PAGES` pages the oldest may be missing."""
+        """Return a team's open issues with a label; beyond `_MOST_PAGES` pages, the oldest may be missing."""
         wanted = {
             "team": {"key": {"eq": team}},
             "labels": {"some": {"name": {"eq": label}}},
@@ -56,7 +56,7 @@ class LinearTracker:
     def label_setter(self, issue_id: str, label: str) -> LabelSetter:
         """Return the account that last set a label; unknown if the history has more than `_MOST_PAGES` pages.
 
-        Linear's query fixes no order: the last setter of a longer history may be in the pages that were not read.
+        Linear's query promises no order, so the last setter may be on a page that was not read.
         """
         what = f"history of issue {issue_id}"
         setters: list[tuple[str, LabelSetter]] = []
@@ -69,15 +69,15 @@ class LinearTracker:
         return LabelSetter()
 
     def find_mark(self, issue_id: str) -> IssueMark | None:
-        """Return the oldest mark of this installation on an issue.
+        """Return the oldest mark of this installation on an issue; `None` for none.
 
-        Marks are attachments: an issue has at most one attachment of an address, and Linear reports the creator.
+        A mark is an attachment: an issue has at most one attachment of an address, and Linear reports its creator.
         """
         what = f"attachments of issue {issue_id}"
         return self.api.ask(what, MARKS, {"id": issue_id}, MarksAnswer).oldest()
 
     def put_mark(self, issue: TrackerIssue, mark: IssueMark) -> None:
-        """Attach the mark's address to the issue: the issue's address, followed by the work order's id."""
+        """Attach the mark to the issue: the issue's address, followed by the work order's id."""
         self._attach(
             issueId=issue.id,
             url=mark_url(issue, mark.order_id),
@@ -86,7 +86,7 @@ class LinearTracker:
         )
 
     def say(self, message: SessionMessage) -> None:
-        """Add an activity to the session once: the activity's id follows from the message's key."""
+        """Add the message to the session once: the message's key determines the id of the activity."""
         digest = hashlib.sha256(f"{message.issue.session} {message.key}".encode()).digest()
         activity_id = str(UUID(bytes=digest[:16], version=4))
         text = mask(without_controls(message.text))
@@ -106,7 +106,7 @@ class LinearTracker:
                 raise
 
     def attach(self, issue_id: str, session: str, url: str, title: str) -> None:
-        """Attach a link to the issue, and show the link in the session unless `session` is empty."""
+        """Attach a link to the issue, and show it in the session unless `session` is empty."""
         self._attach(issueId=issue_id, url=url, title=title)
         if session:
             links = {"addedExternalUrls": [{"label": title, "url": url}]}

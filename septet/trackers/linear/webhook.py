@@ -1,4 +1,4 @@
-"""Webhooks of Linear: events in the sessions of its agents."""
+"""Webhooks of Linear, which report events in the sessions of agents."""
 
 import time
 from typing import Any, Final
@@ -14,7 +14,7 @@ _MOST_AGE_SECONDS: Final = 60.0
 
 
 def is_signed(delivery: Delivery, secret: str) -> bool:
-    """Return whether Linear signed a delivery, and the time in the signed body is within the last minute."""
+    """Return whether Linear signed a delivery within the last minute."""
     if not is_hmac_sha256(delivery.body, secret, delivery.header("linear-signature")):
         return False
     try:
@@ -28,7 +28,7 @@ def is_signed(delivery: Delivery, secret: str) -> bool:
 
 
 def read_event(delivery: Delivery) -> SessionStarted | SessionPrompted | None:
-    """Return the event of a delivery; `None` if the event needs no action.
+    """Return the event in a delivery; `None` if Septet has nothing to do for it.
 
     Raises:
         InvalidInputError: The delivery cannot be read.
