@@ -78,7 +78,7 @@ def _converter(least: float | None, most: float | None) -> Callable[..., Any]:
 
 
 def completed_by(name: str) -> Callable[[Any], list[str]]:
-    """Return a completer that calls the function `name` of `completion`, which is imported on first use."""
+    """Return a completer that calls the function `name` of the module `completion`, imported on first use."""
     return lambda context: list(load(f"clients.cli.parsing.completion:{name}")(context.incomplete))
 
 

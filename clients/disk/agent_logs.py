@@ -32,7 +32,7 @@ class AgentLogs:
         """Yield the log entries since the last call.
 
         Raises:
-            InvalidInputError: No work order can have that id.
+            InvalidInputError: The work order's id is invalid.
         """
         for view in self._look():
             yield from view.new_entries()
@@ -41,7 +41,7 @@ class AgentLogs:
         """Return all log entries so far; a later call reads only newer entries from the disk.
 
         Raises:
-            InvalidInputError: No work order can have that id.
+            InvalidInputError: The work order's id is invalid.
         """
         return [entry for view in self._look() for entry in view.entries()]
 
@@ -49,7 +49,7 @@ class AgentLogs:
         """Yield the agents' raw lines since the last call, with masked keys.
 
         Raises:
-            InvalidInputError: No work order can have that id.
+            InvalidInputError: The work order's id is invalid.
         """
         for view in self._look():
             yield from map(mask_bytes, view.new_lines())
@@ -76,7 +76,7 @@ class AgentLogs:
 
 @dataclass(slots=True)
 class _View:
-    """Reads the output of one run, and remembers how far it was read."""
+    """Reads the output of one run, and remembers the position up to which the output was read."""
 
     run: Run
     _position: int = 0

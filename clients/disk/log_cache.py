@@ -25,7 +25,7 @@ class LogCache:
         """Return the cached reader of a work order's logs, or else `unread`, and all log entries so far.
 
         Raises:
-            InvalidInputError: No work order can have that id.
+            InvalidInputError: The work order's id is invalid.
         """
         order_id = unread.order_id
         with self._lock:  # a second caller at the same time reads for itself

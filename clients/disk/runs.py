@@ -38,7 +38,7 @@ def runs_of(state: StateDir, order_id: str) -> tuple[AgentRun, ...]:
     """Return a work order's agent runs that are on this host, oldest first.
 
     Raises:
-        InvalidInputError: No work order can have that id.
+        InvalidInputError: The work order's id is invalid.
     """
     return tuple(map(_agent_run, started_runs(state, order_id)))
 
@@ -47,16 +47,16 @@ def started_runs(state: StateDir, order_id: str) -> list[Run]:
     """Return a work order's runs with a readable record, oldest first.
 
     Raises:
-        InvalidInputError: No work order can have that id.
+        InvalidInputError: The work order's id is invalid.
     """
     return [run for run in runs_everywhere(state, order_id) if run.record is not None]
 
 
 def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
-    """Return a work order's runs, oldest first: those in its workspace, and its own runs in lanes.
+    """Return a work order's runs in the work order's own workspace and in lanes, oldest first.
 
     Raises:
-        InvalidInputError: No work order can have that id.
+        InvalidInputError: The work order's id is invalid.
     """
     runs = Runs(state.runs)
     own_runs = runs.of(order_id)
@@ -81,7 +81,7 @@ def lanes_of(state: StateDir, order_id: str) -> list[str]:
 def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
     """Return the name of a work order's workspace on this host: the work order's id, or its last lane.
 
-    With `now`, a lane counts only if no later work order has used it.
+    With `now`, a lane counts only if no later work order has used the lane.
     """
     if (state.workspaces / order_id).exists():
         return order_id
@@ -96,7 +96,7 @@ def place_of(state: StateDir, order_id: str, *, now: bool = False) -> str:
 def owner_of(state: StateDir, place_id: str, moment: str, *, begins: bool = False) -> str:
     """Return the id of the work order that used a workspace at a moment, or the workspace's name if unknown.
 
-    `moment` is ISO 8601 in UTC. With `begins`, a work order starts at the moment, so its first run comes later.
+    `moment` is ISO 8601 in UTC. With `begins`, return the first work order whose run began after the moment.
     """
     if pipeline_of(place_id) is None:
         return place_id
@@ -135,15 +135,15 @@ def _marks(state: StateDir, place_id: str) -> Iterator[tuple[Path, _Mark]]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _mark(folder: Path) -> _Mark:
-    """Return the work order, number and start of a run from its record; these never change."""
+    """Return the work order, number and start of a run from the run's record, which is read only once."""
     return msgspec.json.decode((folder / "run.json").read_bytes(), type=_Mark)
 
 
 def network_of(state: StateDir, order_id: str, *, offset: int = 0, limit: int | None = None) -> NetworkReply:
-    """Return the network requests of a work order's set-up and then of each run; empty if this host has none.
+    """Return the network requests of a work order's set-up and runs; empty if this host has no such requests.
 
     Raises:
-        InvalidInputError: No work order can have that id.
+        InvalidInputError: The work order's id is invalid.
     """
     lines: list[tuple[Run | None, NetworkLine]] = [(None, line) for line in _setup_lines(state, order_id)]
     lines += [(run, line) for run in started_runs(state, order_id) for line in network_lines(run)]

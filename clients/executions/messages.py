@@ -61,14 +61,14 @@ def server_refusals() -> Iterator[None]:
 
 
 def is_away(error: BaseException) -> bool:
-    """Return whether an error, or its cause, means that the server does not answer at all."""
+    """Return whether an error, or the cause of the error, means that the server does not answer at all."""
     cause = error if isinstance(error, RPCError) else error.__cause__
     return isinstance(cause, RPCError) and cause.status in _AWAY
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A kind of workflow, as errors name it: its noun, and the commands that show one or list all."""
+    """A kind of workflow for error messages: its noun, and the commands that show one or list all of them."""
 
     noun: str
     show: str

@@ -57,7 +57,7 @@ class News:
     _pause: float = 2.0
 
     async def come_within(self, seconds: float) -> bool:
-        """Wait at most `seconds` for a new event; return whether there was one since the last wait."""
+        """Wait at most `seconds` for a new event; return whether an event came since the last wait."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._grown.wait(), seconds)
         is_news = self._grown.is_set()

@@ -94,7 +94,7 @@ def _serves_another(task_queue: str, state: StateDir) -> str:
 
 
 def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
-    """Return a notice that no worker runs, or when the last one was heard; empty if it was heard recently."""
+    """Return a notice that no worker runs, or when a worker was last heard; empty after a recent heartbeat."""
     last = max(workers, key=lambda each: each.heard_at, default=None)
     if last is None or last.is_stopping:
         return "No worker runs, so no further step begins."

@@ -16,7 +16,7 @@ from workflows.work_order.state import WorkOrderState
 
 _STEPS: Final = frozenset({*(step.value for step in Step), "finalize_json"})
 _TELL: Final = _STEPS | {"summarise_session", "resumed"}
-"""The activities that run agents, and the signal after a reset: the history shows their use of tokens."""
+"""The activities that run agents, and the signal after a reset; all of these report used tokens."""
 
 
 async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task:

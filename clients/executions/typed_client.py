@@ -104,7 +104,7 @@ class Executions(Generic[View]):
         return RefusedTransitionError(message, remedy=self.remedy_for_closed(view))
 
     async def wait_briefly(self, workflow_id: str) -> View:
-        """Wait at most 20 s until a workflow is closed, and return its state, whether closed or not."""
+        """Wait at most 20 s until a workflow is closed, and return the workflow's current state."""
         try:
             async with asyncio.timeout(20.0):
                 return await self.wait(workflow_id)
@@ -154,7 +154,7 @@ class Executions(Generic[View]):
             return await stuck_cause(self.client, row)
 
     async def get_of_row(self, row: WorkflowExecution) -> View:
-        """Return the state of a workflow, given the server's description of it.
+        """Return the state of a workflow, given the server's description of the workflow.
 
         Raises:
             ServerNotReachedError: The server refused.

@@ -106,9 +106,9 @@ _BENIGN: Final = (
 
 
 async def stuck_cause(client: Client, row: WorkflowExecution) -> str | None:
-    """Return the reason why an open workflow is stuck, with the remedy; `None` if it is not stuck.
+    """Return the reason why an open workflow is stuck, with the remedy; `None` if the workflow is not stuck.
 
-    A workflow task that timed out does not count, because another worker retries it.
+    A workflow task that timed out does not count, because another worker retries the task.
 
     Raises:
         RPCError: The server refused.

@@ -87,7 +87,7 @@ class Guard:
         return problem(HTTPStatus.UNAUTHORIZED, "Unauthorized", detail, remedy, headers=challenge)
 
     def _is_own_page(self, headers: Headers) -> bool:
-        """Return whether the page's script sent the request: with the page's origin, and its key for decisions."""
+        """Return whether the page's script sent the request: with the page's origin and the key for decisions."""
         key = headers.get(DECIDING_KEY_HEADER, "")
         known = self.deciding_key is not None and secrets.compare_digest(key.encode(), self.deciding_key.encode())
         return known and "origin" in headers and not comes_from_another_site(headers)
@@ -134,7 +134,7 @@ def comes_from_another_site(headers: Headers) -> bool:
 async def _body(headers: Headers, receive: Receive, limit_bytes: int) -> bytes | None:
     """Return a request's body; `None` if the body is larger than the limit.
 
-    Some bytes above the limit are read and dropped, because a client reads no answer while it still writes.
+    Some bytes above the limit are read and dropped, because a client reads no answer until its body is sent.
     """
     if "content-length" not in headers and "transfer-encoding" not in headers:
         return b""

@@ -38,7 +38,7 @@ PATH: Final = "/mcp"
 
 
 def mcp_route(operations: Operations) -> Route:
-    """Return the route of the MCP endpoint; the application must check its requests like all others."""
+    """Return the route of the MCP endpoint; the application must guard this route like all others."""
     return Route(PATH, _Endpoint(partial(lend, operations)), include_in_schema=False)
 
 
@@ -100,7 +100,7 @@ def operations_router() -> APIRouter:
 
 
 def _endpoint_of(operation: Operation) -> Callable[..., Awaitable[Reply]]:
-    """Return the function that FastAPI calls for an operation's route; its signature describes the request."""
+    """Return the function that FastAPI calls for an operation; the function's signature describes the request."""
     bodies = {each.name: each.default for each in operation.arguments if is_body(each)}
 
     async def endpoint(operations: Connected, **given: object) -> Reply:
@@ -115,7 +115,7 @@ def _endpoint_of(operation: Operation) -> Callable[..., Awaitable[Reply]]:
 
 
 def _parameter_of(argument: Parameter) -> Parameter:
-    """Return an operation's argument as FastAPI's parameter; FastAPI then reads a body strictly."""
+    """Return an operation's argument as a parameter for FastAPI, which reads a body strictly."""
     kind, default = _PLACES.get(argument.name, argument.annotation), argument.default
     if is_body(argument):
         kind = Annotated[kind, read_strictly(kind)]
@@ -163,7 +163,7 @@ _PLAIN: Final = ApiChoices()
 
 
 def api_of(operations: Operations, token: str | None, choices: ApiChoices = _PLAIN) -> FastAPI:
-    """Return the HTTP application; without a token, it admits every program on this machine."""
+    """Return the HTTP application; without a token, the application admits every program on this machine."""
     # FastAPI gives each body an alias, of which Pydantic warns when it makes the body's type ready. FastAPI keeps
     # that warning away as a route is declared; ours are made ready with the first request.
     warnings.simplefilter("ignore", UnsupportedFieldAttributeWarning)

@@ -80,7 +80,7 @@ async def serve_api(operations: Operations, settings: Settings, door: Door) -> A
     """Serve the API on a port during the block, and yield its addresses; open streams end with the block.
 
     Raises:
-        UsageError: The port is taken, and the remedy names the option; or other machines would need no token.
+        UsageError: The port is taken; or other machines can reach the API, and no token protects it.
     """
     token = api_token(settings)
     if token is None and door.is_open_to_others:
@@ -112,7 +112,7 @@ async def serve_api(operations: Operations, settings: Settings, door: Door) -> A
 async def serve_ui(
     ui: UiAddress, visitors: Visitors, door: Door, codec: SealingCodec | None = None
 ) -> AsyncIterator[None]:
-    """Serve the embedded server's web UI to browsers that have opened the page; `codec` decrypts its payloads.
+    """Serve the embedded server's web UI to browsers that have opened the page; `codec` decrypts for the UI.
 
     Raises:
         UsageError: The port is taken; the remedy names the option.
@@ -146,7 +146,7 @@ async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
 
 
 def _is_no_cut(record: logging.LogRecord) -> bool:
-    """Return whether to log a record; false for a mere report that the server's end cut off an open page."""
+    """Return whether to log a record; false if the record only reports a request that ended with the server."""
     is_cut = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
     return not is_cut and not str(record.msg).startswith("Cancel %s running task")
 

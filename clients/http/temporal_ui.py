@@ -35,7 +35,7 @@ _REMEDY: Final = (
 
 
 def codec_key(token: str) -> str:
-    """Return the key in the codec endpoint's address for browsers; it gives access to this endpoint only."""
+    """Return the key in the codec endpoint's address for browsers; the key opens this endpoint only."""
     return hmac.digest(token.encode(), b"codec", "sha256").hex()
 
 
@@ -48,9 +48,9 @@ def is_codec(path: str) -> bool:
 class CodecEndpoint:
     """An ASGI application that serves the codec endpoint, and passes all other requests to `app`.
 
-    A request needs the API's token, or the key in the endpoint's address, which is derived from the token. The key
-    is for browsers, which have no token to send. A page of another site may use the endpoint only if the settings
-    name the page's exact origin.
+    A request needs the API's token, or a key that is derived from the token. Browsers have no token to send, so
+    the endpoint's address for browsers contains the key. A page of another site may use the endpoint only if the
+    settings name the page's exact origin.
     """
 
     app: ASGIApp
@@ -226,5 +226,5 @@ class UiRelay:
 
 
 def relay_client(host: str, port: int) -> httpx.AsyncClient:
-    """Return an HTTP client for the UI at this address; it ignores the proxies that the environment names."""
+    """Return an HTTP client for the UI at this address; proxies that the environment names are not used."""
     return httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=60.0, trust_env=False)

@@ -1,4 +1,4 @@
-"""The routes that the table of operations cannot make, because their bodies or answers have their own schemas."""
+"""The HTTP routes that are not made from operations, because their bodies or answers have their own schemas."""
 
 import asyncio
 from contextlib import suppress

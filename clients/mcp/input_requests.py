@@ -92,7 +92,7 @@ async def decide(operations: Operations, task: Task, response: Mapping[str, Any]
 
 
 async def _raise_budget(operations: Operations, wait: BudgetWait, amount: str, who: str) -> None:
-    """Raise the budget for which a task waits, unless its limit has changed meanwhile."""
+    """Raise the budget for which a task waits, unless the budget's limit has changed meanwhile."""
     try:
         call = parse_decision(RaiseCall, limit=amount.strip(), step=wait.step, who=who, expected=wait.limit)
         await operations.budgets.raise_limit(wait.scope, call)
@@ -131,7 +131,7 @@ def _form(message: str, *, can_approve: bool) -> JsonValue:
 
 
 def _budget_form(task: Task, wait: BudgetWait) -> JsonValue:
-    """Return the form for a higher budget; if the budget is daily, the form names the time of the next one."""
+    """Return the form for a higher budget; for a daily budget, the form names the time when work continues."""
     resets = f" It continues by itself at {wait.until}." if wait.until else ""
     message = f"{task.id} ({task.title}) waits. {wait.message} Raise it to continue.{resets}"
     example = f"Such as {_amount_to_add(wait)}."

@@ -79,7 +79,7 @@ async def dry_run(
 async def _budgets(
     operations: Operations, order: WorkOrderInput, repository: RepositorySettings, settings: Settings, project: str
 ) -> dict[str, str]:
-    """Return the limits of the work order, its project and the day, by budget; omit budgets without a limit."""
+    """Return the limits of three budgets, of the work order, its project and the day; omit missing limits."""
     own = repository.budget_for(order.budget or settings.order_budget or "")
     limits = {"work order": str(own or "")}
     for scope, by_settings in ((f"{PROJECT}/{project}", settings.project_budget), (DAY, settings.day_budget)):
@@ -97,7 +97,7 @@ def _step(
     files: Mapping[str, bytes],
     agent_and_default: tuple[str, str | None],
 ) -> DryRunStep:
-    """Return a step's settings; `agent_and_default` has the agent's name and the worker's default model."""
+    """Return a step as a dry run shows it; `agent_and_default` has the agent and the worker's default model."""
     own = order.steps.get(step, StepSettings())
     limits = repository.limits_for(step, own.over(order.timeouts), own)
     classes = tuple(IssueClass) if step is Step.BUILD_PLAN else (None,)

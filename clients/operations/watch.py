@@ -137,5 +137,5 @@ class Watch:
 
 
 def _lasting_part(look: WatchReply) -> WatchReply:
-    """Return a reply without its elapsed time and log entries, so that a comparison ignores these."""
+    """Return a reply without elapsed time and log entries, so that a comparison ignores both."""
     return look.model_copy(update={"elapsed_seconds": 0.0, "log_entries": ()})

@@ -25,7 +25,7 @@ _OPEN_PATHS: Final = "/static/"
 
 
 def is_page(path: str) -> bool:
-    """Return whether a path belongs to the page; `PageAccess` then checks the access."""
+    """Return whether a path belongs to the page, to which `PageAccess` controls the access."""
     return path in {"/", "/live", "/live/pipelines", "/new", "/new/estimate", "/pipeline"} or path.startswith(
         ("/work-orders/", "/pipeline/", _OPEN_PATHS)
     )
@@ -78,7 +78,7 @@ _GO_ON: Final = '<!doctype html><meta http-equiv="refresh" content="0; url={addr
 
 
 def cookie_name(port: int) -> str:
-    """Return the name of the cookie of a page at this port; the browser sends the cookie to other ports too."""
+    """Return the name of the page's cookie; the name contains the port, because a cookie reaches all ports."""
     return f"septet-{port}"
 
 

@@ -28,12 +28,12 @@ def new_page_key() -> str:
 
 
 def looking_key(key: str) -> str:
-    """Return the cookie's key, derived from the link's key; it opens the page and permits no decision."""
+    """Return the cookie's key, derived from the link's key; this key opens the page, but permits no decision."""
     return _made_of(key, b"look")
 
 
 def deciding_key(key: str) -> str:
-    """Return the key with which the page's script sends decisions; it does not reveal the link's key."""
+    """Return the key with which the page's script sends decisions; the key does not reveal the link's key."""
     return _made_of(key, b"decide")
 
 

@@ -175,7 +175,7 @@ class PipelineOperations:
 
 
 def _read_issues(order: PipelineInput, settings: Settings) -> list[PipelineIssue]:
-    """Return the pipeline's issues; issues of the forge are read there, with titles and dependencies."""
+    """Return the pipeline's issues; issues of the forge are read from the forge, with their dependencies."""
     numbers = tuple(str(issue.number) for issue in order.issue_list if issue.number is not None)
     if not numbers and order.label is None:
         return list(order.issue_list)

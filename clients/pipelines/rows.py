@@ -48,7 +48,7 @@ def view_of_input(pipeline_id: str, order: PipelineInput, created_at: str) -> Pi
 
 
 def view_of_row(row: WorkflowExecution) -> PipelineView:
-    """Return a pipeline's view, made only from the server's list: id, start and no issues."""
+    """Return a pipeline's view made only from the server's list, with id and start, but without issues."""
     return PipelineView(
         id=row.id, repository="", status=PipelineStatus.RUNNING, created_at=timestamp(row.start_time)
     )

@@ -74,7 +74,7 @@ def whole_path(repository: str) -> str:
 
 
 def enclosing_repository(folder: Path) -> Path | None:
-    """Return the repository at a folder, or the closest one above the folder; `None` if there is none."""
+    """Return the repository at a folder, or the closest repository above the folder; `None` without one."""
     return next((path for path in (folder, *folder.parents) if is_repository(path)), None)
 
 

@@ -140,7 +140,7 @@ class BoardRows:
         return TaskPage(tuple(tasks.values()), following)
 
     async def _with_reason(self, task: Task, row: WorkflowExecution) -> Task:
-        """Return a task with its error; read an error that the task did not record from its workflow."""
+        """Return a task with its error; if the task recorded no error, read the error from the workflow."""
         if row.status is not WorkflowExecutionStatus.FAILED or task.error is not None:
             return task
         try:
@@ -198,7 +198,7 @@ class BoardRows:
 
 
 def _and_recent(since: datetime | None) -> str:
-    """Return a query's condition that omits tasks done before `since`; failed tasks stay: they need a person."""
+    """Return a query's condition that omits tasks done before `since`, except failed tasks."""
     if since is None:
         return ""
     return f' AND (ExecutionStatus="Running" OR {_FAILED} OR CloseTime>"{since.isoformat()}")'

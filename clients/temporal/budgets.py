@@ -142,7 +142,7 @@ class BudgetClient:
     async def _ask_all(self, accounts: Sequence[tuple[str, str]]) -> Sequence[AccountView]:
         """Return the views of accounts; omit accounts that do not answer, and runs that a later run replaced.
 
-        `accounts` has the scope of each account, with the id of its ended run, or an empty text for an open run.
+        `accounts` has pairs: an account's scope, and the id of its ended run, or an empty text for an open run.
         """
         views = list[AccountView]()
         for first in range(0, len(accounts), _AT_ONCE):
@@ -196,7 +196,7 @@ class BudgetClient:
 
 
 def whole_scope(name: str) -> str:
-    """Return the scope of a budget, which is its full name; `wo-42`, for example, becomes `order/wo-42`.
+    """Return the full name of a budget: `wo-42`, for example, becomes `order/wo-42`.
 
     Raises:
         InvalidInputError: The name is not the name of a budget.

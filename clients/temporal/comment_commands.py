@@ -22,7 +22,7 @@ def comment_decisions(task_queue: str) -> Callable[[Client, str, CommentCommand,
         """Carry out a command once, even if the activity is tried again, and return the changed work order.
 
         An earlier attempt may have acted before it was lost. An update with the id of the command's workflow, or a
-        reset, shows this.
+        reset of the work order, is the effect of such an attempt.
 
         Raises:
             RefusedTransitionError: The work order's state does not allow the command now.

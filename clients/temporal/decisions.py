@@ -104,9 +104,9 @@ class OrderDecisions:
         why: str = "",
         findings: tuple[str, ...] = (),
     ) -> TaskReply:
-        """Approve a plan: the plan with this SHA-256, or by default the plan that waits now.
+        """Approve the plan that waits now; `plan_sha256`, if given, must be the SHA-256 of this plan.
 
-        With `findings`, approve only the findings in the work that have these ids.
+        With `findings`, which are ids, approve these findings instead of a plan.
         """
         if findings and plan_sha256:
             raise InvalidInputError("findings: decide on them without naming a plan.")
@@ -120,9 +120,9 @@ class OrderDecisions:
     async def reject(
         self, order_id: str, feedback: str, plan_sha256: str | None = None, who: str = "", why: str = ""
     ) -> TaskReply:
-        """Reject a plan: the plan with this SHA-256, or by default the plan that waits now.
+        """Reject the plan that waits now, with feedback; `plan_sha256`, if given, must be the plan's SHA-256.
 
-        The agent plans again with the feedback. If findings wait instead of a plan, the agent removes them.
+        The agent plans again. If findings wait instead of a plan, the agent removes the findings.
         """
         plan = plan_sha256 or await self._waiting_plan(order_id)
         if plan is None:
@@ -134,7 +134,7 @@ class OrderDecisions:
     async def retry(self, order_id: str, call: RetryCall | None = None) -> TaskReply:
         """Continue a work order; a closed work order continues at a step, by default the failed step.
 
-        An open work order must be blocked. It then checks at once whether it can continue.
+        An open work order must be blocked; the work order then checks at once whether it can continue.
         """
         call = call or RetryCall()
         task = await self.orders.get(order_id)
@@ -199,7 +199,7 @@ class OrderDecisions:
         return TaskReply(task=await orders.get(task.id))
 
     async def _decide_findings(self, order_id: str, update: str, decision: FindingsDecision) -> TaskReply:
-        """Decide on findings: those of a work order's step, or those of a round on its pull request."""
+        """Decide on the findings of a work order's step, or of a round on the work order's pull request."""
         if not await self._is_reworked(order_id):
             return await self._decide_described(order_id, update, decision)
         await self._update(watch_id(order_id), update, decision)

@@ -43,7 +43,7 @@ _MOST_ROWS: Final = 10_000
 
 
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
-    """Notify the watches that an event concerns and whose agents follow the pull request; return their ids.
+    """Notify each watch that an event concerns and whose agent follows the pull request; return the watches' ids.
 
     Raises:
         RPCError: The server refused.
@@ -174,7 +174,7 @@ class Deliveries:
         return await self._start("CommentCommand", call, comment_workflow_id(event.forge, key, event.comment_id))
 
     async def _nudge(self, event: PullRequestTouched, digest: str) -> WebhookReply:
-        """Make the workflows that watch or follow the event's pull request check it now."""
+        """Make the watches of the event's pull request check the pull request now."""
         match event.look:
             case "none":
                 return _NOTHING

@@ -105,7 +105,7 @@ class IntakeClient:
             return IntakesReply(intakes=tuple([await self._view(name) for name in names]))
 
     async def remove(self, name: str) -> IntakeRemovedReply:
-        """Remove an intake; work orders that it started continue.
+        """Remove an intake; work orders that the intake started continue.
 
         Raises:
             NotFoundError: The intake does not exist.

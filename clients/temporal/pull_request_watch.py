@@ -49,7 +49,7 @@ async def with_watch(client: Client, task: Task) -> Task:
 
 
 async def tell_watches(client: Client, pr_url: str, news: "PullRequestNews | None" = None) -> tuple[str, ...]:
-    """Send `news` to the watches of a pull request, or make the watches check it now; return their ids.
+    """Send `news` to a pull request's watches, or make the watches check now; return the watches' ids.
 
     Raises:
         RPCError: The server refused.

@@ -130,7 +130,7 @@ class WorkOrders(Executions[Task]):
         return description.run_id != first and description.start_time > when
 
     async def start(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
-        """Start a work order and return it; without the seal's key, return it as the input describes it.
+        """Start a work order, and return the task; without the seal's key, a task made from the input.
 
         Raises:
             AlreadyRunningError: The id was used before.

@@ -37,7 +37,7 @@ def show_budgets(page: BudgetsReply) -> None:
 
 
 def show_raise(reply: RaiseReply, expected_limit: str) -> None:
-    """Print a budget after a request to raise it; if nothing was added, print this first."""
+    """Print the result of an attempt to raise a budget."""
     if not reply.is_raised:
         console().print(f"Nothing was added: the limit is no longer {expected_limit}.")
     show_budget(reply.budget)

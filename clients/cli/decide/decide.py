@@ -118,7 +118,7 @@ class ManyOrders:
         return [task.id for task in tasks]
 
     async def _is_wanted(self, count: int) -> bool:
-        """Prompt for a confirmation, and return whether it was given; without a terminal, print how to confirm."""
+        """Prompt the person for a confirmation, and return whether the person confirmed."""
         these, word = f"these {count}" if count > 1 else "this one", ""
         if sys.stdin.isatty():
             console().print(f"{self.verb.capitalize()} {these}? [y/N] ", end="", markup=False)

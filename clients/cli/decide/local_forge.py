@@ -92,7 +92,7 @@ async def diff_pull_request(options: OnePullRequestOptions) -> CommandReply:
 
 
 async def _end(how: Literal["merge", "close"], options: PullRequestsOptions) -> CommandReply:
-    """Merge or close pull requests until one fails; after each, notify its watch if a server answers."""
+    """Merge or close pull requests until one fails; notify the watch of each merged or closed pull request."""
     settings, numbers = load_settings(), options.numbers
     forge = _forge(options.repo, f"{how.capitalize()} it on its own forge.")
     end = forge.merge_pull_request if how == "merge" else forge.close_pull_request

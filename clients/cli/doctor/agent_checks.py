@@ -54,7 +54,7 @@ async def agent_checks(settings: Settings, sandbox: Sandbox | SeptetError) -> li
 
 
 def _agent(adapter: Adapter, machine: Machine, worktree: Path, sandbox: Sandbox) -> tuple[Check, bool]:
-    """Return the check of an agent, and whether its program exists."""
+    """Return the check of an agent, and whether the agent's program exists."""
     name = f"agent {adapter.name}"
     try:
         agent = probe(adapter, machine, worktree, sandbox)
@@ -142,7 +142,7 @@ async def try_agent(agent: str) -> CommandReply:
 
 
 async def _take_turn(host: Host, agent: str, worktree: Path) -> TurnResult:
-    """Run one turn of an agent, then end the agent's processes and remove its home; return the result."""
+    """Run one turn of an agent, end the agent's processes and delete the agent's home; return the result."""
     processes.run(["git", "init", "--quiet", str(worktree)], env=host.settings.git_env, timeout_seconds=30)
     order_id, runtime = f"trial-{uuid.uuid4().hex[:12]}", host.runtime
     request = TurnRequest(

@@ -11,7 +11,7 @@ from septet.errors import UsageError
 
 
 def give_script(words: Sequence[str]) -> None:
-    """Install the completion script if `words` begins with `--install-completion`; otherwise, print it.
+    """Install the completion script if `words` begins with `--install-completion`; else print the script.
 
     Raises:
         UsageError: None of the calling processes is bash, zsh or fish.

@@ -36,8 +36,7 @@ _FIXED_WIDTH: Final = {"status": len("completed"), "plan": len("300.0 s"), "work
 _GIVES: Final = ((2, 12), (3, None), (4, None), (5, 0), (2, 0))
 """The numbers of the columns that shrink, in order, with their least widths; `None` omits a column."""
 _HEADING_LINES: Final = 4
-"""The number of lines of a picture that show no issue: heading, column names, omitted issues, and an empty
-line."""
+"""The number of lines of a picture that show no issue: heading, column names, omitted issues, empty line."""
 _ROW_HEADINGS: Final = ("id", "state", "age", "issues", "repository")
 _ROW_GIVES: Final = ((4, 16), (3, 12), (4, 0), (3, 0), (2, 0))
 _CLOSED: Final = (IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED)

@@ -97,7 +97,7 @@ def show_steps(rows: Sequence[TaskStep]) -> None:
 
 
 def show_rounds(rounds: Sequence[ReworkRound]) -> None:
-    """Print each round on the pull request: number, outcome, commit, and the events that caused it."""
+    """Print each round on the pull request: number, outcome, commit, and the events that caused the round."""
     out = console()
     for row in rounds:
         mark, style = _MARKS.get(row.outcome, ("✗", "red"))

@@ -69,7 +69,7 @@ class PlanQuestion:
                 return True
 
     async def _decide(self, word: str) -> bool:
-        """Carry out what a person chose; return whether the plan is decided on."""
+        """Carry out the person's choice; return true if the choice approves or rejects the plan."""
         task, decisions = self.look.task, self.operations.decisions
         if word in {"a", "approve", "y", "yes"}:
             await decisions.approve(task.id, task.plan_sha256, load_settings().user)

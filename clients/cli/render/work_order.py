@@ -123,7 +123,7 @@ def task_view(task: Task, running: str = "", standing: str = RUNNING) -> Rendera
 
 
 def heading_of(task: Task) -> Text:
-    """Return one line with id, issue, title and status, which fits the terminal."""
+    """Return one line, in the terminal's width, with a work order's id, issue, title and status."""
     name, status = Text(task.id, style="bold"), Text(status_of(task), style=STYLE_OF.get(status_of(task), ""))
     title = Text(cut_to_line(task.title, LONGEST_CELL))
     room = console().width - len(task.id) - len(issue_of(task)) - len(status) - 3 * GAP
@@ -132,7 +132,7 @@ def heading_of(task: Task) -> Text:
 
 
 def status_of(task: Task) -> str:
-    """Return a work order's status, or `stuck` if no worker can continue it."""
+    """Return a work order's status, or `stuck` if no worker can continue the work order."""
     return "stuck" if task.stuck else task.status.value
 
 

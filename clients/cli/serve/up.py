@@ -149,7 +149,7 @@ async def up(options: UpOptions) -> CommandReply:
 
 @asynccontextmanager
 async def _beside(work: Coroutine[Any, Any, None], *, begins: bool) -> AsyncIterator[None]:
-    """If `begins` is true, run the coroutine `work` during the block; otherwise, close it."""
+    """If `begins` is true, run the coroutine `work` during the block; otherwise, only close the coroutine."""
     task = asyncio.create_task(work) if begins else work.close()
     try:
         yield

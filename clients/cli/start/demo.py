@@ -87,7 +87,7 @@ def _settings(scenario: str | None, agent: str, sandbox: SandboxChoice | None) -
 
 @asynccontextmanager
 async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
-    """Run the server and the worker during the block; at its end, stop agents that still run."""
+    """Run the server and the worker during the block; at the block's end, stop agents that still run."""
     state = StateDir(settings.state_dir)
     await asyncio.to_thread(remove_earlier_demos, state.root.parent)
     state.prepare()

@@ -183,7 +183,7 @@ async def create(options: CreateOptions) -> CommandReply:
 
 
 def _checked_input(options: RunOptions | CreateOptions) -> WorkOrderInput:
-    """Return a new work order's input; mistakes in it are found before any server is called."""
+    """Return a new work order's input, after all checks that need no server."""
     order = order_input(options)
     if options.order.id is not None:
         check_order_id(options.order.id)

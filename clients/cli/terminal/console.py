@@ -25,7 +25,7 @@ class Terminal(Console):
     """A console that breaks long lines between words, because a terminal would break them inside words."""
 
     def print(self, *objects: object, soft_wrap: bool | None = None, **how: Any) -> None:  # noqa: ANN401 -- rich's own
-        """Print objects; break long lines between words, and indent a broken value in `name  value`."""
+        """Print objects, and break long lines between words instead of inside words."""
         if soft_wrap and self.is_terminal:
             objects = tuple(_break_words(each, self.width) for each in objects)
         super().print(*objects, soft_wrap=soft_wrap, **how)

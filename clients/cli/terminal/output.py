@@ -54,7 +54,7 @@ def say(words: str, *, indent: int = 0, err: bool = False) -> None:
 
 
 def echo(text: str, *, err: bool = False, colour: str = "") -> None:
-    """Print a text unchanged on stdout, or on stderr; on a terminal, print it in `colour`."""
+    """Print a text unchanged on stdout, or on stderr; `colour` is used only on a terminal."""
     stream = sys.stderr if err else sys.stdout
     if colour and stream.isatty():
         text = f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
@@ -99,7 +99,7 @@ def print_error(message: str, remedy: str) -> None:
 
 
 def drop_stdout() -> None:
-    """Discard all further output to stdout, because the reader of the pipe has closed it."""
+    """Discard all further output to stdout, because the reader of the pipe has closed the pipe."""
     for stdout in (sys.stdout, *_FOR_JSON):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
 

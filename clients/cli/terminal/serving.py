@@ -34,7 +34,7 @@ _ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 class StopSignals:
     """Two events that the stop signals of a serving program set.
 
-    SIGHUP, which a closing terminal sends, stops the program like Ctrl-C, unless `nohup` makes it ignore SIGHUP.
+    When a terminal closes, SIGHUP stops the program like Ctrl-C, unless the program runs under `nohup`.
     """
 
     first: asyncio.Event = field(default_factory=asyncio.Event)
@@ -43,7 +43,7 @@ class StopSignals:
 
     @classmethod
     def listen(cls) -> Self:
-        """Handle the stop signals from now on, and return the events that they set."""
+        """Handle the stop signals from now on, and return the two events that the signals set."""
         signals = cls()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, signals.first.set)
