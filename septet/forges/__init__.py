@@ -1,1 +1,1 @@
-"""Forges of issues and pull requests: `github`, `gitlab`, `gitea`, and `local` (a repository on disk)."""
+"""The forges of issues and pull requests: `github`, `gitlab`, `gitea`, and `local` for a repository on disk."""

@@ -1,4 +1,4 @@
-"""Answers of GitHub, Gitea and Forgejo in their common form. Used fields are checked; other fields are ignored."""
+"""The common form of answers of GitHub, Gitea and Forgejo. Used fields are checked, other fields are ignored."""
 
 from datetime import datetime
 from typing import ClassVar, Literal, Protocol
@@ -28,12 +28,12 @@ class LabelAnswer(Foreign):
 
 
 class NamedRepository(Foreign):
-    """A repository, by its name."""
+    """A repository's name."""
 
     full_name: str
 
     def is_named(self, project: str) -> bool:
-        """Return whether the repository has the name `project`."""
+        """Return whether the repository has the name `project`, in any case of letters."""
         return self.full_name.lower() == project.lower()
 
 
@@ -41,9 +41,9 @@ class RepositoryAnswer(NamedRepository):
     """The answer to `GET /repos/{owner}/{repo}`."""
 
     parent: NamedRepository | None = None
-    """The repository from which this repository was forked."""
+    """The repository of which this one is a fork."""
     source: NamedRepository | None = None
-    """The original repository, from which this repository comes through one or more forks."""
+    """The first repository in the chain of forks to which this one belongs."""
 
 
 class IssueAnswer(Foreign):
@@ -60,10 +60,10 @@ class IssueAnswer(Foreign):
     """The number of comments."""
     updated_at: datetime | None = None
     pull_request: dict[str, object] | None = None
-    """The fields of a pull request; `None` if the number is an issue's."""
+    """The fields of a pull request; `None` if the number belongs to an issue."""
 
     def issue(self, comments: tuple[Comment, ...] = ()) -> Issue:
-        """Return the issue in Septet's form, with `comments`."""
+        """Return the issue in Septet's form, with the given comments."""
         names = (label if isinstance(label, str) else label.name for label in self.labels or ())
         labels = tuple(name for name in names if name)
         author = self.user.login if self.user else ""
@@ -74,7 +74,7 @@ class CommentAnswer(Foreign):
     """One element of the answer to `GET /repos/{owner}/{repo}/issues/{number}/comments`."""
 
     ghost: ClassVar[str] = "ghost"
-    """The name that the forge shows for a deleted account."""
+    """The name that the forge shows in place of a deleted account."""
 
     id: int
     user: UserAnswer | None = None
@@ -92,25 +92,25 @@ class CommentAnswer(Foreign):
         return Comment(self.author, self.body or "", self.created_at, self.author_association.lower())
 
     def marked_comment(self) -> MarkedComment:
-        """Return the comment as a `MarkedComment`, which may carry a hidden mark."""
+        """Return the comment as a `MarkedComment`, in which Septet searches its hidden mark."""
         return MarkedComment(self.id, self.author, self.body or "")
 
 
 class BranchAnswer(Foreign):
-    """The branch that a pull request merges, or its base."""
+    """The branch of a pull request, or its base branch."""
 
     ref: str
     sha: str = ""
     repo: NamedRepository | None = None
-    """The repository that has the branch; `None` if the fork is gone."""
+    """The repository of the branch; `None` if the fork was deleted."""
 
     def is_of(self, project: str, ref: str) -> bool:
-        """Return whether this branch is `ref` of `project`; if the fork is gone, only `ref` is compared."""
+        """Return whether this is branch `ref` of `project`; if the fork was deleted, only `ref` counts."""
         return self.ref == ref and (self.repo is None or self.repo.is_named(project))
 
 
 class PullRequestForm(Protocol):
-    """A pull request in the form of one forge's answer."""
+    """One forge's form of a pull request."""
 
     def pull_request(self) -> PullRequest:
         """Return the pull request in Septet's form."""
@@ -158,7 +158,7 @@ class PermissionAnswer(Foreign):
     """The answer to `GET /repos/{owner}/{repo}/collaborators/{username}/permission`."""
 
     permission: str
-    """The account's permission from any source, such as `owner`, `admin`, `write`, `read` or `none`."""
+    """The account's permission, such as `owner`, `admin`, `write`, `read` or `none`."""
 
     @property
     def may_write(self) -> bool:
@@ -171,7 +171,7 @@ class ReviewAnswer(Foreign):
 
     ghost: ClassVar[str] = "ghost"
     states: ClassVar[dict[str, ReviewState]]
-    """The review states by the forge's words."""
+    """The states of reviews, by the forge's words."""
 
     id: int | None = None
     user: UserAnswer | None = None
@@ -183,7 +183,7 @@ class ReviewAnswer(Foreign):
     comments_count: int = 0
 
     def review(self) -> Review | None:
-        """Return the review; `None` if the review was dismissed, or is not submitted yet."""
+        """Return the review; `None` for a dismissed review or a draft."""
         if self.dismissed or (state := self.states.get(self.state)) is None:
             return None
         author, standing = self.user.login if self.user else self.ghost, self.author_association.lower()
@@ -193,5 +193,5 @@ class ReviewAnswer(Foreign):
 def status_check(
     states: dict[str, CheckState], context: str, state: str, url: str | None, summary: str | None
 ) -> CommitCheck:
-    """Return the status that a service reports for a commit, in Septet's form of a check."""
+    """Return the status that a service set on a commit, in Septet's form of a check."""
     return CommitCheck(context, states.get(state, "pending"), url or "", summary=summary or "")

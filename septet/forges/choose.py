@@ -1,4 +1,4 @@
-"""Choose the forge and the key of a repository; refuse an address without a forge before anything starts."""
+"""Choose the forge and the key for a repository, and refuse an address without a known forge."""
 
 import threading
 import time
@@ -18,14 +18,14 @@ from septet.system.masking import hide_of
 from septet.system.processes import run
 
 _KEPT_SECONDS: Final = 60.0
-"""The age, in seconds, at which a token is read again: a login may change, but each read starts a slow program."""
+"""How many seconds a token from a program is used: a login may change, but the program is slow."""
 _tokens: Final[dict[tuple[tuple[str, ...], str], tuple[float, str]]] = {}
-"""The tokens that programs printed last, each with the time, by program and host name."""
+"""The last tokens of programs, each with its time, by program and host name."""
 _lock: Final = threading.Lock()
 
 
 def _login_token(argv: tuple[str, ...], host: str, env: Mapping[str, str]) -> str:
-    """Return the token that a program has for a host name; `argv` with this name appended prints the token."""
+    """Return the token that a program prints for a host name, which is appended to `argv`."""
     with _lock:
         known = _tokens.get((argv, host))
         if known is None or time.monotonic() - known[0] >= _KEPT_SECONDS:
@@ -50,11 +50,11 @@ def _ask(argv: Sequence[str], host: str, env: Mapping[str, str]) -> str:
 
 _HOSTS_NAMES: Final = ", ".join(f"SEPTET_{kind.name.upper()}_HOSTS" for kind in KINDS)
 KEY_WAYS: Final = "GITHUB_TOKEN (or GITLAB_TOKEN, GITEA_TOKEN), a GitHub App, or SEPTET_FORGE_LOGINS"
-"""The ways to give a worker a key, for people."""
+"""How people can give a worker a key."""
 
 
 def forge_name(address: Address, settings: Settings) -> str:
-    """Return the name of the repository's forge.
+    """Return the name of the forge at a repository's address.
 
     Raises:
         InvalidInputError: The host name is no known forge's, or the address is no repository on the forge.
@@ -63,7 +63,7 @@ def forge_name(address: Address, settings: Settings) -> str:
 
 
 def forge_for(address: Address, settings: Settings) -> Forge:
-    """Return the repository's forge; raises the errors of `forge_name`."""
+    """Return the forge of a repository; raises the same errors as `forge_name`."""
     if address.path is not None:
         return LocalForge(address.path, settings.git_env)
     kind = _kind_of(address, settings)
@@ -72,9 +72,9 @@ def forge_for(address: Address, settings: Settings) -> Forge:
 
 
 def token_for(address: Address, settings: Settings) -> str | None:
-    """Return the worker's key for an origin; `None` without a key. A key is only used for addresses of its forge.
+    """Return the worker's key for a repository's address; `None` without a key for its forge.
 
-    The key is the first of: the settings' token, a token of the App's installation, the token of a named login.
+    The key is the first of: the token in the settings, the App's token, the token of a named login.
 
     Raises:
         ForgeError: The App or the login has no key.
@@ -87,7 +87,7 @@ def token_for(address: Address, settings: Settings) -> str | None:
 
 
 def hosts_with_key(settings: Settings) -> tuple[str, ...]:
-    """Return the host names for which the settings name a token, an App or a login; sends no request."""
+    """Return the host names for which the settings name a token, an App or a login; this sends no request."""
     hosts: list[str] = []
     for kind in KINDS:
         is_app = kind is GITHUB and settings.github_app_id is not None
@@ -98,7 +98,7 @@ def hosts_with_key(settings: Settings) -> tuple[str, ...]:
 
 
 def no_key_for(host: str) -> InvalidInputError:
-    """Return the error for a forge without a key: the worker could not push the finished work."""
+    """Return the error for a forge without a key, to which the worker could not push finished work."""
     usual = {name for kind in KINDS for name in Settings.model_fields[f"{kind.name}_hosts"].default}
     naming = "" if host in usual else f", {_naming(host)}"
     return InvalidInputError(
@@ -108,12 +108,12 @@ def no_key_for(host: str) -> InvalidInputError:
 
 
 def _naming(host: str) -> str:
-    """Return the remedy that adds a host name to the settings' list, which replaces the usual host names."""
+    """Return the remedy that adds a host name to the settings' list."""
     return f"add {host} to one of {_HOSTS_NAMES}, by its API, and keep the hosts that you use"
 
 
 def refuse_without_key(address: Address, settings: Settings) -> None:
-    """Refuse a repository on a forge for which the settings name no key.
+    """Raise if the settings name no key for a repository's forge.
 
     Raises:
         InvalidInputError: The settings name no key.
@@ -123,7 +123,7 @@ def refuse_without_key(address: Address, settings: Settings) -> None:
 
 
 def fork_for(address: Address, settings: Settings) -> str:
-    """Return the fork that the settings name for a repository, such as `me/r`; empty if none is named."""
+    """Return the fork that the settings name for a repository, such as `me/r`; empty for none."""
     return settings.forks.get(f"{address.host}/{address.project}".lower(), "")
 
 

@@ -1,4 +1,4 @@
-"""The interfaces of forges: the methods of every forge, and further methods of the forges over HTTP."""
+"""The interfaces of forges: what every forge can do, and what only some forges can do."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,9 +18,9 @@ from septet.forges.values import (
 
 
 class Forge(Protocol):
-    """A forge, with the issues and pull requests of one repository.
+    """One repository's issues and pull requests on a forge.
 
-    All methods raise `ForgeUnavailableError` if the forge does not answer, `ForgeError` if the forge refuses, and
+    All methods raise `ForgeUnavailableError` if the forge does not answer, `ForgeError` if it refuses, and
     `NotFoundError` if the worker can see no issue or pull request of a number.
     """
 
@@ -36,30 +36,30 @@ class Forge(Protocol):
         """
 
     def find_issues(self, numbers: Sequence[int]) -> tuple[Issue, ...]:
-        """Return the existing issues among `numbers`, in that order, without their comments.
+        """Return the issues with these numbers that exist, without comments, in the given order.
 
         Raises:
             InvalidInputError: A number is a pull request's, or an issue's of another repository now.
         """
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
-        """Return the open issues with a label, without their comments, in the order of their numbers.
+        """Return the open issues with a label, without comments, by number.
 
         Raises:
             InvalidInputError: The label has more than `MOST_LABELLED` issues.
         """
 
     def expect_fork(self, fork: str) -> None:
-        """Check that `fork`, such as `me/r`, is a fork of this repository on the same forge.
+        """Raise unless `fork`, such as `me/r`, is a fork of this repository on the same forge.
 
         Raises:
             InvalidInputError: `fork` is no such fork, or the forge has no forks.
         """
 
     def find_pull_request(self, head: str, fork: str = "") -> PullRequest | None:
-        """Return the open pull request of branch `head`, by any account; `None` if there is none.
+        """Return the open pull request of branch `head`, by any account; `None` for none.
 
-        `fork` is the fork that has the branch, such as `me/r`; it is empty if this repository has the branch.
+        `fork` names the fork with the branch, such as `me/r`; empty if this repository has the branch.
         """
 
     def pull_requests_of(self, head: str, fork: str = "") -> tuple[PullRequest, ...]:
@@ -72,34 +72,34 @@ class Forge(Protocol):
         """Return the reviews of a pull request, from the oldest to the newest."""
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return the results of checks, statuses or pipelines for a commit: the newest result of each name."""
+        """Return the newest result of each check, status or pipeline job of a commit."""
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
-        """Edit the worker's comment on an issue in which the hidden mark names `marker`, or else create one."""
+        """Write the worker's comment with the hidden mark `marker` on an issue: edit it, or else create it."""
 
     def has_comment(self, number: int, marker: str) -> bool:
-        """Return whether an issue has a comment of the worker in which the hidden mark names `marker`."""
+        """Return whether an issue has a comment of the worker with the hidden mark `marker`."""
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account may push to the repository, as the forge reports."""
+        """Return whether an account may push to the repository."""
 
     def is_own(self, account: str) -> bool:
         """Return whether an account is the worker's own."""
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
-        """Put `label` on an issue and remove the labels `instead_of`; all other labels stay."""
+        """Add `label` to an issue and remove the labels `instead_of`; other labels stay."""
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request in its present state: open, merged or closed.
 
-        `commit` is the last commit that the caller knows of, because the branch may be gone.
+        `commit` is the last commit that the caller knows; it helps if the branch was deleted.
         """
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Return the one open pull request of `new.head`: the present one, or else a new one."""
+        """Return the open pull request of branch `new.head`; if there is none, open one."""
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Add, once, a further work order to the text of a pull request that also has that work order's work.
+        """Add another work order to the text of a pull request that also has its work; add it only once.
 
         Raises:
             ForgeError: The forge refused, or the text is full.
@@ -108,13 +108,13 @@ class Forge(Protocol):
 
 @runtime_checkable
 class Conversation(Protocol):
-    """The conversation on one pull request.
+    """Reads and writes the conversation on one pull request.
 
     All methods raise `ForgeUnavailableError`, `NotFoundError` and `ForgeError`.
     """
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the unresolved threads, the oldest first; all threads if the forge reports none as resolved."""
+        """Return the unresolved threads, oldest first; all threads if the forge reports none as resolved."""
 
     def comments(self) -> tuple[Comment, ...]:
         """Return the comments on the pull request as a whole, from the oldest to the newest."""
@@ -123,13 +123,13 @@ class Conversation(Protocol):
         """Return the end of a check's log, at most `LOG_LIMIT` characters; empty for a check without a log."""
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
-        """Edit the worker's reply in a thread in which the hidden mark names `marker`, or else create one."""
+        """Write the worker's reply with the hidden mark `marker` in a thread: edit it, or else create it."""
 
     def put_comment(self, marker: str, text: str) -> None:
-        """Edit the worker's comment on the pull request in which the hidden mark names `marker`, or create one."""
+        """Write the worker's comment with the hidden mark `marker` on the pull request: edit or create it."""
 
     def has_comment(self, marker: str) -> bool:
-        """Return whether the pull request has a comment of the worker in which the hidden mark names `marker`."""
+        """Return whether the pull request has a comment of the worker with the hidden mark `marker`."""
 
 
 @runtime_checkable
@@ -137,7 +137,7 @@ class FollowedForge(Forge, Protocol):
     """A forge whose pull requests an agent can follow."""
 
     def conversation(self, number: int) -> Conversation:
-        """Return the object that reads and writes the conversation on a pull request; sends no request yet."""
+        """Return the conversation on a pull request; this sends no request."""
 
 
 @runtime_checkable
@@ -145,4 +145,4 @@ class CommentedForge(Forge, Protocol):
     """A forge that lists the comments of a whole repository."""
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return the comments on issues and pull requests since `since`, from the oldest to the newest."""
+        """Return the comments on all issues and pull requests after a time, oldest first."""

@@ -1,4 +1,4 @@
-"""Check that an issue still has the requested text: read who set its label, and who edited the issue later."""
+"""Check that an issue still has the text for which work was requested: who labelled it, and who edited it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from septet.system.timestamps import timestamp
 
 UnknownEdits = Literal["wait", "take"]
 _DELIVERY_LAGS: Final = timedelta(minutes=5)
-"""The longest time between a label's event and a webhook whose text counts as the text at that event."""
+"""How long after a label's event a webhook may arrive whose text still counts as the text at the event."""
 _WHY_LIMIT: Final = 1000
 
 
@@ -23,44 +23,44 @@ class IssueEdit:
     """A change of an issue's title or body."""
 
     author: str
-    """The account that made the change; empty if the forge does not report the account."""
+    """The account that made the change; empty if the forge does not report it."""
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class IssueHistory:
-    """The past of an issue, as its forge reports it."""
+    """Who set an issue's label, and who edited its text, as far as the forge reports that."""
 
     set_by: str = ""
-    """The account that last set the requested label; empty if the forge reports no account."""
+    """The account that last set the label; empty if the forge reports none."""
     set_at: datetime | None = None
     edits: tuple[IssueEdit, ...] = ()
     tells_all_edits: bool = True
     updated_at: datetime | None = None
-    """The time of the issue's last change of any kind, if the forge does not report all edits of the text."""
+    """When the issue last changed in any way; `None` if the forge reports all edits."""
 
 
 @runtime_checkable
 class TellingForge(Forge, Protocol):
-    """A forge that reports the accounts that edited and labelled an issue."""
+    """A forge that reports who edited and labelled an issue."""
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return the edits of an issue's text, and the account that set `label` unless `label` is empty."""
+        """Return the edits of an issue's text, and who set `label`, if a label is given."""
 
 
 @dataclass(slots=True)
 class Writers:
-    """Checks which accounts may push to a repository; requests each account's permission once."""
+    """Checks which accounts may push to a repository, with one request per account."""
 
     forge: Forge
     trusted_accounts: Iterable[str] = ()
-    """Accounts that count even if they may not push, such as the accounts of Apps."""
+    """Accounts that count even without the right to push, such as those of Apps."""
     known: dict[str, bool] = field(default_factory=dict)
     refusal: str = ""
-    """The reason why the forge refused to report an account's permission; such an account does not count."""
+    """Why the forge refused to report an account's permission; the account then does not count."""
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account's words count, because the account is trusted or may push.
+        """Return whether an account counts, because it is trusted or may push.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
@@ -82,14 +82,14 @@ class Writers:
 
 @dataclass(frozen=True, slots=True)
 class RequestCheck:
-    """Compares a request with the present text of its issue."""
+    """Compares a request for work with the present text of its issue."""
 
     history: IssueHistory
     writers: Writers
     on_unknown_edits: UnknownEdits
 
     def label_refusal(self, label: str) -> str:
-        """Return why a label does not count; empty if an account that may push has set the label."""
+        """Return why a label is no request; empty if an account that may push has set it."""
         set_by = self.history.set_by
         if self.history.set_at is not None and self.writers.may_write(set_by):
             return ""
@@ -101,9 +101,9 @@ class RequestCheck:
         return cut(f"{why}. Somebody who may can set it again, or comment `/septet run`.", _WHY_LIMIT)
 
     def by_label(self, issue: Issue, delivered: IssueRequest | None) -> IssueRequest:
-        """Return the request that a label makes; the caller has checked the label with `label_refusal`.
+        """Return the request that a label makes; `label_refusal` has accepted the label before.
 
-        `delivered` is the request that a webhook delivered.
+        `delivered` is the request as a webhook reported it.
         """
         set_at = self.history.set_at
         if set_at is None:
@@ -116,19 +116,19 @@ class RequestCheck:
         return self.request_for(issue, self.history.set_by, set_at, sha256)
 
     def changed_since(self, requested: IssueRequest) -> str:
-        """Return why a person must check a changed text; empty if only accounts that may push have changed it."""
+        """Return why a person must read a changed text; empty if only accounts that may push changed it."""
         since = parse_time(requested.at)
         if since is None or not self.history.tells_all_edits or not self._edits_since(since):
             return f"The issue was edited since {_request_by(requested.by)}, and the forge does not tell by whom."
         return self._foreign_edit(requested.by, since)
 
     def request_for(self, issue: Issue, by: str, at: datetime, sha256: str) -> IssueRequest:
-        """Return the request to work on an issue's present text; the request has the reason if work must wait."""
+        """Return the request for work on an issue's present text, with the reason if work must wait."""
         why = self._doubt(by, at, is_known=bool(sha256)) if sha256 != issue.text_sha256 else ""
         return IssueRequest(by=by[:200], at=timestamp(at), text_sha256=issue.text_sha256, waits_because=why)
 
     def _doubt(self, by: str, at: datetime, *, is_known: bool) -> str:
-        """Return why a person must check a text that may not be the requested text; empty without a reason."""
+        """Return why the text may not be the requested text; empty if there is no doubt."""
         if foreign := self._foreign_edit(by, at):
             return foreign
         if is_known and not (self.history.tells_all_edits and self._edits_since(at)):
@@ -139,7 +139,7 @@ class RequestCheck:
         return ""
 
     def _foreign_edit(self, by: str, since: datetime) -> str:
-        """Return a note on an edit after `since` by an account that may not push; empty without such an edit."""
+        """Return a note about an edit by an account that may not push; empty if there was none since."""
         for edit in self._edits_since(since):
             if not self.writers.may_write(edit.author):
                 who = one_line(edit.author) or "somebody"
@@ -147,13 +147,13 @@ class RequestCheck:
         return ""
 
     def _edits_since(self, moment: datetime) -> list[IssueEdit]:
-        """Return the edits since `moment`, with all edits of the same second, because their order is unknown."""
+        """Return the edits since a moment, including those in the same second, because their order is unknown."""
         return [each for each in self.history.edits if each.at >= moment.replace(microsecond=0)]
 
 
 @dataclass(frozen=True, slots=True)
 class RequestReader:
-    """Reads requests for work from the issues of a forge."""
+    """Reads and checks requests for work on a forge's issues."""
 
     forge: TellingForge
     trusted_accounts: Iterable[str] = ()
@@ -171,9 +171,8 @@ class RequestReader:
     ) -> IssueRequest | str:
         """Return the request of an account that may push, or the reason why no request counts.
 
-        `delivered` is the request that a webhook delivered for the label, with the time of its arrival;
-        `commanded` is the request in a comment of an account that may push, which replaces the label's request.
-
+        `delivered` is the label's request as a webhook reported it. `commanded` is a request in a comment of an
+        account that may push; it replaces the label's request.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
@@ -193,7 +192,7 @@ class RequestReader:
 
 
 def parse_time(text: str) -> datetime | None:
-    """Parse a time in a forge's ISO form, in UTC if the text names no zone; `None` if the text is no time."""
+    """Return the time in a forge's ISO text, in UTC if it names no zone; `None` if the text is no time."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

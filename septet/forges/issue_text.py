@@ -1,4 +1,4 @@
-"""The text of issues, cut to limits, and their form for agents, with only the comments that count."""
+"""Issues as agents get them: cut to limits, and only with the comments that count."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,13 +15,13 @@ from septet.forges.values import Comment, Issue
 from septet.outgoing.visible import visible_line, visible_text
 
 _MOST_AUTHORS: Final = 30
-"""The most accounts whose permission is checked, the newest first; comments of further accounts are left out."""
+"""The most accounts whose permission is checked, newest comments first; other comments are left out."""
 
 
 def issue_for_agents(issue: Issue, writers: Writers | None) -> dict[str, JsonValue]:
-    """Return an issue in the form for agents; `writers` is `None` if only people on this machine write.
+    """Return an issue as agents get it; `writers` is `None` if only people on this machine write.
 
-    A comment counts only if its author may push or is the issue's author; other comments are left out and counted.
+    A comment counts only if its author may push or wrote the issue. Other comments are left out and counted.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
@@ -47,7 +47,7 @@ def issue_for_agents(issue: Issue, writers: Writers | None) -> dict[str, JsonVal
 
 
 def comment_for_agents(comment: Comment, writers: Writers | None) -> JsonValue:
-    """Return a comment in the form for agents, with `may_write: false` if the comment's author may not push."""
+    """Return a comment as agents get it, with `may_write: false` if its author may not push."""
     told: dict[str, JsonValue] = {
         "author": comment.author,
         "body": comment.body if comment.is_note else visible_text(comment.body),
@@ -59,7 +59,7 @@ def comment_for_agents(comment: Comment, writers: Writers | None) -> JsonValue:
 
 
 def left_out(count: int, url: str) -> tuple[Comment, ...]:
-    """Return one note that replaces the comments that do not count; empty for a `count` of 0."""
+    """Return a note that stands for comments that were left out; empty for a `count` of 0."""
     words = f"{count} comment of others is" if count == 1 else f"{count} comments of others are"
     return (Comment("septet", f"[{words} left out; all are at {url}]"),) if count else ()
 
@@ -67,13 +67,13 @@ def left_out(count: int, url: str) -> tuple[Comment, ...]:
 ISSUE_LIMIT_BYTES: Final = 256 * 1024
 """The most bytes of an issue's body and comments together."""
 MOST_LABELLED: Final = 1000
-"""The most open issues that may have one label."""
+"""The most open issues with one label."""
 
 
 def bounded_issue(issue: Issue) -> Issue:
-    """Return the issue with at most `ISSUE_LIMIT_BYTES` of body and comments, with a note at each cut.
+    """Return an issue with body and comments cut to `ISSUE_LIMIT_BYTES`, and a note at each cut.
 
-    The body has priority; the newest comments, which describe the present state, come next.
+    The body has priority, then the newest comments.
     """
     body, content = issue.body, issue.body.encode(errors="replace")
     if len(content) > ISSUE_LIMIT_BYTES:
@@ -86,7 +86,7 @@ def bounded_issue(issue: Issue) -> Issue:
 
 
 def newest_comments(comments: Sequence[Comment], room_bytes: int, url: str) -> tuple[Comment, ...]:
-    """Return the newest comments that fit into `room_bytes`, after a note on the number of older comments."""
+    """Return the newest comments that fit, after a note on the number of older ones."""
     kept: list[Comment] = []
     for comment in reversed(comments):
         room_bytes -= len(comment.body.encode(errors="replace"))
@@ -99,7 +99,7 @@ def newest_comments(comments: Sequence[Comment], room_bytes: int, url: str) -> t
 
 
 def bounded_list(issues: Sequence[Issue], label: str, project: str) -> tuple[Issue, ...]:
-    """Return the issues of a label in the order of their numbers, each cut to the limit.
+    """Return the issues with a label by number, each cut to the limit.
 
     Raises:
         InvalidInputError: The label has more than `MOST_LABELLED` issues, or an issue is not of `project`.

@@ -1,4 +1,4 @@
-"""The kinds of forges over HTTP: a new forge needs a package and an entry in `KINDS`."""
+"""All kinds of forges over HTTP; a new forge needs a package and an entry in `KINDS`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,24 +15,24 @@ from septet.git.engine.address import Address
 
 @dataclass(frozen=True, slots=True)
 class ForgeKind:
-    """A kind of forge over HTTP: its names, its webhooks, and how Septet connects to it."""
+    """A kind of forge over HTTP: its names, its webhooks, and how to connect to it."""
 
     name: str
     """The name in records and settings: `SEPTET_<NAME>_TOKEN`, `_HOSTS` and `_API_URL`."""
     title: str
     """The name for people."""
     nests: bool
-    """Whether a repository may be in a group of a group."""
+    """Whether repositories may be in groups of groups."""
     connect: Callable[[Address, str | None, str | None], Forge]
-    """Returns the forge for a repository's address, the API's address (`None` for the usual one) and the key."""
+    """Returns the forge for a repository's address, an API address (`None` for the usual one) and a key."""
     webhook: WebhookKind
-    """The form of the forge's events at `POST /webhooks/<name>`."""
+    """How the forge sends events to `POST /webhooks/<name>`."""
     login: tuple[str, ...] = ()
-    """The forge's own command, which prints a token for an appended host name; empty without such a command."""
+    """The command that prints a token for a host name, which is appended; empty for none."""
 
 
 def _web_address(address: Address) -> str:
-    """Return the web address of a repository's forge: http if the repository's address is http, or else https."""
+    """Return the web address of a repository's forge: http only if the repository's address is http."""
     scheme = "http" if address.url.startswith("http://") else "https"
     return f"{scheme}://{address.host}"
 
@@ -52,7 +52,7 @@ def _is_signed_by_github(delivery: Delivery, secret: str) -> bool:
 
 
 def github_api_url(address: Address, api_url: str | None) -> str:
-    """Return the API's address for a repository: from the settings, or else from the repository's address."""
+    """Return the API's address for a repository: the settings' `api_url`, or else one from its own address."""
     is_public = address.host == _PUBLIC_GITHUB
     return api_url or (f"https://api.{_PUBLIC_GITHUB}" if is_public else f"https://{address.host}/api/v3")
 
@@ -116,4 +116,4 @@ GITEA: Final = ForgeKind(
 KINDS: Final = (GITHUB, GITLAB, GITEA)
 """All forges except `local`."""
 WEBHOOK_KINDS: Final = {kind.name: kind.webhook for kind in KINDS}
-"""The webhook kinds by the name in their paths, such as `POST /webhooks/github`."""
+"""The webhooks of each kind, by the name in their path, such as `POST /webhooks/github`."""

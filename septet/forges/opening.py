@@ -1,4 +1,4 @@
-"""Create exactly one pull request, comment or label, even if the forge does a write and answers with an error."""
+"""Create one pull request, comment or label, even if the forge reports an error after it has done so."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -16,27 +16,26 @@ if TYPE_CHECKING:
 Find = Callable[[str], PullRequest | None]
 Create = Callable[[NewPullRequest], PullRequest]
 Addition = tuple[str, Sequence[str], Callable[["ApiClient", int], object]]
-"""An addition to a pull request: its kind in words, the names, and the function that sets the names."""
+"""Something to add to a pull request: its kind in words, the names to add, and the function that adds them."""
 
 _LAGS: Final = re.compile(
     r"PullRequest head invalid|no commits between|no changes between|source.branch.* does not exist"
     r"|target couldn't be found",
     re.IGNORECASE,
 )
-"""Errors of GitHub, GitLab 19 and Gitea for a branch that was just pushed: some of their servers lag behind."""
+"""Errors of GitHub, GitLab 19 and Gitea about a branch that was just pushed, because their servers lag."""
 
 
 def added_by(method: str, path: str, what: str, names: Sequence[str]) -> Addition:
-    """Return an addition that one request sets; `{}` in `path` becomes the pull request's number."""
+    """Return an addition that one request makes; `{}` in `path` stands for the pull request's number."""
     return what, names, lambda client, number: client.write(method, path.format(number), {what: names})
 
 
 def open_once(find: Find, create: Create, new: NewPullRequest) -> PullRequest:
-    """Return the one open pull request of `new.head`: the present one, or else a new one.
+    """Return the open pull request of branch `new.head`; if there is none, open one.
 
-    An error does not prove that the forge did nothing: after an error the pull request is searched again, and the
-    request has failed only if no pull request is found. Two callers at once get the same pull request: each forge
-    refuses a second pull request.
+    After an error the pull request is searched again, because the forge may have opened it. Two callers at once
+    get the same pull request, because each forge refuses a second one.
 
     Raises:
         ForgeUnavailableError: The forge did not answer, or reports an open pull request that is not listed yet.
@@ -68,9 +67,9 @@ def own_pull_request(
     *,
     states: Collection[str] = ("open",),
 ) -> PullRequest | None:
-    """Return the pull request in `there` that the worker opened for a work order at commit `sha`, or `None`.
+    """Return the one of `there` that the worker opened for a work order at commit `sha`; `None` for none.
 
-    Every account that may push can copy a branch's name, a commit and a mark, but not the worker's account.
+    Anybody who may push can copy a branch's name, a commit and a mark, but cannot use the worker's account.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
@@ -82,7 +81,7 @@ def own_pull_request(
 
 @dataclass(frozen=True, slots=True)
 class MarkedComment:
-    """A comment that may carry a hidden mark; every account can copy a mark."""
+    """A comment that may have a hidden mark of Septet; anybody can copy a mark."""
 
     id: int
     author: str
@@ -91,7 +90,7 @@ class MarkedComment:
 
 @dataclass(frozen=True, slots=True)
 class CommentPlace:
-    """A place with comments: an issue, a pull request, or a thread."""
+    """Where comments can be read and written: an issue, a pull request, or a thread."""
 
     comments: Callable[[], Sequence[MarkedComment]]
     """Lists the comments, from the oldest."""
@@ -101,19 +100,19 @@ class CommentPlace:
     """Returns whether an account is the worker's own."""
 
     def find_marked(self, marker: str) -> Iterator[MarkedComment]:
-        """Yield the worker's comments in which the hidden mark names `marker`, from the oldest."""
+        """Yield the worker's comments with the hidden mark `marker`, oldest first."""
         mark = marker_of(marker)
         yield from (each for each in self.comments() if mark in each.body and self.is_own(each.author))
 
     def has(self, marker: str) -> bool:
-        """Return whether the worker has written a comment in which the hidden mark names `marker`."""
+        """Return whether the worker has written a comment with the hidden mark `marker`."""
         return next(self.find_marked(marker), None) is not None
 
 
 def put_once(place: CommentPlace, marker: str, body: str) -> None:
-    """Write `body` to the worker's oldest comment in which the hidden mark names `marker`, or to a new comment.
+    """Write `body` into the worker's oldest comment with the hidden mark `marker`, or else into a new one.
 
-    After an error the comments are read again, as in `open_once`.
+    After an error the comments are read again, because the forge may have written it.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
@@ -146,10 +145,10 @@ def label_once(
     label: str,
     others: Sequence[str],
 ) -> None:
-    """Put `label` on an issue and remove `others`; write nothing if the labels are right already.
+    """Add `label` to an issue and remove `others`; send nothing if the labels are right already.
 
-    After an error the labels are read again, as in `open_once`. `change` takes the label to add, or the empty
-    string, and the labels to remove; it is called only if a label must change.
+    `change` takes the label to add, or an empty text, and the labels to remove. After an error the labels are read
+    again, because the forge may have changed them.
 
     Raises:
         NotFoundError: The issue does not exist.
@@ -175,7 +174,7 @@ def label_once(
 
 
 def without_links_to(plan: str, body: str) -> str:
-    """Return a body without links to a plan that is not on the branch, for example if git ignores the file."""
+    """Return a body without links to a plan that the branch does not have."""
     target = rf"[^)\s>]{{0,500}}{re.escape(plan)}(?:#[^)\s>]{{0,100}})?"
     body = re.sub(rf"\[([^\]\n]{{0,300}})\]\({target}\)", r"\1", body)
     body = re.sub(rf"<?https?://{target}>?", f"`{plan}`", body)

@@ -1,7 +1,6 @@
 """Check that an answer is about the requested thing, and not about a moved issue or a renamed repository.
 
-A forge answers a request for a moved issue or a renamed repository with a redirect (`http/client.py`); some forges
-answer with the issue or the repository itself.
+Forges answer such a request with a redirect (`http/client.py`), or with the moved thing itself.
 """
 
 import re
@@ -20,18 +19,18 @@ _PAGE: Final = re.compile(
 
 @dataclass(slots=True)
 class RepositoryNames:
-    """The present names of repositories, by API and requested name."""
+    """The present names of repositories, by API and earlier name."""
 
     _names: dict[tuple[str, str], str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def now(self, api_url: str, project: str) -> str:
-        """Return the present name of a repository; `project` itself if no other name was recorded."""
+        """Return the present name of a repository; without a record, the name itself."""
         with self._lock:
             return self._names.get((api_url, project.lower()), project)
 
     def note(self, api_url: str, project: str, name: str) -> None:
-        """Record the present name of a repository, for all later requests."""
+        """Record the present name of a repository, for later requests."""
         with self._lock:
             if len(self._names) >= _MOST_NAMES:
                 self._names.clear()
@@ -43,11 +42,11 @@ class RepositoryNames:
 
 
 NAMES: Final = RepositoryNames()
-"""The names that this process has recorded."""
+"""The names that this process knows."""
 
 
 class _Shown(Protocol):
-    """An issue or a pull request, with a number and a page on a forge."""
+    """An issue or a pull request with its number and page."""
 
     @property
     def number(self) -> int: ...
@@ -59,10 +58,9 @@ T = TypeVar("T", bound=_Shown)
 
 
 def asked_for(thing: T, project: str, number: int | None = None) -> T:
-    """Return `thing` after a check that it is the requested issue or pull request.
+    """Return `thing` if it is what was requested; raise if it is not.
 
-    `number` is `None` if the request was for a list.
-
+    `number` is `None` for an element of a list.
 
     Raises:
         InvalidInputError: The thing is in another repository, or has another number.
@@ -78,8 +76,7 @@ def asked_for(thing: T, project: str, number: int | None = None) -> T:
 def moved_error(project: str, number: int | None, url: str, *, is_renamed: bool = False) -> InvalidInputError:
     """Return the error for an issue that moved to another repository, or for a renamed repository.
 
-    `number` is `None` if the request was for a list; `url` is the present page, empty if the forge does not report
-    the page.
+    `number` is `None` for a list. `url` is the present page; empty if the forge does not report it.
     """
     match = _PAGE.match(url)
     if match is None:

@@ -1,4 +1,4 @@
-"""The common part of the forges over HTTP, with GitHub's paths as the default."""
+"""What the forges over HTTP share; paths are GitHub's unless a subclass has others."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RestForge(ABC):
-    """One repository of a forge that Septet reaches over HTTP."""
+    """One repository of a forge over HTTP."""
 
     project: str
     """The repository's name, such as `owner/name`."""
@@ -41,14 +41,14 @@ class RestForge(ABC):
     pull_word: ClassVar[str] = "pull request"
     """The forge's word for a pull request."""
     pulls: ClassVar[str] = "pulls"
-    """The path of pull requests in the API, below the repository's path."""
+    """The last part of the path of pull requests in the API."""
     body_field: ClassVar[str] = "body"
     update_method: ClassVar[str] = "PATCH"
     open_state: ClassVar[str] = "open"
     open_query: ClassVar[dict[str, str | int]]
-    """The query that lists open issues, the oldest first."""
+    """The query for open issues, oldest first."""
     recent_query: ClassVar[dict[str, str | int]]
-    """The query that lists all pull requests, the last change first."""
+    """The query for all pull requests, last change first."""
     issue_form: ClassVar[type[IssueAnswer]] = IssueAnswer
     comment_form: ClassVar[type[CommentAnswer]] = CommentAnswer
     pull_form: ClassVar[type[PullRequestForm]] = PullRequestAnswer
@@ -62,7 +62,7 @@ class RestForge(ABC):
         return self.name_now(self.project)
 
     def name_now(self, project: str) -> str:
-        """Return the present name of a repository on this forge, which differs from `project` after a rename."""
+        """Return the present name of a repository, which is not `project` after a rename."""
         return NAMES.now(self.api.url, project)
 
     def root_of(self, project: str) -> str:
@@ -70,11 +70,11 @@ class RestForge(ABC):
         return f"/repos/{quote(self.name_now(project))}"
 
     def asking(self, what: str, *, tail_bytes: int = 0) -> AbstractContextManager["ApiClient"]:
-        """Yield a client for the block, below the repository's path; see `HttpApi.asking`."""
+        """Give the block a client whose root is the repository's path; see `HttpApi.asking`."""
         return self.api.asking(what, self.root_of(self.project), tail_bytes=tail_bytes)
 
     def write(self, what: str, method: str, path: str, body: Mapping[str, object]) -> None:
-        """Send one request that changes something."""
+        """Send one request that changes something on the forge."""
         with self.asking(what) as client:
             client.write(method, path, body)
 
@@ -103,7 +103,7 @@ class RestForge(ABC):
         return bounded_list(issues, label, self.project)
 
     def expect_fork(self, fork: str) -> None:
-        """Check that `fork` is a fork of this repository; see `Forge.expect_fork`."""
+        """Raise unless `fork` is a fork of this repository; see `Forge.expect_fork`."""
         with self.api.asking(f"the fork {fork}", self.root_of(fork)) as client:
             answer = client.get(self.repository_form, "")
         if not any(each is not None and each.is_named(self.now) for each in (answer.parent, answer.source)):
@@ -122,7 +122,7 @@ class RestForge(ABC):
         return self.pulls_with_head(head, fork, "all")
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
-        """Return a pull request in its present state; see `Forge.pull_request`. `commit` is not needed."""
+        """Return a pull request in its present state; see `Forge.pull_request`. `commit` is ignored."""
         del commit
         with self.asking(self.pull_name(number)) as client:
             answer = client.get(self.pull_form, f"{self.pulls}/{number}")
@@ -131,7 +131,7 @@ class RestForge(ABC):
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
         """Return the pull requests that changed last; see `PolledForge.recent_pull_requests`.
 
-        An unchanged answer of GitHub counts for no rate limit.
+        On GitHub, an answer that nothing changed counts for no rate limit.
         """
         with self.asking(f"{self.pull_word}s of {self.project}") as client:
             query = client.page_query(self.recent_query, page)
@@ -142,9 +142,9 @@ class RestForge(ABC):
         return RecentPullRequests(found, len(answers) < self.api.page_size, new_etag)
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Return the one open pull request of `new.head`; see `Forge.open_pull_request`.
+        """Return the open pull request of branch `new.head`; if there is none, open one.
 
-        If an addition fails, such as a label, the pull request has a warning.
+        If an addition such as a label fails, the pull request has a warning.
         """
         opened = open_once(partial(self.find_pull_request, fork=new.head_project), self.create_pull_request, new)
         warnings: list[str] = []
@@ -175,15 +175,15 @@ class RestForge(ABC):
         return tuple(review for each in answers if (review := each.review()) is not None)
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
-        """Put one comment with a mark on an issue; see `Forge.put_comment`."""
+        """Write one comment with a hidden mark on an issue; see `Forge.put_comment`."""
         put_once(self.comment_place(self.issue_name(number), f"issues/{number}"), marker, body)
 
     def has_comment(self, number: int, marker: str) -> bool:
-        """Return whether an issue has a comment with a mark; see `Forge.has_comment`."""
+        """Return whether an issue has a comment with a hidden mark; see `Forge.has_comment`."""
         return self.comment_place(self.issue_name(number), f"issues/{number}").has(marker)
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
-        """Replace labels of an issue by one label; see `Forge.set_label`."""
+        """Add a label to an issue and remove others; see `Forge.set_label`."""
 
         def labels() -> Sequence[str]:
             with self.asking(self.issue_name(number)) as client:
@@ -196,19 +196,19 @@ class RestForge(ABC):
         label_once(labels, change, label, instead_of)
 
     def is_own(self, account: str) -> bool:
-        """Return whether an account is the worker's own; see `Forge.is_own`.
+        """Return whether an account is the worker's own.
 
-        If the forge does not report the worker's account, every account counts as the worker's own.
+        If the forge does not report the worker's account, every account counts as its own.
         """
         own = self.own_account()
         return not own or account.lower() == own.lower()
 
     def own_account(self) -> str:
-        """Return the account of the worker's key; empty if the forge refuses to report the account."""
+        """Return the account of the worker's key; empty if the forge refuses to report it."""
         return account_of_key(self.api, self.ask_own_account)
 
     def ask_own_account(self) -> str:
-        """Request the account of the worker's key from the forge, and return it."""
+        """Request the account of the worker's key, and return it."""
         with self.api.asking("whose key this is") as client:
             return client.get(self.user_form, "/user").login
 
@@ -221,7 +221,7 @@ class RestForge(ABC):
         return f"{self.pull_word} {number} of {self.project}"
 
     def read_issue(self, client: "ApiClient", number: int) -> IssueAnswer:
-        """Return the forge's answer for an issue, checked to be the requested issue."""
+        """Return the forge's answer for an issue; raise if it is about another issue."""
         answer = client.get(self.issue_form, f"issues/{number}")
         if answer.pull_request is not None:
             message = f"issue: {number} of {self.project} is a pull request."
@@ -230,20 +230,20 @@ class RestForge(ABC):
         return answer
 
     def read_comments(self, client: "ApiClient", thing: str) -> Iterable[CommentAnswer]:
-        """Return the comments on the issue or pull request with the path `thing`, from the oldest."""
+        """Return the comments at the path `thing`, of an issue or pull request, oldest first."""
         return client.read_list(self.comment_form, self.comments_path(thing))
 
     def comments_path(self, thing: str) -> str:
-        """Return the path of the comments on an issue or a pull request; both are below `issues/`."""
+        """Return the path of the comments of an issue or pull request."""
         return f"issues/{thing.rpartition('/')[2]}/comments"
 
     def comment_path(self, thing: str, comment_id: int) -> str:
-        """Return the path by which a comment on an issue or a pull request is edited."""
+        """Return the path for editing a comment on an issue or a pull request."""
         del thing
         return f"issues/comments/{comment_id}"
 
     def comment_place(self, what: str, thing: str) -> CommentPlace:
-        """Return the place of comments on the thing with the path `thing`; `what` names the thing in errors."""
+        """Return where the comments on a thing are read and written; `what` names the thing in errors."""
 
         def comments() -> list[MarkedComment]:
             with self.asking(f"the comments on {what}") as client:
@@ -260,13 +260,13 @@ class RestForge(ABC):
         self.write(f"comment {comment_id} on {what}", self.update_method, path, {"body": text})
 
     def is_listed(self, issue: Issue, label: str) -> bool:
-        """Return whether a listed issue has the label: true, because the forge itself filters by label."""
+        """Return whether a listed issue has the label: true, because the forge filters by label."""
         del issue, label
         return True
 
     @abstractmethod
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue of limited size, with its newest comments."""
+        """Return an issue with its newest comments, cut to the limit."""
 
     @abstractmethod
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
@@ -274,12 +274,12 @@ class RestForge(ABC):
 
     @abstractmethod
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request and return it; the caller has searched for an open one."""
+        """Open a pull request and return it; the caller made sure that there is none."""
 
     @abstractmethod
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:
-        """Return the additions for a pull request, such as reviewers."""
+        """Return what to add to a new pull request, such as reviewers."""
 
     @abstractmethod
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing`, unless empty, to an issue, and remove the labels `surplus`."""
+        """Add the label `missing`, unless it is empty, to an issue, and remove the labels `surplus`."""

@@ -1,4 +1,4 @@
-"""The common part of conversations on pull requests of the forges over HTTP."""
+"""What the conversations on pull requests of the forges over HTTP share."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class RestConversation(ABC):
 
     @property
     def path(self) -> str:
-        """The path of the pull request."""
+        """The path of the pull request in the API."""
         return f"{self.forge.pulls}/{self.number}"
 
     def comments(self) -> tuple[Comment, ...]:
@@ -32,15 +32,15 @@ class RestConversation(ABC):
             return tuple(each.comment() for each in self.forge.read_comments(client, self.path))
 
     def put_comment(self, marker: str, text: str) -> None:
-        """Put one comment on the pull request; see `Conversation.put_comment`."""
+        """Write one comment with a hidden mark on the pull request; see `Conversation.put_comment`."""
         put_once(self.forge.comment_place(self.name, self.path), marker, text)
 
     def has_comment(self, marker: str) -> bool:
-        """Return whether the pull request has a comment with a mark; see `Conversation.has_comment`."""
+        """Return whether the pull request has a comment with a hidden mark."""
         return self.forge.comment_place(self.name, self.path).has(marker)
 
     def reply(self, thread: ReviewThread, marker: str, text: str) -> None:
-        """Put one reply in a thread; see `Conversation.reply`."""
+        """Write one reply with a hidden mark in a thread; see `Conversation.reply`."""
         place = CommentPlace(
             partial(self.replies, thread), partial(self.create_reply, thread), self.edit_reply, self.forge.is_own
         )

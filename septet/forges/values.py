@@ -1,4 +1,4 @@
-"""The things on a forge: issues, comments, pull requests, reviews, checks. People's text is untrusted."""
+"""Things on a forge: issues, comments, pull requests, reviews, checks. People's text is untrusted."""
 
 import re
 from collections.abc import Sequence
@@ -26,18 +26,18 @@ class Comment:
     created_at: str = ""
     """The time of the comment: ISO 8601, UTC."""
     standing: str = ""
-    """The author's role in the repository, in the forge's own word in lower case, such as `owner`, `member`,
-    `maintainer`, `collaborator` or `none`; empty if the forge does not report the role."""
+    """The author's role in the repository, in the forge's word in lower case, such as `owner`, `member`,
+    `maintainer`, `collaborator` or `none`; empty if the forge does not report it."""
 
     @property
     def is_note(self) -> bool:
-        """Whether the comment is Septet's note about left-out comments: only this note has no time."""
+        """Whether the comment is Septet's own note about comments that were left out; only that has no time."""
         return not self.created_at and self.author == "septet"
 
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue at the time of reading."""
+    """An issue as it was when it was read."""
 
     number: int
     title: str
@@ -50,12 +50,12 @@ class Issue:
     author: str = ""
     """The author's account; empty if the forge does not report the author."""
     text_sha256: str = field(default="", compare=False)
-    """The hash of title and body before any cut."""
+    """The hash of title and body, before they were cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """A pull request as the forge reports it."""
+    """A pull request as it was when it was read."""
 
     number: int
     url: str
@@ -64,9 +64,9 @@ class PullRequest:
     head_sha: str
     state: PullRequestState = "open"
     warnings: tuple[str, ...] = ()
-    """The additions that failed, such as a label."""
+    """What could not be added, such as a label."""
     conflicts: bool = field(default=False, compare=False)
-    """Whether the forge reports a conflict with the base; false as long as the forge has not checked."""
+    """Whether the forge reports a conflict with the base; false while it has not checked."""
     base_sha: str = field(default="", compare=False)
     """The commit of the base branch; empty if the forge does not report the commit."""
     body: str = field(default="", compare=False, repr=False)
@@ -76,7 +76,7 @@ class PullRequest:
     """The author's account; empty if the forge does not report the author."""
 
     def is_of(self, work_order_id: str) -> bool:
-        """Return whether the pull request has the work of a work order, by the hidden mark in its body."""
+        """Return whether the pull request is a work order's, by the hidden mark in its body."""
         return marker_of(work_order_id) in self.body
 
 
@@ -100,24 +100,24 @@ class Review:
     standing: str = ""
     """The author's role in the repository, in the form of `Comment.standing`."""
     id: str = ""
-    """The forge's id of the review; empty if the forge's reviews have no id."""
+    """The review's id; empty if the forge has no such ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitCheck:
-    """The result of a check, a status or a pipeline's job for a commit."""
+    """The result of a check, a status or a pipeline's job on a commit."""
 
     name: str
     state: CheckState
     url: str = ""
     id: str = ""
-    """The forge's id for the check's log; empty for a check without a log."""
+    """The id of the check's log; empty if there is no log."""
     summary: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class NewComment:
-    """A new comment, with the issue or pull request on which the comment is."""
+    """A new comment, and the issue or pull request that it is on."""
 
     id: int
     number: int
@@ -138,52 +138,49 @@ class ThreadComment:
 
 @dataclass(frozen=True, slots=True)
 class ReviewThread:
-    """The comments on one place of a pull request, or one discussion of the whole pull request."""
+    """The comments on one place of a pull request, or one discussion of it."""
 
     id: str
     """The id that a reply names."""
     path: str
     line: int | None
-    """The line in the pull request's version of the file; `None` for the whole file, or if the line is gone."""
+    """The line in the pull request's version of the file; `None` if there is no such line."""
     comments: tuple[ThreadComment, ...]
     """At least one comment, from the oldest to the newest."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewPullRequest:
-    """The content of a pull request that will be opened."""
+    """A pull request to open: its branch, its base, its text and its additions."""
 
     head: str
     base: str
     title: str
     body: str
     marker: str
-    """The work order's id; the body carries the id invisibly, so that people and programs find the work order."""
+    """The work order's id, which the body carries invisibly."""
     draft: bool = False
     labels: tuple[str, ...] = ()
     reviewers: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
     head_project: str = ""
-    """The fork that holds `head`, such as `me/r`; empty if the repository itself holds `head`."""
+    """The fork with the branch `head`, such as `me/r`; empty if the repository has the branch."""
     notice: str = ""
-    """The first line of the body, before all other text."""
+    """The first line of the body."""
 
     @property
     def bounded_title(self) -> str:
-        """The title on one line, within the limit."""
+        """The title on one line, cut to the limit."""
         return self.titled()
 
     def titled(self, draft: str = "", limit: int = TITLE_LIMIT) -> str:
-        """Return the title on one line.
-
-        `draft` is the prefix of a draft's title on this forge; `limit` includes the prefix.
-        """
+        """Return the title on one line, after the prefix `draft` if it is a draft; `limit` includes the prefix."""
         title = " ".join(mask(without_controls(self.title)).split())
         return f"{draft if self.draft else ''}{title}"[:limit].rstrip()
 
     @property
     def marked_body(self) -> str:
-        """The notice, the body within the limit, and the work order's hidden mark."""
+        """The notice, the body cut to the limit, and the work order's hidden mark."""
         return self._below_notice(self._own_part)
 
     @property
@@ -193,7 +190,7 @@ class NewPullRequest:
         return f"{body.rstrip()}\n\n{marker_of(self.marker)}\n"
 
     def added_to(self, body: str) -> str:
-        """Return a pull request's body with this work order added; unchanged if the body already has its mark.
+        """Return a pull request's body with this work order added; unchanged if the body has its mark.
 
         Raises:
             ForgeError: The body would be too long.
@@ -206,18 +203,18 @@ class NewPullRequest:
         return longer
 
     def _below_notice(self, body: str) -> str:
-        """Return a body with the notice as its first line; unchanged if the body begins with the notice."""
+        """Return a body with the notice as its first line, once."""
         notice = mask(without_controls(self.notice))
         return body if not notice or body.partition("\n")[0] == notice else f"{notice}\n\n{body}"
 
 
 def marker_of(work_order_id: str) -> str:
-    """Return the mark of a work order; rendered Markdown does not show the mark."""
+    """Return the hidden mark of a work order, which rendered Markdown does not show."""
     return f"<!-- septet: {work_order_id} -->"
 
 
 def ended_one(pull_request: PullRequest) -> ForgeError:
-    """Return the error for an ended pull request, which Septet neither reopens nor replaces."""
+    """Return the error for a closed or merged pull request, which Septet neither reopens nor replaces."""
     remedy = "Reopen it there and run `septet retry`, or start another work order for the rest."
     if LOCAL_PULL.fullmatch(pull_request.url):
         remedy = "Start another work order for the rest."
@@ -241,5 +238,5 @@ def pull_request_number(url: str) -> int:
 
 
 def label_names(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return each label once, stripped, in order."""
+    """Return the labels without surrounding spaces, each once, in order."""
     return tuple(dict.fromkeys(label.strip() for label in labels if label.strip()))

@@ -1,1 +1,1 @@
-"""Events on issues and pull requests, from webhooks and from polls."""
+"""What happens on issues and pull requests, as webhooks or polls report it."""

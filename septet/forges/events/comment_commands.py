@@ -1,4 +1,4 @@
-"""The command of a comment whose first line is `/septet VERB …`; any other comment has no command."""
+"""Commands in comments: a comment is a command if its first line is `/septet VERB …`."""
 
 import re
 from typing import Final, get_args
@@ -17,7 +17,7 @@ USAGE: Final = (
 
 
 def parse_command(body: str) -> CommentCommand | None:
-    """Return the command of a comment; `None` if the comment has none, or carries a hidden mark of Septet."""
+    """Return the command in a comment; `None` if there is none, or if the comment has a hidden mark of Septet."""
     first, _, below = body.strip().partition("\n")
     match = _FIRST.fullmatch(first.strip())
     if match is None or is_own_text(body):
@@ -38,7 +38,7 @@ def parse_command(body: str) -> CommentCommand | None:
 
 
 def is_own_text(body: str) -> bool:
-    """Return whether a text carries a hidden mark of Septet, because Septet wrote the text or is quoted."""
+    """Return whether a text has a hidden mark of Septet, so that Septet wrote it or it quotes Septet."""
     return "<!-- septet" in body
 
 

@@ -1,7 +1,7 @@
-"""Feedback on a pull request that waits for an agent's answer: failed checks, reviews, threads, conflicts.
+"""Feedback on a pull request that an agent must answer: failed checks, reviews, threads, conflicts.
 
-Septet's replies carry hidden marks, so that no event gets two replies, even if another process reads the pull
-request or a record was lost.
+Septet's replies have hidden marks. Therefore no event gets two replies, even if a record was lost or another
+process reads the pull request.
 """
 
 import re
@@ -23,19 +23,19 @@ from septet.system.text import cut, without_controls
 BODY_LIMIT: Final = 8000
 """The most characters of one comment."""
 _MOST_SHOWN: Final = 10
-"""The most comments of one thread that an agent gets, which are the newest."""
+"""The most comments of one thread that an agent gets; the newest ones are chosen."""
 _OURS: Final = "<!-- septet: "
 _ANSWERED: Final = re.compile(r"<!-- septet answers: ([\x21-\x7e]{1,200}) -->")
 
 
 def mark_answer(event_id: str) -> str:
-    """Return the hidden mark of a reply to an event, by which the reply is found again."""
+    """Return the hidden mark for a reply to an event, by which Septet finds the reply."""
     return f"<!-- septet answers: {event_id} -->"
 
 
 @dataclass(slots=True)
 class Feedback:
-    """The feedback on a pull request to which no agent has replied yet."""
+    """The feedback on a pull request that no agent has answered yet."""
 
     pull_request: PullRequest
     conversation: Conversation | None
@@ -46,7 +46,7 @@ class Feedback:
     events: tuple[ReworkEvent, ...] = ()
 
     def words_on(self, event_ids: Collection[str]) -> dict[str, JsonValue]:
-        """Return the feedback of the named events in the form for agents, with the end of each failed check's log.
+        """Return the feedback of the named events as agents get it, with the end of each failed check's log.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.
@@ -64,7 +64,7 @@ class Feedback:
         }
 
     def _thread(self, thread: ReviewThread) -> JsonValue:
-        """Return a thread's newest comments by accounts that may push, and the number of comments left out."""
+        """Return a thread's newest comments from accounts that may push, and how many others there are."""
         newest = [each.comment for each in thread.comments[-_MOST_SHOWN:]]
         kept = [each for each in newest if self.writers is None or self.writers.may_write(each.author)]
         comments: list[JsonValue] = [_in_form(each) for each in kept]
@@ -76,10 +76,9 @@ class Feedback:
 def read_feedback(
     forge: FollowedForge, number: int, commit: str = "", trusted_accounts: Iterable[str] = ()
 ) -> Feedback:
-    """Return the feedback on a pull request; the feedback is empty if the pull request has ended.
+    """Return the unanswered feedback on a pull request; empty if the pull request has ended.
 
-    `commit` is the last commit that the caller knows of; the words of `trusted_accounts` count without a check.
-
+    `commit` is the last commit that the caller knows; `trusted_accounts` count like accounts that may push.
 
     Raises:
         NotFoundError: The worker can see no pull request of this number.
@@ -114,9 +113,9 @@ def read_feedback(
 
 
 def _requests(reviews: Sequence[Review], comments: Sequence[Comment]) -> Iterator[tuple[str, Review]]:
-    """Yield the reviews that request changes, each with its event id, unless their author approved later.
+    """Yield the reviews that request changes, with their event ids; skip authors who approved later.
 
-    If the forge reports only the account of a review, the account's last comment is the review's text.
+    If the forge reports a review without text, its author's last comment is the text.
     """
     standing = {each.author: each.state for each in reviews if each.state != "commented"}
     for review in reviews:

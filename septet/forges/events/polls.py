@@ -1,4 +1,4 @@
-"""Poll the states of many pull requests by one conditional request for each repository."""
+"""Poll many pull requests with one request for each repository, which is cheap if nothing changed."""
 
 import threading
 import time
@@ -11,32 +11,32 @@ from septet.forges.forge import Forge
 from septet.forges.values import PullRequest, PullRequestState
 
 LONGEST_SECONDS: Final = 60.0
-"""The longest interval between polls of a repository in which nothing changes."""
+"""The longest time in seconds between polls of a repository without changes."""
 TOLD_SECONDS: Final = 300.0
-"""The interval between polls of a repository that sends webhooks, in case a webhook is lost."""
+"""The time in seconds between polls of a repository with webhooks, in case one is lost."""
 _MOST_PAGES: Final = 200
-"""The most pages that are read of a repository; pull requests on later pages are read one by one."""
+"""The most pages of a repository's list that are read; other pull requests are read one by one."""
 _SHARE: Final = 0.1
-"""The age up to which callers share an answer, as a part of the time for which nothing had changed before."""
+"""How old an answer may be to be used again, as a share of the time without changes before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecentPullRequests:
-    """A page of a repository's pull requests in every state, the latest change first."""
+    """One page of a repository's pull requests in every state, the latest change first."""
 
     pull_requests: tuple[PullRequest, ...]
     is_all: bool
     """Whether no page follows."""
     etag: str = ""
-    """The ETag for the next request, so that the forge may answer that nothing has changed."""
+    """The ETag for the next request, by which the forge can answer that nothing has changed."""
 
 
 @runtime_checkable
 class PolledForge(Forge, Protocol):
-    """A forge that lists the latest changes, and is not on this host's disk."""
+    """A forge that can list the pull requests that changed last."""
 
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
-        """Return a page of the pull requests, the latest change first; `None` if `etag` still matches."""
+        """Return a page of the pull requests, the latest change first; `None` if nothing changed since `etag`."""
 
 
 @dataclass(slots=True)
@@ -45,11 +45,11 @@ class _Repository:
     states: dict[int, PullRequestState] = field(default_factory=dict)
     etag: str = ""
     seen: frozenset[tuple[int, str]] = frozenset()
-    """The number and time of change of each pull request on the first page, as last read."""
+    """The number and the time of change of each pull request on the first page."""
     pages: int = 0
-    """The number of consecutive pages that are known, from the first page on."""
+    """How many pages are known, counted from the first."""
     is_all: bool = False
-    """Whether the known pages hold all pull requests."""
+    """Whether the known pages have all pull requests."""
     asked_at: float | None = None
     changed_at: float = 0.0
     error: SeptetError | None = None
@@ -58,21 +58,20 @@ class _Repository:
 
 @dataclass(slots=True)
 class PullRequestPolls:
-    """The known states of pull requests, by repository, read with as few requests as possible."""
+    """The known states of pull requests by repository, read with few requests."""
 
     first_seconds: float
-    """The age in seconds up to which callers share an answer; without changes, callers share older answers too."""
+    """How many seconds old an answer may be to be used again; without changes, older ones may be."""
     clock: Callable[[], float] = time.monotonic
     is_told: Callable[[str], bool] = lambda _key: False
-    """Takes a repository's key, and returns whether webhooks report the changes; polls are rare in that case."""
+    """Returns whether webhooks report changes of the repository with this key; polls are then rare."""
     _repositories: dict[str, _Repository] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def state(self, key: str, forge: PolledForge, number: int) -> PullRequestState:
         """Return whether a pull request is open, merged or closed.
 
-        If no known page has the pull request, the next pages are read; a pull request that no page has is read by
-        itself, once.
+        This reads further pages of the list if needed. A pull request on none of them is read by itself, once.
 
         Raises:
             NotFoundError: The worker can see no pull request of this number.
@@ -103,9 +102,9 @@ class PullRequestPolls:
         return self.clock() - repository.asked_at >= (TOLD_SECONDS if is_told else good_seconds)
 
     def _read_on(self, repository: _Repository, forge: PolledForge, number: int) -> None:
-        """Read the pages after the known pages until a page has the pull request.
+        """Read further pages until one of them has the pull request.
 
-        A pull request that changes meanwhile moves to the first page, so no pull request is missed.
+        A pull request that changes meanwhile moves to the first page, so none is missed.
         """
         while number not in repository.states and not repository.is_all and repository.pages < _MOST_PAGES:
             recent = forge.recent_pull_requests(page=repository.pages + 1)

@@ -1,4 +1,4 @@
-"""Deliveries of webhooks, and the events in them; a signature is checked before its body is parsed.
+"""Read webhooks: check the signature first, and then parse the event in the body.
 
 GitHub, Gitea and Forgejo send events in one form, with different names of kinds and actions.
 """
@@ -28,10 +28,10 @@ F = TypeVar("F", bound="Foreign")
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A received request of a webhook; its content is untrusted until its signature is checked."""
+    """A received request of a webhook; it is untrusted until its signature was checked."""
 
     headers: Mapping[str, str]
-    """The headers by their names in lower case."""
+    """The headers by name, in lower case."""
     body: bytes = field(repr=False)
 
     def header(self, name: str) -> str:
@@ -40,26 +40,26 @@ class Delivery:
 
     @property
     def digest(self) -> str:
-        """The delivery's identity: a hash of the body, which is signed; the id in the headers is not signed."""
+        """A hash of the body, which identifies the delivery: an id in the headers is not signed."""
         return hashlib.sha256(self.body).hexdigest()[:32]
 
 
 Reader = Callable[[Delivery], ForgeEvent | None]
-"""Reads one kind of event; returns `None` if the event needs no action."""
+"""Reads one kind of event; returns `None` if Septet has nothing to do for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookKind:
-    """The form in which one kind of forge sends its events."""
+    """How one kind of forge sends its events."""
 
     is_signed: Callable[[Delivery, str], bool]
-    """Returns whether the sender of a delivery knows the secret, in constant time."""
+    """Returns whether the sender of a delivery knows the secret."""
     event_header: str
-    """The name, in lower case, of the header that contains the kind of the event."""
+    """The header with the kind of the event, in lower case."""
     readers: Mapping[str, Reader]
 
     def read_event(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return the event of a delivery; `None` if the event needs no action.
+        """Return the event in a delivery; `None` if Septet has nothing to do for it.
 
         Raises:
             InvalidInputError: The delivery cannot be read.
@@ -69,13 +69,13 @@ class WebhookKind:
 
 
 def is_hmac_sha256(body: bytes, secret: str, signature: str) -> bool:
-    """Return whether a hexadecimal signature matches a body, in constant time."""
+    """Return whether a hexadecimal signature is the HMAC of a body, compared in constant time."""
     expected = hmac.digest(secret.encode(), body, hashlib.sha256).hex()
     return hmac.compare_digest(expected.encode(), signature.strip().lower().encode())
 
 
 def read_payload(form: type[F], delivery: Delivery) -> F:
-    """Return the body of a delivery as a value of type `form`; the caller has checked the delivery's signature.
+    """Return the body of a delivery as a value of type `form`; the signature was checked before.
 
     Raises:
         InvalidInputError: The body is not an event of this form.
@@ -90,7 +90,7 @@ def read_payload(form: type[F], delivery: Delivery) -> F:
 
 
 def bounded_text(text: str | None) -> str:
-    """Return a text cut to the limit of an event."""
+    """Return a text, cut to the limit for texts in events."""
     return (text or "")[:EVENT_TEXT_LIMIT]
 
 
@@ -182,15 +182,15 @@ class _Origin(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class EventForm:
-    """The form of one forge's events; the methods read the events for a `WebhookKind`."""
+    """The names by which one forge's events differ; its methods read the events."""
 
     forge: str
     issue_actions: frozenset[str]
-    """The actions after which an issue may be taken."""
+    """The actions after which an issue can become work."""
     push_action: str
-    """The action after which a pull request has new commits."""
+    """The action for new commits of a pull request."""
     review_actions: frozenset[str]
-    """The actions after which a review, or a comment on a line, is written."""
+    """The actions for a new review or a new comment on a line."""
 
     def issue(self, delivery: Delivery) -> ForgeEvent | None:
         """Return the event of a changed issue."""
@@ -260,7 +260,7 @@ class EventForm:
 
 
 def common_readers(form: EventForm) -> dict[str, Reader]:
-    """Return, by kind, the functions that read the kinds of events that GitHub, Gitea and Forgejo share."""
+    """Return functions that read the events of GitHub, Gitea and Forgejo, by kind."""
     return {
         "issues": form.issue,
         "issue_comment": form.comment,

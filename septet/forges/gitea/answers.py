@@ -52,10 +52,10 @@ class GiteaTimelineAnswer(Foreign):
     created_at: datetime
     label: GiteaLabelAnswer | None = None
     body: str = ""
-    """For a label event, `1` if the label was set, and empty if the label was removed."""
+    """For a label event, `1` if the label was set, and empty if it was removed."""
 
     def sets(self, label: str) -> bool:
-        """Return whether the event set `label` on the issue."""
+        """Return whether the event set a label on the issue."""
         return self.type == "label" and self.body == "1" and self.label is not None and self.label.name == label
 
 
@@ -83,7 +83,7 @@ class GiteaPullRequestAnswer(PullRequestAnswer):
 
     @property
     def conflicts(self) -> bool:
-        """Whether Gitea reports a conflict; false for a draft, because Gitea reports no draft as mergeable."""
+        """Whether Gitea reports a conflict; false for a draft, about which Gitea does not know."""
         return self.mergeable is False and not self.draft
 
 
@@ -118,7 +118,7 @@ class GiteaReviewCommentAnswer(GiteaCommentAnswer):
 
     path: str = ""
     position: int = 0
-    """The line in the pull request's version of the file."""
+    """The line, in the pull request's version of the file."""
     resolver: UserAnswer | None = None
 
 

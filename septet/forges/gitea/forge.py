@@ -1,4 +1,4 @@
-"""The forges Gitea and Forgejo, where they differ from `RestForge`."""
+"""The forges Gitea and Forgejo, as far as they differ from `RestForge`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GiteaConversation(RestConversation):
-    """The conversation on one pull request; see `Conversation`. A thread is the comments on one line of a file."""
+    """The conversation on one pull request. A thread is formed by the comments on one line of a file."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
         """Return the unresolved threads of reviews; see `Conversation.threads`."""
@@ -71,16 +71,16 @@ class GiteaConversation(RestConversation):
         return tuple(threads[-MOST_THREADS:])
 
     def check_log(self, check: CommitCheck) -> str:
-        """Return the summary of a check; see `Conversation.check_log`. Statuses name no log."""
+        """Return the summary of a check, because its status names no log; see `Conversation.check_log`."""
         return check.summary[-LOG_LIMIT:]
 
     def replies(self, thread: ReviewThread) -> list[MarkedComment]:
-        """Return the comments on the line of the thread."""
+        """Return the comments on the thread's line."""
         place = (thread.path, thread.line or 0)
         return [each.marked_comment() for each in self._review_comments() if (each.path, each.position) == place]
 
     def create_reply(self, thread: ReviewThread, text: str) -> None:
-        """Create a review with a comment on the line of the thread."""
+        """Create a review with a comment on the thread's line."""
         comment = {"path": thread.path, "new_position": thread.line or 0, "body": text}
         body = {"event": "COMMENT", "comments": [comment]}
         self.forge.write(f"a reply on {self.name}", "POST", f"{self.path}/reviews", body)
@@ -94,9 +94,9 @@ class GiteaConversation(RestConversation):
 
 
 _PAGE: Final = 50
-"""The largest page of Gitea, unless its administrator allows more."""
+"""The largest page of Gitea's lists, unless its administrator allows more."""
 _MOST_AUTHORS: Final = 20
-"""The most authors whose role in the repository is read, by one request each; other roles stay unknown."""
+"""The most authors whose role is read, with one request each; roles of others stay unknown."""
 _RIGHTS: Final = "Give the token the scopes `write:issue` and `write:repository`."
 _REMEDIES: Final = {
     401: "Set SEPTET_GITEA_TOKEN to a token that is valid for this forge, and restart the worker.",
@@ -167,10 +167,10 @@ class GiteaForge(RestForge):
             return tuple(each.new_comment() for each in answers)
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account may push to the repository; see `Forge.may_write`.
+        """Return whether an account may push to the repository.
 
-        Gitea reports an account's permission only to a repository's administrators. Other accounts can read the
-        list of possible assignees, which are the accounts that may push.
+        Gitea reports permissions only to administrators. Everybody else can read the possible assignees, who are
+        the accounts that may push.
         """
         what = f"what {account} may do in {self.project}"
         try:
@@ -188,15 +188,15 @@ class GiteaForge(RestForge):
                 }
 
     def read_comments(self, client: "ApiClient", thing: str) -> Iterable[GiteaCommentAnswer]:
-        """Return all comments on an issue or a pull request: Gitea's list has no pages."""
+        """Return all comments on an issue or a pull request; Gitea's list has one page."""
         return client.get(list[GiteaCommentAnswer], self.comments_path(thing))
 
     def is_listed(self, issue: Issue, label: str) -> bool:
-        """Return whether a listed issue really has the label: Gitea ignores a filter by an unknown label."""
+        """Return whether a listed issue has the label, because Gitea ignores a filter by an unknown label."""
         return label in issue.labels
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue of limited size, with its newest comments and the roles of their authors."""
+        """Return an issue with its newest comments and their authors' roles, cut to the limit."""
         found = self.read_comments(client, f"issues/{number}") if answer.comments else ()
         issue = bounded_issue(answer.issue(tuple(each.comment() for each in found)))
         standings = self._standings(client, issue.comments)
@@ -206,7 +206,7 @@ class GiteaForge(RestForge):
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
         """Return the pull requests of a branch; see `RestForge.pulls_with_head`.
 
-        Gitea cannot filter by branch: the branch is searched in the last 2,500 pull requests that changed.
+        Gitea cannot filter by branch, so the branch is searched in the last 2,500 changed pull requests.
         """
         with self.asking(f"pull requests of {self.project}") as client:
             answers = client.read_list(GiteaPullRequestAnswer, "pulls", {**self.recent_query, "state": state})
@@ -218,7 +218,7 @@ class GiteaForge(RestForge):
         )
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request and return it; the caller has searched for an open one."""
+        """Open a pull request and return it; the caller made sure that there is none."""
         owner = self.name_now(new.head_project).partition("/")[0]
         body = {
             "head": f"{owner}:{new.head}" if owner else new.head,
@@ -239,7 +239,7 @@ class GiteaForge(RestForge):
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing`, unless empty, to an issue, and remove the labels `surplus`."""
+        """Add the label `missing`, unless it is empty, to an issue, and remove the labels `surplus`."""
         there = client.get(GiteaIssueAnswer, f"issues/{number}").labels or ()
         if missing:
             _add_labels([missing], client, number)
@@ -248,7 +248,7 @@ class GiteaForge(RestForge):
                 client.write("DELETE", f"issues/{number}/labels/{each.id}")
 
     def _standings(self, client: "ApiClient", comments: Sequence[Comment]) -> dict[str, str]:
-        """Return the newest authors' roles in the repository, by account: `owner`, `collaborator` or `none`."""
+        """Return the roles of the newest comments' authors by account: `owner`, `collaborator` or `none`."""
         owner = self.project.partition("/")[0]
         authors = list(dict.fromkeys(comment.author for comment in reversed(comments)))
         standings: dict[str, str] = {}
@@ -269,7 +269,7 @@ class GiteaForge(RestForge):
 
 
 def _add_labels(names: Sequence[str], client: "ApiClient", number: int) -> None:
-    """Put labels on an issue or pull request; first create the labels that the repository lacks."""
+    """Add labels to an issue or pull request, and first create those that the repository does not have."""
     ids = {label.name: label.id for label in client.read_list(GiteaLabelAnswer, "labels")}
     for name in names:
         if name not in ids:

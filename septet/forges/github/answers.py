@@ -1,6 +1,6 @@
-"""Answers of GitHub that have their own forms.
+"""Answers of GitHub that no other forge has.
 
-Only the GraphQL API reports the editors of an issue's body, and the account of an App's key.
+Only the GraphQL API reports who edited an issue's body, and which account an App's key has.
 """
 
 from datetime import datetime
@@ -219,7 +219,7 @@ class IssueHistoryAnswer(Foreign):
     timelineItems: _Events
 
     def history(self, label: str) -> IssueHistory:
-        """Return an issue's edits and the label's setter; edits may be missing if GitHub has further pages."""
+        """Return an issue's edits, and who set a label; some edits may be missing if GitHub has further pages."""
         events, edits = [each for each in self.timelineItems.nodes if each is not None], self.userContentEdits
         of_label = [each for each in events if each.label is not None and each.label.name.lower() == label.lower()]
         last = of_label[-1] if of_label else None
@@ -247,7 +247,7 @@ class _Reply(Foreign):
 
 
 def ask_graphql(client: "ApiClient", document: str, variables: dict[str, Any]) -> dict[str, Any]:
-    """Return the data of a GraphQL answer, or raise its error, because GitHub refuses with a status of success.
+    """Return the data of a GraphQL answer, or raise the error in it: GitHub refuses with a status of success.
 
     Raises:
         NotFoundError: The thing does not exist, or the token may not see it.

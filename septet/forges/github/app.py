@@ -1,4 +1,4 @@
-"""Tokens of a GitHub App's installations, which replace a person's token; each lasts an hour."""
+"""Tokens of a GitHub App, which are valid for an hour and replace a person's token."""
 
 import re
 import threading
@@ -15,9 +15,9 @@ from septet.forges.http.pauses import PAUSES
 from septet.system.masking import hide_of
 
 _KEPT_SECONDS: Final = 3000.0
-"""The age at which a token is replaced: tokens last an hour, and requests with a token may take minutes."""
+"""The age in seconds at which a token is replaced; it expires after an hour, and requests may take minutes."""
 _JWT_SECONDS: Final = 540
-"""The life of a JWT; GitHub accepts ten minutes at most."""
+"""The life of a JWT in seconds; GitHub accepts at most ten minutes."""
 _BY_ID: Final = re.compile(r"/repositories/(\d+)/installation$")
 _REMEDIES: Final[Mapping[int, str]] = {
     401: (
@@ -38,24 +38,24 @@ class _InstallationToken(Foreign):
 
 @dataclass(frozen=True, slots=True)
 class GitHubApp:
-    """A GitHub App, and the key with which the App requests tokens."""
+    """A GitHub App, and the key with which it requests tokens."""
 
     id: str
-    """The App's App id or client id."""
+    """The App id or the client id."""
     key_file: Path
     """The file with the App's private key, in PEM."""
 
 
 @dataclass(slots=True)
 class InstallationTokens:
-    """The tokens of installations; each token is requested again before it expires."""
+    """The tokens of the App's installations, replaced before they expire."""
 
     _known: dict[tuple[str, str, str], tuple[float, str]] = field(default_factory=dict)
-    """The time of the request, by the monotonic clock, and the token, by App, API and repository."""
+    """For each App, API and repository, the token and when it was requested, by the monotonic clock."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def token(self, app: GitHubApp, api_url: str, project: str) -> str:
-        """Return a token for a repository, from the App's installation on that repository.
+        """Return a token for a repository, on which the App must be installed.
 
         Raises:
             NotFoundError: The App is not installed on the repository.
@@ -89,7 +89,7 @@ def _ask(app: GitHubApp, api_url: str, project: str) -> str:
 
 
 def _jwt(app: GitHubApp) -> str:
-    """Return the JWT that authenticates the App, which is signed by the App's key and valid for some minutes."""
+    """Return a JWT that authenticates the App for some minutes, signed with the App's key."""
     import jwt  # ten megabytes, which only a worker with an App needs
 
     now = int(time.time())

@@ -1,4 +1,4 @@
-"""The forges GitHub and GitHub Enterprise, where they differ from `RestForge`."""
+"""The forges GitHub and GitHub Enterprise, as far as they differ from `RestForge`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class GitHubConversation(RestConversation):
     """The conversation on one pull request; see `Conversation`."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the threads of reviews; see `Conversation.threads`. The REST API reports none as resolved."""
+        """Return all threads of reviews, because the REST API does not report which are resolved."""
         by_root: dict[int, list[ReviewCommentAnswer]] = {}
         for answer in self._review_comments():
             by_root.setdefault(answer.in_reply_to_id or answer.id, []).append(answer)
@@ -111,7 +111,7 @@ _REFUSALS: Final = (
     ("pullrequest base", "Name a base that the repository has."),
 )
 _UNNAMED_SECONDS: Final = 60.0
-"""The first pause if a refusal names no time: GitHub requires at least a minute."""
+"""The first pause in seconds if a refusal names none; GitHub requires at least a minute."""
 HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}
 """The header with the API's version, which GitHub Enterprise has too; newer versions have the same fields."""
 
@@ -166,7 +166,7 @@ class GitHubForge(RestForge):
             return False
 
     def ask_own_account(self) -> str:
-        """Request and return the key's account; only GraphQL reports the account of an App's installation."""
+        """Request the account of the key and return it; only GraphQL reports an App's account."""
         what = "whose key this is"
         try:
             with self.api.asking(what) as client:
@@ -191,7 +191,7 @@ class GitHubForge(RestForge):
             return IssueHistoryAnswer.model_validate(issue["repository"]["issue"]).history(label)
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue with its newest comments up to the limit, from the oldest to the newest."""
+        """Return an issue with its newest comments, oldest first, cut to the limit."""
         comments: tuple[Comment, ...] = ()
         size = 0
         for page in range(-(-answer.comments // self.api.page_size), 0, -1):
@@ -217,7 +217,7 @@ class GitHubForge(RestForge):
         return tuple(each.pull_request() for each in answers if each.head.is_of(project, head))
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request and return it; the caller has searched for an open one."""
+        """Open a pull request and return it; the caller made sure that there is none."""
         owner, _, name = self.name_now(new.head_project).partition("/")
         body: dict[str, Any] = {
             "title": new.bounded_title,
@@ -242,7 +242,7 @@ class GitHubForge(RestForge):
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing`, unless empty, to an issue, and remove the labels `surplus`."""
+        """Add the label `missing`, unless it is empty, to an issue, and remove the labels `surplus`."""
         if missing:
             client.write("POST", f"issues/{number}/labels", {"labels": [missing]})
         for each in surplus:

@@ -1,4 +1,4 @@
-"""Answers of GitLab. Used fields are checked; other fields are ignored."""
+"""Answers of GitLab. Fields that Septet uses are checked, others are ignored."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -33,7 +33,7 @@ _CHECKS: Final[dict[str, CheckState]] = {
     "canceled": "failure",
 }
 _EDITED: Final = ("changed title ", "changed the description", "marked the task ", "marked the checklist item ")
-"""The first words of GitLab's own notes on a change of the text; a ticked box is a change of the text, too."""
+"""How GitLab's own notes about an edited text begin; a ticked box is an edit too."""
 _REVIEWS: Final[dict[str, ReviewState]] = {
     "approved": "approved",
     "requested_changes": "changes_requested",
@@ -42,7 +42,7 @@ _REVIEWS: Final[dict[str, ReviewState]] = {
 
 
 class GitLabUserAnswer(UserAnswer):
-    """A user, in other answers and in the answer to `GET /users`."""
+    """A user."""
 
     id: int
     login: str = Field(alias="username")
@@ -68,7 +68,7 @@ class GitLabMemberAnswer(Foreign):
 
     @property
     def standing(self) -> str:
-        """The role, in GitLab's own word."""
+        """The role, in GitLab's word."""
         return next((word for level, word in _LEVELS if self.access_level >= level), "none")
 
 
@@ -82,7 +82,7 @@ class GitLabIssueAnswer(IssueAnswer):
     comments: int = Field(default=0, alias="user_notes_count")
     state: Annotated[Literal["open", "closed"], BeforeValidator({"opened": "open", "closed": "closed"}.get)]
     moved_to_id: int | None = None
-    """The id of the issue's successor, if the issue is closed because it moved to another project."""
+    """The id of the issue in another project to which this issue was moved."""
 
 
 class GitLabNoteAnswer(CommentAnswer):
@@ -96,11 +96,11 @@ class GitLabNoteAnswer(CommentAnswer):
     """Whether GitLab itself wrote the note, such as a note on a set label."""
 
     def comment(self) -> Comment:
-        """Return the comment with the role `none`, because only another request can read the author's role."""
+        """Return the comment with the role `none`, because reading the author's role needs another request."""
         return Comment(self.author, self.body, self.created_at, "none")
 
     def edit(self) -> IssueEdit | None:
-        """Return the edit of title or description that the note records; `None` if the note records no edit."""
+        """Return the edit that the note records; `None` if the note records none."""
         if not self.system or not self.body.startswith(_EDITED):
             return None
         return IssueEdit(self.user.login if self.user else "", datetime.fromisoformat(self.created_at))
@@ -117,10 +117,10 @@ class GitLabLabelEventAnswer(Foreign):
     created_at: datetime
     action: str
     label: _LabelName | None = None
-    """The label of the event; `None` if the label is gone."""
+    """The label; `None` if it was deleted."""
 
     def sets(self, label: str) -> bool:
-        """Return whether the event set `label` on the issue."""
+        """Return whether the event set a label on the issue."""
         return self.action == "add" and self.label is not None and self.label.name == label
 
 
@@ -140,7 +140,7 @@ class GitLabCommentedAnswer(Foreign):
     note: _EventNote | None = None
 
     def new_comment(self) -> NewComment | None:
-        """Return the comment with its issue or merge request; `None` if the comment belongs to neither."""
+        """Return the comment with its issue or merge request; `None` if it is on neither."""
         note = self.note
         if note is None or note.system or note.noteable_iid is None:
             return None
@@ -194,7 +194,7 @@ class GitLabMergeRequestAnswer(Foreign):
     source_branch: str
     target_branch: str
     source_project_id: int | None = None
-    """The id of the project that has the branch; `None` if the fork is gone."""
+    """The id of the project with the branch; `None` if the fork was deleted."""
     target_project_id: int
     sha: str | None = None
     state: Literal["opened", "closed", "locked", "merged"]
@@ -241,7 +241,7 @@ class GitLabReviewerAnswer(Foreign):
     state: str
 
     def review(self) -> Review | None:
-        """Return the reviewer's review; `None` before the reviewer's first review."""
+        """Return the reviewer's review; `None` if there was none yet."""
         state = _REVIEWS.get(self.state)
         return Review(self.user.login, state) if state else None
 

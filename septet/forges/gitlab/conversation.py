@@ -34,7 +34,7 @@ class GitLabConversation(RestConversation):
             )
 
     def check_log(self, check: CommitCheck) -> str:
-        """Return the end of a job's trace; see `Conversation.check_log`. A service has only a summary."""
+        """Return the end of a job's log, or a service's summary; see `Conversation.check_log`."""
         if not check.id.isdecimal():
             return check.summary[-LOG_LIMIT:]
         try:

@@ -1,4 +1,4 @@
-"""The forge GitLab, where it differs from `RestForge`."""
+"""The forge GitLab, as far as it differs from `RestForge`."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -88,9 +88,9 @@ class GitLabForge(RestForge):
         return f"/projects/{quote(self.name_now(project), safe='')}"
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return an issue's edits, and the account that set a label; see `TellingForge.issue_history`.
+        """Return an issue's edits, and who set a label; see `TellingForge.issue_history`.
 
-        GitLab reports edits in its own notes, and labels in label events.
+        GitLab reports edits as notes, and labels as label events.
         """
         path = f"issues/{number}"
         with self.asking(f"the history of {self.issue_name(number)}") as client:
@@ -112,7 +112,7 @@ class GitLabForge(RestForge):
         return tuple(each.branch() for each in answers if each.name.startswith(prefix))
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """Return one review of each reviewer and approver; see `Forge.reviews`."""
+        """Return one review for each reviewer and approver; see `Forge.reviews`."""
         path = f"merge_requests/{number}"
         with self.asking(f"the reviews of {self.pull_name(number)}") as client:
             reviewers = client.get(list[GitLabReviewerAnswer], f"{path}/reviewers")
@@ -133,9 +133,9 @@ class GitLabForge(RestForge):
         return GitLabConversation(self, number)
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return the comments since `since`; see `CommentedForge.comments_since`.
+        """Return the comments after a time; see `CommentedForge.comments_since`.
 
-        GitLab lists the notes of a whole project only as events, which are requested by whole days.
+        For a whole project GitLab lists comments only as events, by whole days.
         """
         day_before = (since - timedelta(days=1)).date().isoformat()
         query = {"action": "commented", "after": day_before, "sort": "asc"}
@@ -145,14 +145,14 @@ class GitLabForge(RestForge):
         return tuple(each for each in found if datetime.fromisoformat(each.created_at) >= since)
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account may push to the project; see `Forge.may_write`. A Developer may push."""
+        """Return whether an account may push to the project: a Developer and higher roles may."""
         with suppress(NotFoundError), self.asking(f"what {account} may do in {self.project}") as client:
             account_id = _account_id(client, account)
             return _standings(client, {account_id}).get(account_id) in {"developer", "maintainer", "owner"}
         return False
 
     def read_issue(self, client: "ApiClient", number: int) -> GitLabIssueAnswer:
-        """Return GitLab's answer for an issue; raise `InvalidInputError` if the issue has moved."""
+        """Return GitLab's answer for an issue; raise `InvalidInputError` if the issue was moved."""
         answer = client.get(GitLabIssueAnswer, f"issues/{number}")
         asked_for(answer.issue(), self.project, number)
         if answer.moved_to_id is None:
@@ -181,7 +181,7 @@ class GitLabForge(RestForge):
         return f"{thing}/notes/{comment_id}"
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue with its newest comments up to the limit, from the oldest to the newest."""
+        """Return an issue with its newest comments, oldest first, cut to the limit."""
         notes: list[GitLabNoteAnswer] = []
         size = 0
         if answer.comments:
@@ -210,7 +210,7 @@ class GitLabForge(RestForge):
         )
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a merge request and return it; the caller has searched for an open one."""
+        """Open a merge request and return it; the caller made sure that there is none."""
         body: dict[str, Any] = {
             "source_branch": new.head,
             "target_branch": new.base,
@@ -232,7 +232,7 @@ class GitLabForge(RestForge):
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing`, unless empty, to an issue, and remove the labels `surplus`."""
+        """Add the label `missing`, unless it is empty, to an issue, and remove the labels `surplus`."""
         facts = {"add_labels": missing, "remove_labels": ",".join(surplus)}
         client.write("PUT", f"issues/{number}", {name: value for name, value in facts.items() if value})
 
@@ -248,7 +248,7 @@ def _account_id(client: "ApiClient", name: str) -> int:
 
 
 def _standings(client: "ApiClient", accounts: set[int]) -> dict[int, str]:
-    """Return the roles of some accounts by id; an account without a role has no entry."""
+    """Return the roles of accounts by id; accounts without a role are left out."""
     standings: dict[int, str] = {}
     wanted, size = sorted(accounts), client.api.page_size
     for start in range(0, len(wanted), size):

@@ -23,7 +23,7 @@ from septet.forges.events.webhooks import (
 _GITLAB: Final = "gitlab"
 _SIGNING: Final = "whsec_"
 _CLOCKS_DIFFER_SECONDS: Final = 300.0
-"""The greatest age of a signed delivery; an older delivery is refused, because it may be a replay."""
+"""The oldest age in seconds of an accepted delivery; an older one may be a replay."""
 _LOOKS: Final[Mapping[str, Look]] = {
     "merge": "merged",
     "close": "watches",
@@ -31,7 +31,7 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "approved": "followers",
     "approval": "followers",
 }
-"""The watches that must read a merge request after an event, by the event's action."""
+"""For each action on a merge request, which watches must read its state."""
 
 
 class _User(Foreign):
@@ -143,7 +143,7 @@ def _pipeline(delivery: Delivery) -> ForgeEvent | None:
 
 
 def _is_signed(delivery: Delivery, secret: str) -> bool:
-    """Return whether a delivery has the secret token, or a recent signature in the form of Standard Webhooks."""
+    """Return whether a delivery has the secret token, or a recent signature of Standard Webhooks."""
     if not secret.startswith(_SIGNING):
         return hmac.compare_digest(delivery.header("x-gitlab-token").encode(), secret.encode())
     stamp, signatures = delivery.header("webhook-timestamp"), delivery.header("webhook-signature").split()

@@ -1,1 +1,1 @@
-"""Requests to forges and trackers: one HTTP client, limits of answers, pauses, and errors with a remedy."""
+"""Requests to forges and trackers: one HTTP client, limits for answers, pauses, and errors with a remedy."""

@@ -1,4 +1,4 @@
-"""Limits of a forge's answers: a time, and a number of unpacked bytes. Of a log, only the end is kept."""
+"""Limits for a forge's answers: a time, and a number of unpacked bytes. Of a log, only the end is kept."""
 
 import socket
 import ssl
@@ -14,36 +14,36 @@ from typing import Any, Final, Self
 import httpx
 
 TIMEOUT_SECONDS: Final = 30.0
-"""The time for a connection, and then for each piece of the answer."""
+"""The most seconds for a connection, and then for each part of an answer."""
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""The most bytes of one answer, twice as many as in a page of a hundred issues with the longest texts."""
+"""The most bytes of one answer: twice a page of a hundred issues with the longest texts."""
 MOST_BYTES_IN_ALL: Final = 64 * 1024 * 1024
-"""The most bytes of all answers of one `with` block."""
+"""The most bytes of all answers in one `with` block."""
 MOST_LOG_BYTES: Final = 256 * 1024 * 1024
-"""The most bytes that are read of a log to find its end."""
+"""The most bytes of a log that are read to reach its end."""
 CUT_LOG: Final = b"\n(The log goes on: only its first 256 MiB were read.)\n"
 Hooks = Sequence[Callable[..., Any]]
 
 
 class TooMuchError(httpx.TransportError):
-    """An answer is larger, or takes longer, than is waited for."""
+    """An answer is too large or takes too long."""
 
 
 @dataclass(slots=True)
 class AnswerBounds:
-    """The limits of all requests of one `with` block."""
+    """Limits for all requests in one `with` block."""
 
     seconds: float
     tail_bytes: int = 0
-    """The bytes that are kept of a log's end; 0 if an answer must be read whole."""
+    """How many bytes of a log's end to return; 0 for whole answers."""
     _ends_at: float = field(init=False)
-    """The end of the block's time, by the monotonic clock."""
+    """When the block's time is over, by the monotonic clock."""
     _left_bytes: int = MOST_BYTES_IN_ALL
     _sockets: list[socket.socket] = field(default_factory=list)
     _timer: threading.Timer = field(init=False)
 
     def __enter__(self) -> Self:
-        """Start the timer for all requests of the block."""
+        """Start the time for all requests in the block."""
         self._ends_at = time.monotonic() + self.seconds
         self._timer = threading.Timer(self.seconds, self._hang_up)
         self._timer.daemon = True
@@ -51,13 +51,13 @@ class AnswerBounds:
         return self
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
-        """Stop the timer; raise `TooMuchError` in place of a transport error if no time is left."""
+        """End the time; if it ran out, raise `TooMuchError` in place of a transport error."""
         self._timer.cancel()
         if isinstance(error, httpx.TransportError):
             self.check()
 
     def client(self, headers: Mapping[str, str], request: Hooks = (), response: Hooks = ()) -> httpx.Client:
-        """Return a client that obeys the limits and follows redirects; the hooks see the redirects as well."""
+        """Return a client that keeps the limits and follows redirects; the hooks also see redirects."""
         return httpx.Client(
             headers=headers,
             timeout=TIMEOUT_SECONDS,
@@ -67,13 +67,13 @@ class AnswerBounds:
         )
 
     def before(self, request: httpx.Request) -> None:
-        """Raise `TooMuchError` if no time is left; else request gzip, which can be unpacked piece by piece."""
+        """Raise `TooMuchError` if the time is over; request gzip, which can be unpacked in parts."""
         self.check()
         request.headers["Accept-Encoding"] = "gzip"
         request.extensions["trace"] = self._trace
 
     def over(self, response: httpx.Response) -> None:
-        """Replace an answer's body by a stream that obeys the limits when the body is read.
+        """Replace an answer's body by a stream that keeps the limits while it is read.
 
         Raises:
             DecodingError: The answer is packed in another form than gzip.
@@ -86,12 +86,12 @@ class AnswerBounds:
             response.stream = _BoundedStream(response.stream, self, packing != "identity", is_log)
 
     def check(self) -> None:
-        """Raise `TooMuchError` if no time is left."""
+        """Raise `TooMuchError` if the time is over."""
         if time.monotonic() >= self._ends_at:
             raise TooMuchError(f"no whole answer within {self.seconds:.0f} s")
 
     def whole(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield an answer's pieces; raise `TooMuchError` if this answer, or all answers, have too many bytes."""
+        """Yield the parts of an answer; raise `TooMuchError` if this answer or all answers are too large."""
         size = 0
         for piece in pieces:
             size += len(piece)
@@ -102,7 +102,7 @@ class AnswerBounds:
             yield piece
 
     def end_of(self, pieces: Iterable[bytes]) -> bytes:
-        """Return the end of a log, at most `tail_bytes`; memory holds no more of the log."""
+        """Return the last `tail_bytes` of a log; no more of the log is in memory."""
         end, size = b"", 0
         for piece in pieces:
             end, size = (end + piece)[-self.tail_bytes :], size + len(piece)
@@ -111,7 +111,7 @@ class AnswerBounds:
         return end
 
     def _trace(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Record new connections, so that the timer's thread can close a connection that receives nothing."""
+        """Remember new connections, so that the timer's thread can close one that receives nothing."""
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             self._sockets.append(facts["return_value"].get_extra_info("socket"))
 
@@ -146,7 +146,7 @@ class _BoundedStream(httpx.SyncByteStream):
 
 
 def _unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield unpacked gzip in pieces of 64 KB at most, because gzip may unpack to a thousand times its size."""
+    """Yield unpacked gzip in parts of at most 64 KB, because gzip may unpack to a thousand times its size."""
     unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)  # 16: gzip
     try:
         for piece in pieces:
@@ -163,5 +163,5 @@ def _unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 @cache
 def trusted_authorities() -> ssl.SSLContext:
-    """Return the machine's trusted authorities, which are read once, because that takes longer than a request."""
+    """Return the certificate authorities that the machine trusts, read once because that is slow."""
     return httpx.create_ssl_context()

@@ -1,4 +1,4 @@
-"""An API over HTTP: the address, the key and its account, and the reading of refusals."""
+"""An API over HTTP: its address, its key, and what its refusals mean."""
 
 import re
 import threading
@@ -23,7 +23,7 @@ BUSY: Final = frozenset({408, 425, 429})
 _ERRORS: Final = 400
 _TOO_MANY: Final = 429
 _LIMIT_WORDS: Final = re.compile(r"secondary rate limit|abuse detection|rate limit exceeded", re.IGNORECASE)
-"""GitHub's words for a limit that no header reports."""
+"""GitHub's words for a limit that is in no header."""
 _REFUSED: Final = frozenset({400, 409, 412, 422})
 _PAGE_TITLE: Final = re.compile(r"<title[^>]*>([^<]{1,100})</title>", re.IGNORECASE)
 
@@ -34,21 +34,21 @@ class ForgeRefusedError(ForgeError):
 
 @dataclass(frozen=True, slots=True)
 class ApiRefusal:
-    """The refusal of a request by an API."""
+    """Why an API refused a request."""
 
     words: str
     error: type[SeptetError] = ForgeUnavailableError
     remedy: str = ""
     seconds: float | None = None
-    """The seconds that the API requests to wait; `None` if the API names no time."""
+    """How many seconds the API wants us to wait; `None` if it names no time."""
     is_limit: bool = False
-    """Whether the key's rate limit is used up, so that no request may use the key."""
+    """Whether the key's rate limit is used up, so that no request may use the key now."""
     is_told: bool = False
     """Whether the API itself reports a used-up limit, and not only too many requests."""
 
 
 def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | None:
-    """Return the refusal in an answer, by its status and words; `None` if the answer is no refusal."""
+    """Return the refusal in an answer, by its status and words; `None` if it is no refusal."""
     status = response.status_code
     if status < _ERRORS:
         return None
@@ -72,12 +72,12 @@ def read_refusal(api: "HttpApi", response: "httpx.Response") -> ApiRefusal | Non
 
 
 def bounded_words(words: str, response: "httpx.Response") -> str:
-    """Return an API's own words, cut to a limit, or the words of the status if `words` is empty."""
+    """Return an API's words cut to a limit; if `words` is empty, the words of the status."""
     return (words or response.reason_phrase or "no reason given")[:1000]
 
 
 def describe_answer(answer: "httpx.Response | None") -> str:
-    """Describe an answer that is not the API's JSON: a sign-in page, nothing, or other text."""
+    """Describe an answer that is not the API's JSON, such as a sign-in page."""
     content = answer.content if answer is not None and answer.is_stream_consumed else b""
     if answer is None or not content:
         return ": the answer was empty"
@@ -91,7 +91,7 @@ def describe_answer(answer: "httpx.Response | None") -> str:
 
 
 def _words_of(reason: object) -> str:
-    """Return the text of a reason, which is a text, a list of reasons, or an object with field names."""
+    """Return the text of a reason, which may be a text, a list, or an object with field names."""
     if isinstance(reason, list):
         return "; ".join(filter(None, map(_words_of, reason)))
     if not isinstance(reason, dict):
@@ -104,12 +104,12 @@ def _words_of(reason: object) -> str:
 
 
 ASKING_SECONDS: Final = 180.0
-"""The seconds that one client has for all requests: a thousand issues are twenty pages."""
+"""The most seconds for all requests of one client: a thousand issues are twenty pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpApi:
-    """An API, with the properties in which APIs differ."""
+    """An API, with what differs between APIs."""
 
     service: str
     """The API's name for people, such as `GitLab`."""
@@ -117,11 +117,11 @@ class HttpApi:
     """The API's address, without a slash at the end."""
     token: str | None = field(default=None, repr=False)
     remedies: Mapping[int, str] = field(default_factory=dict)
-    """The remedy, by the status of an answer."""
+    """Remedies for people, by the status of an answer."""
     refusals: tuple[tuple[str, str], ...] = ()
-    """The remedy, by a part of a refusal's words in lower case."""
+    """Remedies for people, by a part of the refusal's words in lower case."""
     unnamed_seconds: float = 1.0
-    """The first wait before a read is repeated, if the refusal names no time."""
+    """The seconds before a read is repeated for the first time, if the refusal names none."""
     headers: Mapping[str, str] = field(default_factory=dict)
     page_field: str = "per_page"
     """The query parameter for the size of a page."""
@@ -134,11 +134,11 @@ class HttpApi:
     def asking(
         self, what: str, root: str = "", *, within_seconds: float = ASKING_SECONDS, tail_bytes: int = 0
     ) -> Iterator["ApiClient"]:
-        """Yield a client for the block, and raise Septet's errors for the client's failures.
+        """Give the block a client for this API, and turn its failures into Septet's errors.
 
-        `what` is the request in words, for errors; `root` is the base of paths that do not begin with a slash;
-        `tail_bytes` is the number of bytes to keep of a log's end, or 0 for whole answers. httpx is imported only
-        here, because a worker whose repositories are local does not need httpx.
+        `what` describes the request in errors. `root` precedes paths that do not begin with a slash. `tail_bytes`
+        is the number of bytes of a log's end, or 0 for whole answers. httpx is imported only here, because a
+        worker with only local repositories does not need it.
 
         Raises:
             ForgeUnavailableError: The API did not answer, requests a pause, did not answer with its JSON, or
@@ -156,14 +156,14 @@ class HttpApi:
 
 _MOST_KEYS: Final = 100
 BOT: Final = "[bot]"
-"""The end of the names of GitHub's Apps; no person's name can have this end."""
+"""The ending of the names of GitHub's Apps, which no person's name has."""
 _accounts: Final[dict[tuple[str, str | None], str]] = {}
-"""The accounts of this process's keys, by API and key, each requested once."""
+"""The accounts of this process's keys by API and key, each requested once."""
 _lock: Final = threading.Lock()
 
 
 def account_of_key(api: HttpApi, ask: Callable[[], str]) -> str:
-    """Return the account of an API's key; empty if the forge refuses to report the account.
+    """Return the account of an API's key; empty if the forge refuses to report it.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.

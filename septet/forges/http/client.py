@@ -1,4 +1,4 @@
-"""The HTTP client for forges and trackers, with limits of time and size, and Septet's errors."""
+"""The HTTP client for forges and trackers, with limits for time and size, and with Septet's errors."""
 
 import re
 import time
@@ -21,16 +21,16 @@ from septet.telemetry.metrics import FORGE_REQUESTS, FORGE_SECONDS
 from septet.telemetry.recorder import RECORDER
 
 _INSTALLATION: Final = "/installation"
-"""The path by which an App reads its installation; the App's key may request nothing else of the repository."""
+"""The path by which an App reads its installation; no other request may use the App's own key."""
 _REPOSITORY: Final = re.compile(
     r"^/(?:repos/(?P<name>[^/]+/[^/]+)|projects/(?P<path>[^/]+)|repositories/\d+)(?=/|$)"
 )
-"""The repository in the path of a request to GitHub, Gitea or GitLab."""
+"""The pattern of the repository in the paths of GitHub, Gitea and GitLab."""
 _THING: Final = re.compile(r"^.*?/(?:issues|pulls|merge_requests)/(?P<number>\d{1,18})(?=[/?]|$)")
 
 
 def check_redirect(api: HttpApi, what: str, response: httpx.Response) -> None:
-    """Check that a redirect leads to the same thing, before the client follows the redirect.
+    """Raise unless a redirect leads to the same thing under the same name; called before it is followed.
 
     Raises:
         InvalidInputError: The requested thing is in another repository now.
@@ -51,7 +51,7 @@ def check_redirect(api: HttpApi, what: str, response: httpx.Response) -> None:
 
 
 def _explain_redirect(api: HttpApi, repository: str, there: str, request: httpx.Request) -> SeptetError:
-    """Return the error for a redirect from a repository's path: a renamed repository, or a moved thing."""
+    """Return the error for a redirect away from a repository: it was renamed, or the thing was moved."""
     match = _REPOSITORY.match(repository)
     project = unquote(match["name"] or match["path"] or "") if match is not None else ""
     name = _ask(api.url + repository, request, ("full_name", "path_with_namespace"))
@@ -67,13 +67,13 @@ def _explain_redirect(api: HttpApi, repository: str, there: str, request: httpx.
 
 
 def _repository_in(api_url: str, url: str) -> str:
-    """Return the part of a request's address that names a repository of this API; empty if no part does."""
+    """Return the part of an address that names a repository of this API; empty if there is none."""
     match = _REPOSITORY.match(url.removeprefix(api_url)) if url.startswith(api_url) else None
     return match[0] if match is not None else ""
 
 
 def _ask(url: str, like: httpx.Request, names: tuple[str, ...]) -> str:
-    """Return the first of the fields `names` in the answer at `url`, after redirects; empty without any."""
+    """Return the first of some fields in the answer at an address, after redirects; empty if all are missing."""
     headers = {name: like.headers[name] for name in ("authorization", "user-agent") if name in like.headers}
     bounds = AnswerBounds(TIMEOUT_SECONDS)
     try:
@@ -98,25 +98,25 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class ApiClient:
-    """Sends requests to one API, for one purpose."""
+    """Sends requests to one API for one purpose, within limits."""
 
     api: HttpApi
     what: str
-    """The request in words, for errors."""
+    """What the requests are for, in words for errors."""
     root: str
-    """The base address of paths that do not begin with a slash."""
+    """The base of paths that do not begin with a slash."""
     http: httpx.Client
     patience: ForgePatience
     last: httpx.Response | None = None
 
     def get(self, form: type[T], path: str, query: Query | None = None) -> T:
-        """Read a path and return the answer as a value of type `form`."""
+        """Read a path, and return the answer as a value of type `form`."""
         return read_as(form, self.send("GET", path, query=query))
 
     def pages(
         self, form: type[T], path: str, query: Query | None = None, most: int = MOST_PAGES
     ) -> Iterator[list[T]]:
-        """Yield a list page by page, at most `most` pages."""
+        """Yield the pages of a list, at most `most`."""
         for page in range(1, most + 1):
             answers = self.get(list[form], path, self.page_query(query or {}, page))  # type: ignore[valid-type]
             yield answers
@@ -124,15 +124,15 @@ class ApiClient:
                 return
 
     def read_list(self, form: type[T], path: str, query: Query | None = None, most: int = MOST_PAGES) -> list[T]:
-        """Return the elements of a list from at most `most` pages."""
+        """Return the elements of a list, from at most `most` pages."""
         return [each for page in self.pages(form, path, query, most) for each in page]
 
     def page_query(self, query: Query, page: int) -> Query:
-        """Return the parameters that request a page of a list."""
+        """Return the query for one page of a list."""
         return {**query, self.api.page_field: self.api.page_size, "page": page}
 
     def get_if_changed(self, form: type[T], path: str, query: Query, etag: str) -> tuple[list[T], str] | None:
-        """Return a page of a list and its ETag; `None` if `etag` still matches the page."""
+        """Return a page of a list with its ETag; `None` if it has not changed since `etag`."""
         response = self.send("GET", path, query=query, headers={"If-None-Match": etag} if etag else None)
         if response.status_code == _NOT_MODIFIED:
             return None
@@ -147,7 +147,7 @@ class ApiClient:
         return self.send(method, path, body=body)
 
     def ask_graphql(self, path: str, document: str, variables: Mapping[str, Any]) -> httpx.Response:
-        """Send one operation of GraphQL, and return the answer; a query is a read."""
+        """Send a GraphQL operation, and return the answer; a query counts as a read."""
         body = {"query": document, "variables": dict(variables)}
         request = self.http.build_request("POST", self._address(path), json=body)
         return self._exchange(request, is_read=document.lstrip().startswith("query"))
@@ -161,10 +161,10 @@ class ApiClient:
         body: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """Send a request, and return the answer; repeat a read if the API refuses and requests a short pause.
+        """Send a request, and return the answer; if the API requests a short pause, repeat a read.
 
-        `path` is relative to the root, or with a leading slash to the API's address; a whole address is used as it
-        is. `body` is sent as JSON.
+        `path` follows the root; with a leading slash it follows the API's address, and a whole address is used as
+        it is. `body` is sent as JSON.
 
         Raises:
             SeptetError: The API refused; as for `HttpApi.asking`.
@@ -195,7 +195,7 @@ class ApiClient:
         return f"{self.root}/{path}" if path else self.root
 
     def _is_sent_again(self, refusal: ApiRefusal, *, is_read: bool) -> bool:
-        """Record the pause of a refusal; wait and return `True` if the request is a read to repeat soon."""
+        """Record the pause that a refusal requests; for a read and a short pause, wait and return `True`."""
         if not refusal.is_limit:
             return False
         if refusal.seconds is not None:
@@ -215,7 +215,7 @@ def read_as(form: type[T], response: httpx.Response) -> T:
 
 @contextmanager
 def open_client(api: HttpApi, what: str, root: str, within_seconds: float, tail_bytes: int) -> Iterator[ApiClient]:
-    """Yield a client for the block, and raise Septet's errors for the client's failures; see `HttpApi.asking`."""
+    """Give the block a client, and turn its failures into Septet's errors; see `HttpApi.asking`."""
     patience = ForgePatience()
     patience.await_turn(api.url, api.token, what)
     bounds = AnswerBounds(within_seconds, tail_bytes)

@@ -1,4 +1,4 @@
-"""Pauses that forges request: one pause for all requests that count for one rate limit."""
+"""The pauses that forges request; a pause applies to all requests that count for the same rate limit."""
 
 import hashlib
 import threading
@@ -16,23 +16,23 @@ from septet.telemetry.metrics import FORGE_PAUSES
 from septet.telemetry.recorder import RECORDER
 
 _LONGEST_SECONDS: Final = 3600.0
-"""The longest pause in seconds, even if a forge names a longer pause, because forges count by the hour."""
+"""The longest pause in seconds, even if a forge names a longer one: forges count requests by the hour."""
 _UNNAMED_SECONDS: Final = 60.0
-"""The first pause if a refusal names no time: GitHub requires at least a minute, and more at each refusal."""
+"""The first pause in seconds if a refusal names none; GitHub requires at least a minute."""
 _MOST_KEYS: Final = 10_000
 _TOLD_SECONDS: Final = 5.0
-"""The shortest pause, and the smallest extension of a known pause, that is reported to other hosts."""
+"""How many seconds long, or longer than known, a pause must be to be shared with other hosts."""
 _WAITING_SECONDS: Final = 30.0
-"""The longest wait of one client in all; a longer pause is an error, and the work order waits."""
+"""How many seconds one client waits in all; a longer pause is an error, and the work order waits."""
 _LEAST_SECONDS: Final = 1.0
-"""The shortest wait, even if the forge names a shorter wait, because the forge has just refused."""
+"""The shortest wait in seconds, even if the forge names a shorter one."""
 _RESETS: Final = ("x-ratelimit-reset", "ratelimit-reset")
 
 
 def pause_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a forge requests to wait; `None` if the answer names no time.
+    """Return how many seconds a forge wants us to wait; `None` if the answer names no time.
 
-    The time is in `Retry-After`, or in the reset time of a limit that is used up.
+    The time is in `Retry-After`, or it is the reset of a used-up limit.
     """
     retry_after = headers.get("retry-after", "")
     if retry_after.isdecimal():
@@ -44,46 +44,46 @@ def pause_seconds(headers: Mapping[str, str]) -> float | None:
 
 
 def is_spent(headers: Mapping[str, str]) -> bool:
-    """Return whether an answer reports that the rate limit is used up."""
+    """Return whether an answer's headers show a used-up rate limit."""
     return any(headers.get(name) == "0" for name in ("x-ratelimit-remaining", "ratelimit-remaining"))
 
 
 class FleetPauses(Protocol):
-    """The pauses that all hosts share through a server; if the server does not answer, no pause is known."""
+    """Pauses that all hosts share through the Temporal server; without its answer, no pause is known."""
 
     def until(self, budget: str) -> float:
-        """Return the end of a rate limit's pause, in seconds since the epoch; 0 if no host reported a pause."""
+        """Return when a rate limit's pause ends, in Unix seconds; 0 if no host reported one."""
 
     def note(self, budget: str, host: str, until: float) -> None:
-        """Report a rate limit's pause, which ends at `until` in seconds since the epoch, to the other hosts."""
+        """Report a rate limit's pause, which ends at `until` in Unix seconds, to all hosts."""
 
 
 @dataclass(slots=True)
 class ForgePauses:
-    """The pauses of all forges, shared by all workers, so that no worker uses a rate limit that is used up."""
+    """The pauses of all forges, which prevent requests under used-up rate limits."""
 
     folder: Path | None = None
-    """The folder by which the workers of one host share pauses; `None` if only this process uses its pauses."""
+    """The folder in which the workers of one host share pauses; `None` if this process shares none."""
     fleet: FleetPauses | None = None
-    """The server by which hosts share pauses; `None` if each host learns of a limit from the forge."""
+    """Shares pauses between hosts; `None` if each host learns of a limit by itself."""
     clock: Callable[[], float] = time.time
     _until: dict[str, float] = field(default_factory=dict)
-    """The end of the pause, by the machine's clock, for each rate limit."""
+    """For each rate limit, when its pause ends, by the machine's clock."""
     _budgets: dict[str, str] = field(default_factory=dict)
-    """The shared rate limit of each key whose requests count for a limit of several keys."""
+    """For each key whose limit other keys share, that limit."""
     _unnamed: dict[str, float] = field(default_factory=dict)
-    """The seconds of the last pause for which the forge named no time, for each rate limit."""
+    """For each rate limit, the seconds of the last pause for which the forge named no time."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_for(self, token: str, budget: str) -> None:
-        """Count the requests of a key for a limit that other keys share, such as an App's installation."""
+        """Count a key's requests for a limit that several keys share, such as an App's installation."""
         with self._lock:
             self._budgets[token] = budget
             if len(self._budgets) > _MOST_KEYS:  # keys of an App last an hour
                 del self._budgets[next(iter(self._budgets))]
 
     def note(self, api_url: str, token: str | None, seconds: float) -> None:
-        """Start a pause on this host, and also on the other hosts unless the pause is short."""
+        """Begin a pause on this host, and if it is long, on all hosts."""
         seconds = min(seconds, _LONGEST_SECONDS)
         host = urlsplit(api_url).hostname or api_url
         RECORDER.record(FORGE_PAUSES, seconds, host=host)
@@ -94,9 +94,9 @@ class ForgePauses:
             self.fleet.note(budget, host, now + seconds)
 
     def note_unnamed(self, api_url: str, token: str | None) -> float:
-        """Start a pause after a refusal without a time, and return the pause's seconds.
+        """Begin a pause after a refusal that named no time; return its seconds.
 
-        A refusal soon after such a pause makes the next pause twice as long; a refusal during a pause does not.
+        A refusal soon after such a pause doubles the next one; a refusal during a pause does not.
         """
         budget, now = self._budget(api_url, token), self.clock()
         until = self._known_until(budget)
@@ -117,7 +117,7 @@ class ForgePauses:
             self._budgets.clear()
 
     def check(self, api_url: str, token: str | None, what: str) -> None:
-        """Check that no pause forbids a request.
+        """Raise if a pause forbids a request.
 
         Raises:
             ForgeUnavailableError: A pause is not over; the error has the remaining seconds.
@@ -134,13 +134,13 @@ class ForgePauses:
             raise ForgeUnavailableError(message, retry_after_seconds=seconds)
 
     def _budget(self, api_url: str, token: str | None) -> str:
-        """Return a name for the rate limit of a key at an API; the name reveals neither the API nor the key."""
+        """Return a name for a key's rate limit, from which nobody can learn the key."""
         with self._lock:
             whose = self._budgets.get(token or "", token or "")
         return hashlib.sha256(f"{api_url} {whose}".encode()).hexdigest()
 
     def _known_until(self, budget: str) -> float:
-        """Return the end of the pause that any worker of this host has recorded."""
+        """Return when a pause ends that any worker of this host has recorded."""
         with self._lock:
             until = self._until.get(budget, 0.0)
         if self.folder is None:
@@ -169,14 +169,14 @@ PAUSES: Final = ForgePauses()
 
 @dataclass(slots=True)
 class ForgePatience:
-    """Waits for a client whose reads an API refuses for a moment; all its waits together have a limit."""
+    """Waits for a client whose reads an API refuses for a while, within a limit for all waits."""
 
     left: float = _WAITING_SECONDS
     refusals: int = 0
-    """The number of consecutive refusals that named no time."""
+    """How many refusals in a row named no time."""
 
     def wait(self, seconds: float) -> bool:
-        """Wait for `seconds`; return `False` at once if less time is left."""
+        """Wait so many seconds, and return `True`; return `False` at once if the limit does not allow it."""
         seconds = max(seconds, _LEAST_SECONDS)
         if seconds > self.left:
             return False
@@ -185,7 +185,7 @@ class ForgePatience:
         return True
 
     def wait_unnamed(self, seconds: float) -> bool:
-        """Wait `seconds` after a refusal without a time, and twice as long each further time; see `wait`."""
+        """Wait after a refusal that named no time, twice as long at each repetition; see `wait`."""
         waited = self.wait(seconds * 2**self.refusals)
         self.refusals += waited
         return waited

@@ -1,7 +1,7 @@
-"""The `local` forge: issues and pull requests as JSON under `refs/septet/forge` of a repository on disk.
+"""The `local` forge: issues and pull requests as JSON under the ref `refs/septet/forge` of a repository on disk.
 
-The ref's tree holds `issue-<n>.json` and `pull-<n>.json`. Concurrent writers lose nothing, on one machine or on
-several: each writer adds to the contents that it read, and reads again if another writer was faster.
+The ref's tree has files `issue-<n>.json` and `pull-<n>.json`. Concurrent writers lose nothing, even from several
+machines: a writer that another writer has overtaken reads and writes again.
 """
 
 import re
@@ -22,7 +22,7 @@ _CLOSES: Final = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? +#([
 
 @dataclass(frozen=True, slots=True)
 class LocalForge(LocalIssues):
-    """The forge of a repository on disk: a bare one, or a person's checkout."""
+    """The forge of a repository on disk, which is bare or a person's checkout."""
 
     def expect_fork(self, fork: str) -> None:
         """Refuse every fork; see `Forge.expect_fork`."""
@@ -49,30 +49,29 @@ class LocalForge(LocalIssues):
         return tuple(Branch(name, sha) for name, _, sha in pairs if name.startswith(prefix))
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """Return no review: this forge has no reviews; see `Forge.reviews`."""
+        """Return an empty tuple, because this forge has no reviews; see `Forge.reviews`."""
         self.pull_record(self.store.read(), number)
         return ()
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return no check: this forge has no checks; see `Forge.checks`."""
+        """Return an empty tuple, because this forge has no checks; see `Forge.checks`."""
         del commit
         return ()
 
     def may_write(self, account: str) -> bool:
-        """Return false: this forge has no accounts; see `Forge.may_write`."""
+        """Return false, because this forge has no accounts; see `Forge.may_write`."""
         del account
         return False
 
     def is_own(self, account: str) -> bool:
-        """Return true: this forge has no other accounts; see `Forge.is_own`."""
+        """Return true, because this forge has no other accounts; see `Forge.is_own`."""
         del account
         return True
 
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request in its present state; see `Forge.pull_request`.
 
-        A pull request is merged as soon as the base contains the branch's commit, by any merge and push, and is
-        closed if the branch is gone.
+        It is merged once the base contains the branch's commit, and closed once the branch is deleted.
         """
         return self._as_it_is(self.pull_record(self.store.read(), number), commit)
 
@@ -94,7 +93,7 @@ class LocalForge(LocalIssues):
         return merged
 
     def find_obstacle(self, number: int) -> SeptetError | None:
-        """Return why a pull request cannot be merged here; `None` if a merge is possible."""
+        """Return why a pull request cannot be merged here; `None` if it can."""
         try:
             record = self._open_pull(number)
             merge_branch(self.git, record.base, record.head, "", only_try=True)
@@ -113,7 +112,7 @@ class LocalForge(LocalIssues):
         return self._mark(number, "closed")
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Return the one open pull request of `new.head`; see `Forge.open_pull_request`."""
+        """Return the open pull request of branch `new.head`; if there is none, open one."""
         for branch in (new.head, new.base):
             if not self.sha_of(branch):
                 raise ForgeError(f"{self.path} has no branch {branch}.", remedy="Push the branch first.")
@@ -146,7 +145,7 @@ class LocalForge(LocalIssues):
         self.until_done(add)
 
     def list_pull_requests(self) -> tuple[tuple[PullRequest, str], ...]:
-        """Return all pull requests in their present state with their titles, oldest first.
+        """Return all pull requests in their present state, with their titles, oldest first.
 
         Raises:
             NotFoundError: There is no repository.
@@ -164,7 +163,7 @@ class LocalForge(LocalIssues):
         return record.title, record.body
 
     def pull_request_patch(self, number: int) -> str:
-        """Return the changes of a pull request's branch as a patch, also after the merge.
+        """Return the changes of a pull request's branch as a patch, even after its merge.
 
         Raises:
             NotFoundError: The repository has no pull request of this number.

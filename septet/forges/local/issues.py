@@ -85,7 +85,7 @@ class LocalIssues(LocalRecords):
         return self.until_done(close)
 
     def put_comment(self, number: int, marker: str, body: str) -> None:
-        """Put one comment with a mark on an issue; see `Forge.put_comment`."""
+        """Write one comment with a hidden mark on an issue; see `Forge.put_comment`."""
 
         def put(contents: StoreContents) -> bool | None:
             record = self.issue_record(contents, number)
@@ -105,13 +105,13 @@ class LocalIssues(LocalRecords):
         self.until_done(put)
 
     def has_comment(self, number: int, marker: str) -> bool:
-        """Return whether an issue has a comment with a mark; see `Forge.has_comment`."""
+        """Return whether an issue has a comment with a hidden mark; see `Forge.has_comment`."""
         record = self.issue_record(self.store.read(), number)
         mark = marker_of(marker)
         return any(mark in each.body and each.author == _OWN for each in record.comments)
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
-        """Replace labels of an issue by one label; see `Forge.set_label`."""
+        """Add a label to an issue and remove others; see `Forge.set_label`."""
 
         def set_it(contents: StoreContents) -> bool | None:
             record = self.issue_record(contents, number)

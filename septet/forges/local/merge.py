@@ -1,4 +1,4 @@
-"""Merges of the `local` forge: in the repository itself, and in a clean checkout of the base."""
+"""Merges of the `local` forge, in the repository and in a clean checkout of the base."""
 
 import shlex
 import tempfile
@@ -15,19 +15,17 @@ _NO_VALUE: Final = frozenset({b"unspecified", b"unset"})
 
 
 def holds(git: Git, branch: str, commit: str) -> bool:
-    """Return whether a branch contains a commit; false if git does not know the branch or the commit."""
+    """Return whether a branch contains a commit; false if git does not know one of them."""
     if not commit:
         return False
     return git.try_run("merge-base", "--is-ancestor", commit, f"refs/heads/{branch}").exit_code == 0
 
 
 def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool = False) -> str:
-    """Merge branch `head` into `base` and return the merge's commit; empty if the base moved meanwhile.
+    """Merge branch `head` into `base`, and return the merge commit; empty if the base moved meanwhile.
 
-    `git` has an identity in its environment. With `only_try` nothing moves.
-
-    A clean checkout of the base moves to the merge as well. No hook and no program of git's settings runs.
-
+    A clean checkout of the base follows. No hook and no program of git's settings runs. `git` has an identity in
+    its environment. With `only_try` nothing changes.
 
     Raises:
         RefusedTransitionError: A person must merge; for a checkout, the remedy is a command.
@@ -60,7 +58,7 @@ def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool
 
 
 def _checkout_of(git: Git, branch: str) -> Git | None:
-    """Return the main or linked worktree that has a branch checked out; `None` without such a worktree."""
+    """Return the worktree that has a branch checked out; `None` for none."""
     path: Path | None = None
     for line in git.text("worktree", "list", "--porcelain").split("\n"):
         key, _, value = line.partition(" ")
@@ -93,7 +91,7 @@ def _see_that_it_can_move(checkout: Git, base: str, before: str, after: str, rem
 
 
 def _filtered(checkout: Git, before: str, after: str) -> list[str]:
-    """Return the changed paths whose contents a filter program in a person's git settings would write."""
+    """Return the changed paths whose content a filter program in git's settings would change."""
     changed = checkout.run("diff-tree", "-r", "--name-only", "-z", "--no-renames", before, after)
     with tempfile.TemporaryDirectory(prefix="septet-") as folder:
         at_end = checkout.using_index(Path(folder) / "index")

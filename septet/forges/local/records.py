@@ -1,4 +1,4 @@
-"""The records of the `local` forge, as JSON in files under one ref of a repository; each change is atomic."""
+"""The records of the `local` forge: JSON files under one ref of a repository, which changes atomically."""
 
 import random
 import re
@@ -18,12 +18,12 @@ from septet.forges.values import Comment, Issue, PullRequest
 from septet.git.engine.engine import Git
 
 _NOTHING: Final = ""
-"""The old value for `git update-ref` that means: the ref must not exist."""
+"""The old value that makes `git update-ref` require that the ref does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreContents:
-    """The commit of the ref and the files in its tree, at the time of reading."""
+    """The commit of the ref, and its files, as they were read."""
 
     commit: str
     shas: Mapping[str, str]
@@ -32,14 +32,14 @@ class StoreContents:
 
 @dataclass(frozen=True, slots=True)
 class RefStore:
-    """A ref whose commit's tree holds files. A write names the contents that it replaces (compare and swap)."""
+    """A ref with files. A write succeeds only if the ref still has the contents that were read."""
 
     git: Git
     """The repository, with an identity in its environment."""
     ref: str
 
     def read(self) -> StoreContents:
-        """Return the contents of the ref; empty if there is no such ref.
+        """Return the present contents; empty if the ref does not exist.
 
         Raises:
             GitError: The repository cannot be read.
@@ -54,7 +54,7 @@ class RefStore:
         return StoreContents(commit, MappingProxyType(shas), MappingProxyType(files))
 
     def put(self, contents: StoreContents, name: str, content: bytes) -> bool:
-        """Add or replace one file; return false if the ref no longer has `contents`.
+        """Add or replace one file; return false if the ref has changed since `contents` were read.
 
         Raises:
             GitError: The repository cannot be written.
@@ -68,7 +68,7 @@ class RefStore:
 
 
 def _contents(output: bytes) -> list[bytes]:
-    """Return the blobs in the output of `git cat-file --batch`."""
+    """Return the contents of the blobs in the output of `git cat-file --batch`."""
     blobs, start = [], 0
     while start < len(output):
         content = output.index(b"\n", start) + 1
@@ -91,7 +91,7 @@ T = TypeVar("T")
 
 
 class LocalRecord(Wire):
-    """The record of an issue or a pull request, with its number."""
+    """A record with its number."""
 
     number: int
 
@@ -105,7 +105,7 @@ class LocalComment(Wire):
 
 
 class LocalIssue(LocalRecord):
-    """The record of an issue, with its comments."""
+    """The record of an issue and its comments."""
 
     title: str
     body: str
@@ -128,17 +128,17 @@ class LocalPull(LocalRecord):
 
 @dataclass(frozen=True, slots=True)
 class LocalRecords:
-    """The records of a repository on disk: a bare one, or a person's checkout."""
+    """The records of a repository on disk, which is bare or a person's checkout."""
 
     path: Path
     env: Mapping[str, str] = field(default_factory=dict)
     """The environment variables for git."""
     name: str = "local"
     tries: int = 100
-    """The most tries of a write if other writers are faster."""
+    """How often a write is tried while other writers are faster."""
 
     def records_of(self, contents: StoreContents, kind: str, form: type[R], naming: str = "") -> list[R]:
-        """Return the records of a kind by number; with `naming`, only records whose text contains `naming`."""
+        """Return the records of a kind by number; with `naming`, only those whose text contains it."""
         mark = to_json(naming).strip(b'"')
         texts = (text for name, text in contents.files.items() if name.startswith(kind) and mark in text)
         try:
@@ -149,12 +149,12 @@ class LocalRecords:
         return sorted(records, key=lambda record: record.number)
 
     def put(self, contents: StoreContents, kind: str, record: LocalRecord) -> bool:
-        """Add or replace a record; return false if the ref no longer has `contents`."""
+        """Add or replace a record; return false if the ref has changed since `contents` were read."""
         content = record.model_dump_json(indent=1).encode()
         return self.store.put(contents, f"{kind}-{record.number}.json", content)
 
     def until_done(self, change: Callable[[StoreContents], T | None]) -> T:
-        """Call `change` until it returns a result; `change` returns `None` if another writer was faster."""
+        """Call `change` until it returns a result; it returns `None` if another writer was faster."""
         for _ in range(self.tries):
             if (result := change(self.store.read())) is not None:
                 return result
@@ -207,7 +207,7 @@ class LocalRecords:
         )
 
     def sha_of(self, branch: str) -> str:
-        """Return the commit of a branch; empty if there is no such branch."""
+        """Return the commit of a branch; empty if it does not exist."""
         completed = self.git.try_run("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
         return completed.stdout.decode("ascii").strip()
 
@@ -218,7 +218,7 @@ class LocalRecords:
 
     @property
     def git(self) -> Git:
-        """Git for the repository, whose git dir is found in the places where git itself searches."""
+        """Git for the repository, which is found where git itself would search."""
         for folder in (self.path / ".git", self.path, self.path.with_name(f"{self.path.name}.git")):
             if folder.is_file() or (folder / "objects").is_dir():
                 return Git(folder, env={**self.env, **_IDENTITY})
@@ -226,6 +226,6 @@ class LocalRecords:
 
 
 def next_number(contents: StoreContents, kind: str) -> int:
-    """Return the number of the next record of a kind."""
+    """Return the number for a new record of a kind."""
     names = (re.fullmatch(rf"{kind}-(\d+)\.json", name) for name in contents.files)
     return max((int(name[1]) for name in names if name), default=0) + 1
