@@ -7,7 +7,6 @@ import pytest
 
 from septet.agents.processes.control_group import find_parent, make_group
 
-SERVICE = "sys/fs/cgroup/system.slice/septet.service"
 MOUNTS = "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n"
 
 

@@ -18,12 +18,6 @@ def test_of_a_long_answer_the_end_is_read() -> None:
     assert notes == ("answer limit of 2 KiB reached: of 2 KiB only the end was read (SEPTET_ANSWER_LIMIT_KIB).",)
 
 
-def test_an_answer_within_its_limit_is_read_whole() -> None:
-    """A short answer is unchanged and has no note."""
-    outcome = Outcome("ok", text="x" * 2048, structured={"a": 1})
-    assert bound_answer(outcome, 2) == (outcome, ())
-
-
 def test_structured_output_over_the_limit_is_not_read() -> None:
     """The text is read instead, and a note names the setting."""
     outcome, notes = bound_answer(Outcome("ok", text="/bug", structured={"a": "x" * 2048}), 2)

@@ -112,14 +112,6 @@ def test_what_is_returned_is_a_part_of_the_text(parts: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["<think>", "</think>", '{"a": "</think>', "<|channel|>", '<think>{"a": 1}</think>']
-)
-def test_a_long_text_of_marks_is_read_in_linear_time(unit: str) -> None:
-    """A text of 2 MB full of marks is read at once, in linear time."""
-    assert len(answer_part(unit * (2_000_000 // len(unit)))) <= 2_000_000
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "fix: greet<|im_end|>",

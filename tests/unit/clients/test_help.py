@@ -1,9 +1,8 @@
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from clients.cli.commands import GROUPS, CommandRow
+from clients.cli.commands import GROUPS
 from clients.cli.commands import SEPTET as TABLE
 
 SEPTET = Path(sys.executable).parent / "septet"
@@ -33,20 +32,3 @@ def test_no_sentence_is_cut() -> None:
     places = [shown.index(f"{heading}:") for heading in GROUPS]
     assert places == sorted(places)
     assert "..." not in shown.replace("[ARGS]...", "")
-
-
-def test_an_option_says_what_goes_there() -> None:
-    """Choices and defaults are shown, and no option shows a type of Python."""
-    shown = help_of("run")
-    for words in ("--title TEXT", "--agent AGENT", "--priority 1-5", "--id ID", "[default: 3]", "--after-until"):
-        assert words in shown
-    for words in ("<int>", "<str>", "<path>", "<list"):
-        assert words not in shown.partition("Options:")[2]
-    assert "ID...  One work order or more" in help_of("retry")
-
-
-def commands_of(row: CommandRow) -> Iterator[CommandRow]:
-    """Yield a command and all its subcommands."""
-    yield row
-    for below in row.commands.values():
-        yield from commands_of(below)

@@ -86,10 +86,7 @@ def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "error", "says"),
     [
-        ({}, UsageError, "which issues"),
         ({"issues": "1", "label": "x"}, UsageError, "which issues"),
-        ({"issues": "1,a"}, UsageError, "'a' is not the number of an issue"),
-        ({"issues": "1", "executors": 99}, InvalidInputError, "--executors must"),
         ({"issues": "1", "repo": "/srv/b\udcff"}, InvalidInputError, "--repo must be valid UTF-8 text"),
         ({"issues": "1", "executors": 2, "one_branch": True}, InvalidInputError, "one_branch needs one executor"),
         ({"file": Path("/nonexistent/issues.json")}, NotFoundError, "--file /nonexistent/issues.json"),

@@ -10,8 +10,7 @@ from septet.errors import EvidenceError, GitError
 from septet.git.commits.branches import create_branch
 from septet.git.commits.commit import commit_all, with_trailer
 from septet.git.engine.place import Place
-from septet.git.evidence.evidence import current_head, gather
-from septet.git.worktree.dot_git import Head
+from septet.git.evidence.evidence import current_head
 from septet.git.worktree.view import view_folder
 
 
@@ -24,19 +23,6 @@ def branched(place: Place) -> Place:
     (place.worktree / "README.md").write_text("# Other\n")
     (place.worktree / "debug.log").write_text("ignored")
     return place
-
-
-def test_everything_that_is_not_ignored_is_committed(branched: Place) -> None:
-    """The commit contains new, changed and removed files and no ignored file, and the worktree is clean."""
-    sha = commit_all(branched, "feat: a thing\n\nBody.")
-
-    assert Head("feat-1", sha) == current_head(branched)
-    assert branched.base_sha == git(branched.worktree, "rev-parse", f"{sha}^")
-    changes = git(branched.worktree, "diff", "--name-status", branched.base_sha, sha).splitlines()
-    assert changes == ["M\tREADME.md", "A\tnew.py", "D\tsrc/app.py"]
-    assert git(branched.worktree, "status", "--porcelain") == ""
-    assert gather(branched).clean
-    assert (branched.worktree / "debug.log").read_text() == "ignored"
 
 
 def test_an_attempt_after_a_dead_one_goes_on(branched: Place) -> None:

@@ -39,14 +39,6 @@ def test_what_an_agent_changed_is_seen_committed_or_not(place: Place) -> None:
     assert "+# Plan\n" in found.patch
 
 
-def test_a_long_patch_is_cut_and_said_to_be(place: Place) -> None:
-    """A patch over the limit is cut and marked as incomplete, and all files are counted."""
-    (place.worktree / "long.txt").write_text("line\n" * 20_000)
-    found = difference(place, limit_bytes=1000)
-    assert (len(found.patch), found.whole) == (1000, False)
-    assert found.files == (FileCount("long.txt", 20_000, 0),)
-
-
 def test_a_look_costs_what_is_shown_of_it(place: Place) -> None:
     """The difference of many large files reads and writes no more than the limit requires."""
     line = "x" * 1000 + "\n"

@@ -148,17 +148,3 @@ def test_switching_takes_nobody_by_surprise(origin: Origin, dot_git: Path) -> No
     switch_head(dot_git, "topic", was)
     assert Head("topic", was.sha) == read_head(dot_git)
     assert git(origin.checkout, "branch", "--show-current") == "topic"
-
-
-def test_locks_of_a_killed_git_are_cleared(origin: Origin, dot_git: Path) -> None:
-    """Git works again in the worktree after locks of a killed git were cleared."""
-    locks = [dot_git / "index.lock", dot_git / "HEAD.lock", dot_git / "refs" / "heads" / "main.lock"]
-    for lock in locks:
-        lock.parent.mkdir(exist_ok=True)
-        lock.touch()
-    (dot_git / "refs" / "heads" / "odd.lock").mkdir()
-
-    clear_locks(dot_git)
-
-    assert not any(lock.exists() for lock in locks)
-    git(origin.checkout, "commit", "-q", "--allow-empty", "-m", "works")

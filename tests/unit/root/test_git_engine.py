@@ -39,39 +39,6 @@ def test_nobody_is_asked_at_a_prompt(tree: Git) -> None:
     assert "GIT_SSH_COMMAND=mine" in tree.with_env(GIT_SSH_COMMAND="mine").run("-c", "alias.e=!env", "e").decode()
 
 
-def test_a_path_is_no_pattern(tree: Git) -> None:
-    """A file name with a star names only that file."""
-    assert tree.work_tree is not None
-    (tree.work_tree / "*").write_text("star\n")
-    (tree.work_tree / "b.txt").write_text("b\n")
-    tree.run("add", "--", "*")
-    assert tree.text("diff", "--cached", "--name-only") == "*"
-
-
-def test_an_index_of_the_engines_own_leaves_the_agents_alone(tree: Git, tmp_path: Path) -> None:
-    """A file that is staged in the engine's index is not staged in the repository's index."""
-    assert tree.work_tree is not None
-    (tree.work_tree / "b.txt").write_text("b\n")
-    own = tree.using_index(tmp_path / "index")
-    own.run("add", "b.txt")
-    assert own.text("ls-files") == "b.txt"
-    assert tree.text("ls-files") == "a.txt"
-
-
-def test_no_hook_of_the_repository_runs(tree: Git, tmp_path: Path) -> None:
-    """The engine's git runs no hook of `.git/hooks`, also if the repository's config names that folder."""
-    hooks = tree.git_dir / "hooks"
-    hooks.mkdir(exist_ok=True)
-    for name in ("post-index-change", "reference-transaction"):
-        (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-        (hooks / name).chmod(0o755)
-    with (tree.git_dir / "config").open("a") as config:
-        config.write(f"[core]\n\thooksPath = {hooks}\n")
-    tree.run("read-tree", "HEAD")
-    tree.run("update-ref", "refs/heads/other", "HEAD")
-    assert not (tmp_path / "ran").exists()
-
-
 def test_a_command_that_hangs_is_killed(tree: Git) -> None:
     """A command that exceeds its time is killed, and the remedy names `septet retry`."""
     with pytest.raises(GitError, match="took longer") as failed:

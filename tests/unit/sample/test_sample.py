@@ -8,19 +8,11 @@ from pathlib import Path
 
 import pytest
 from fakes.scripted_agent import ScriptedAgent
-from pydantic import JsonValue
 
-from septet.commands.command import load, values
-from septet.commands.placeholders import prompt
-from septet.contracts.names import IssueClass, Step
-from septet.contracts.steps import Progress
-from septet.contracts.workspace import Workspace
 from septet.errors import GitError
 from septet.git.engine.engine import Git
 from septet.repository_file import load_repository_settings
 from septet.sample import FILES, ISSUE_BODY, ISSUE_TITLE, Sample, make_sample
-
-ISSUE: dict[str, JsonValue] = {"number": 1, "title": ISSUE_TITLE, "body": ISSUE_BODY, "labels": []}
 
 
 @pytest.fixture
@@ -42,53 +34,6 @@ def agent(tmp_path: Path, sample: Sample, env: Mapping[str, str]) -> ScriptedAge
     home.mkdir()
     subprocess.run(["git", "clone", "--quiet", sample.origin, folder], env=env, check=True)
     return ScriptedAgent(folder, home)
-
-
-def mended(agent: ScriptedAgent) -> bool:
-    """Return whether the sample's own tests pass."""
-    command = [sys.executable, "-B", "-m", "unittest", "--quiet"]
-    return subprocess.run(command, cwd=agent.folder, capture_output=True, check=False).returncode == 0
-
-
-def play(agent: ScriptedAgent, scenario: str = "") -> Progress:
-    """Run the agent's steps up to the implementation, without an engine."""
-    workspace = Workspace(
-        work_order_id="wo-1",
-        host="h",
-        task_queue="q",
-        repository="/shop.git",
-        forge="local",
-        project="shop",
-        base_branch="main",
-        base_sha="0" * 40,
-        path=str(agent.folder),
-        agent="scripted",
-        issue_number="1",
-        issue_title=ISSUE_TITLE,
-    )
-    progress = Progress()
-
-    def answer(step: Step) -> dict[str, str]:
-        command = load(step, progress.issue_class, lambda _path: None)
-        return agent.run(prompt(command, values(step, workspace, progress, ISSUE)), scenario=scenario).answer
-
-    progress = Progress(issue_class=IssueClass(answer(Step.CLASSIFY_ISSUE)["issue_class"]))
-    progress = progress.model_copy(update={"planner_answer": answer(Step.BUILD_PLAN)["plan_path"]})
-    progress = progress.model_copy(update={"plan_path": answer(Step.FIND_PLAN_FILE)["plan_path"]})
-    progress = progress.model_copy(update={"branch_name": answer(Step.GENERATE_BRANCH)["branch_name"]})
-    answer(Step.IMPLEMENT_PLAN)
-    return progress
-
-
-def test_the_scripted_agent_mends_the_sample(agent: ScriptedAgent) -> None:
-    """A test fails before the agent's work and passes after it; only bug, changelog and plan change."""
-    assert not mended(agent)
-    progress = play(agent)
-    assert mended(agent)
-    assert progress.issue_class is IssueClass.BUG
-    git = Git(agent.folder / ".git", agent.folder, {"PATH": os.environ["PATH"]})
-    changed = git.text("status", "--porcelain", "--untracked-files=all").split()[1::2]
-    assert changed == ["CHANGELOG.md", "shop/pricing.py", progress.plan_path]
 
 
 def test_only_one_test_of_the_sample_fails(agent: ScriptedAgent) -> None:

@@ -108,11 +108,6 @@ async def test_a_project_keeps_its_share_beside_one_that_has_begun_much(client: 
     assert 0.4 <= turns.count("b") / len(turns) <= 0.7
 
 
-def test_a_better_score_comes_first() -> None:
-    """The key of a better score is smaller."""
-    assert [priority_of(Task(id="wo-a", score=score)).priority_key for score in (7, 3, -1)] == [2, 3, 4]
-
-
 def test_a_projects_key_is_what_the_server_takes() -> None:
     """The fairness keys of a project with a long name have at most 64 bytes."""
     task = Task(id="wo-a", project="é" * 100)
