@@ -95,10 +95,3 @@ def test_no_text_sends_a_person_into_a_worktree() -> None:
 def test_such_an_advice_is_found(text: str) -> None:
     """Advice of earlier releases and similar advice is found."""
     assert _advises(text)
-
-
-def test_what_agents_read_is_read_by_agents() -> None:
-    """The exceptions for agents' texts are still necessary."""
-    advising = {name for name, text in _texts() if _advises(text)}
-    for prefix in ("septet/agents/turns/launch.py", "workflows/hosts/steps.py"):
-        assert prefix in advising

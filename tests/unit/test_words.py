@@ -49,17 +49,6 @@ WRONG: Final = (
     "It looks ever more rarely.",
 )
 """The sentences in which a phrase is found."""
-RIGHT: Final = (
-    "There is no plan yet.",
-    "The name is no longer used, and no more than ten wait.",
-    "You go to the page. It wants to stop.",
-    "The fake stands in for a server.",
-    "What is kept, and for how long?",
-    "Who may approve a plan?",
-    "The path is to the left. Give either issues or a label.",
-    "Anyone who may push can comment; the others are ignored.",
-)
-"""The sentences in which no phrase is found."""
 
 
 def test_what_users_read_has_none_of_the_banned_phrases() -> None:
@@ -78,10 +67,3 @@ def test_each_phrase_is_found_where_it_occurs() -> None:
 
     assert [pattern for pattern in banned if not any(re.search(pattern, each) for each in WRONG)] == []
     assert [each for each in WRONG if not any(re.search(pattern, each) for pattern in banned)] == []
-
-
-def test_plain_sentences_have_no_phrase() -> None:
-    """The right sentences contain no banned phrase."""
-    banned = runpy.run_path(str(ROOT / "scripts" / "check-words"))["BANNED"]
-
-    assert [(pattern, each) for pattern in banned for each in RIGHT if re.search(pattern, each)] == []

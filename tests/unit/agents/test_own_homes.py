@@ -75,18 +75,6 @@ def sign_in(lab: Lab, valid_seconds: float = 8 * HOUR, account: str = "ann") -> 
     return log_in(lab.root / "user", "claude", login("claude", 1, valid_seconds, account))
 
 
-async def test_a_refreshed_login_is_the_users_when_the_turn_is_over(own: Lab) -> None:
-    """The user's file gets the refreshed login, and the work order's home keeps no copy."""
-    users = sign_in(own)
-    own.let_go()
-    assert (await own.run_turn(turn_of(own))).outcome.text == "done"
-    assert own.journal == ["start new", "has refresh-ann-2"]
-    assert json.loads(users.read_bytes())["claudeAiOauth"]["refreshToken"] == "refresh-ann-2"
-    assert json.loads(users.read_bytes())["mcpOAuth"] == {"a-server": "key-of-a-server"}
-    homes = own.root / "state" / "homes" / "wo-1" / "claude"
-    assert not (homes / ".claude/.credentials.json").exists()
-
-
 async def test_a_login_that_an_agent_refreshed_without_a_worker_is_not_lost(own: Lab) -> None:
     """The next attempt writes the refreshed login back and leaves no copy in the work order's home."""
     users = sign_in(own)
@@ -112,19 +100,6 @@ async def test_a_login_is_masked_also_where_no_sandbox_confines_its_agent(own: L
     await own.run_turn(turn_of(own))
     assert own.journal == ["start new", f"has refresh-{account}-2"]
     assert mask(f"refresh-{account}-1 refresh-{account}-2") == f"{MASK} {MASK}"
-
-
-async def test_two_agents_do_not_refresh_a_login_at_once(own: Lab) -> None:
-    """The second agent waits until the first has refreshed the login, and gets the refreshed login."""
-    sign_in(own, HOUR / 4)
-    first = asyncio.ensure_future(own.run_turn(turn_of(own)))
-    await own.said("assistant")
-    second = asyncio.ensure_future(own.run_turn(turn_of(own, "wo-2")))
-    await asyncio.sleep(0.5)
-    assert own.journal == ["start new"]
-    own.let_go()
-    assert [(await each).outcome.text for each in (first, second)] == ["done", "done"]
-    assert sorted(own.journal) == ["has refresh-ann-2"] * 2 + ["start new"] * 2
 
 
 async def test_an_attempt_does_not_wait_without_end_for_a_login_that_another_agent_refreshes(own: Lab) -> None:
@@ -160,22 +135,6 @@ async def test_a_session_goes_on_over_the_upgrade_and_without_a_sandbox(own: Lab
     third = await own.run_turn(turn_of(own, resume_id=ID, activity_id="7"))
     texts = [each.outcome.text for each in (first, second, third)]
     assert texts == ["begun", "begun turn-1", "begun turn-1 turn-2"]
-
-
-async def test_what_the_settings_name_is_seen_in_the_home(own: Lab) -> None:
-    """A folder from the settings is mounted read-only."""
-    (own.root / "user/.claude/commands/own.md").write_text("a command")
-    own.agent("""
-        home = os.path.join(os.environ["HOME"], ".claude")
-        seen = sorted(os.listdir(os.path.join(home, "commands")))
-        try:
-            open(os.path.join(home, "commands/more.md"), "w")
-        except OSError as error:
-            seen.append("refused")
-        init()
-        result(" ".join(seen))
-    """)
-    assert (await own.run_turn(turn_of(own))).outcome.text == "own.md refused"
 
 
 _COPILOT = """\

@@ -25,14 +25,6 @@ def test_a_prompt_says_all_that_is_needed(step: Step, attempt: int) -> None:
     assert all(json.dumps(member["description"]) in prompt for member in members)
 
 
-@pytest.mark.parametrize("step", Step)
-def test_the_second_attempt_never_repeats_the_first(step: Step) -> None:
-    """The second prompt differs from the first and shows the answer's shape."""
-    first, second = (finalizer_prompt(step, REASONS, attempt) for attempt in (1, 2))
-    assert first != second
-    assert all(shape_of(form) in second and shape_of(form) not in first for form in forms_of(step))
-
-
 def test_inside_a_pipeline_the_solution_is_asked_for() -> None:
     """In a pipeline both prompts hold the solution's schema, and the second one its whole shape."""
     first, second = (finalizer_prompt(Step.BUILD_PLAN, REASONS, attempt, in_pipeline=True) for attempt in (1, 2))

@@ -50,10 +50,6 @@ class Ended:
         """The closing line, which is the last line, without its seconds."""
         return re.sub(r" in [0-9.]+s.*", "", self.text.splitlines()[-1].strip("= "))
 
-    def closings(self) -> int:
-        """Count the closing lines of pytest."""
-        return len(re.findall(r"(?m)^=*\s?\d+ (?:passed|failed|error).* in [0-9.]+s", self.text))
-
 
 Run = Callable[..., Ended]
 

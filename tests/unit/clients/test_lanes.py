@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from fakes.run_records import RECORD
 
-from clients.disk.runs import lanes_of, owner_of, place_of, runs_everywhere
+from clients.disk.runs import lanes_of, owner_of, place_of
 from septet.agents.runs.folders import Runs
 from septet.agents.runs.records import RunKey
 from septet.state import StateDir
@@ -26,15 +26,6 @@ def state(state: StateDir) -> StateDir:
     ran(state, "pl-1-planner", "pl-1-b", 2, 30)
     ran(state, "wo-1", "wo-1", 1, 40)
     return state
-
-
-def test_a_work_order_has_its_own_runs_of_the_lanes(state: StateDir) -> None:
-    """A work order's runs of all lanes come in their order, without the runs of others."""
-    found = [(run.folder.parent.name, run.folder.name) for run in runs_everywhere(state, "pl-1-a")]
-    assert found == [("pl-1-planner", "1-classify_issue-1"), ("pl-1-executor-1", "1-implement_plan-1")]
-    assert [run.folder.name for run in runs_everywhere(state, "pl-1-b")] == ["1-classify_issue-2"]
-    assert [run.folder.name for run in runs_everywhere(state, "wo-1")] == ["1-classify_issue-1"]
-    assert runs_everywhere(state, "pl-1-c") == []
 
 
 def test_a_work_order_is_in_the_lane_where_it_was_last(state: StateDir) -> None:

@@ -7,19 +7,10 @@ from pathlib import Path
 import pytest
 from fakes.unreached import away
 
-from clients.cli.terminal.output import ExitCode, exit_code_of
+from clients.cli.terminal.output import ExitCode
 from clients.cli.terminal.reply import CommandReply, reply
 from septet.errors import (
-    AlreadyRunningError,
-    CircleError,
-    ForgeError,
-    InvalidInputError,
-    NotFoundError,
-    RefusedTransitionError,
     SeptetError,
-    ServerNotReachedError,
-    UsageError,
-    WorkspaceBusyError,
 )
 
 
@@ -35,29 +26,6 @@ def _end(answer: CommandReply | BaseException, *, as_json: bool) -> int:
         reply(work, as_json=as_json)
     assert isinstance(ended.value.code, int)
     return ended.value.code
-
-
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (ForgeError("x"), 1),
-        (UsageError("x"), 2),
-        (InvalidInputError("x"), 2),
-        (CircleError("x"), 2),
-        (NotFoundError("x"), 3),
-        (ServerNotReachedError("x"), 4),
-        (RefusedTransitionError("x"), 5),
-        (WorkspaceBusyError("x"), 5),
-        (AlreadyRunningError("x"), 6),
-    ],
-)
-def test_an_error_has_its_exit_code(error: SeptetError, code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each kind of error has its exit code, and the JSON object holds type, message and remedy."""
-    assert exit_code_of(error) == code
-    assert _end(error, as_json=True) == code
-    told = json.loads(capsys.readouterr().out)
-    kind = type(error).__name__.removesuffix("Error")
-    assert told == {"ok": False, "error": {"type": kind, "message": "x", "remedy": error.remedy}}
 
 
 def test_an_error_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,12 +50,6 @@ def test_a_server_that_goes_away_is_no_traceback(capsys: pytest.CaptureFixture[s
     assert _end(away(), as_json=True) == ExitCode.SERVER_NOT_REACHED
     told = json.loads(capsys.readouterr().out)["error"]
     assert (told["type"], told["message"]) == ("ServerNotReached", "The Temporal server does not answer: away.")
-
-
-def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str]) -> None:
-    """Ctrl-C ends a command with exit code 130."""
-    assert _end(KeyboardInterrupt(), as_json=True) == ExitCode.INTERRUPTED
-    assert json.loads(capsys.readouterr().out)["error"]["type"] == "Interrupted"
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:

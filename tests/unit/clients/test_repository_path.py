@@ -17,8 +17,6 @@ from clients.starting.repository_path import RepositoryReference, parse_referenc
         ("https://git.example/o/r/pulls/9", "https://git.example/o/r", 9),
         ("file:///srv/app.git/issues/1", "file:///srv/app.git", 1),
         ("git@github.com:o/r.git", "git@github.com:o/r.git", None),
-        ("ssh://git@github.com/o/r", "ssh://git@github.com/o/r", None),
-        ("/srv/app.git", "/srv/app.git", None),
         ("https://github.com/issues/r", "https://github.com/issues/r", None),
     ],
 )

@@ -25,7 +25,6 @@ SHA = "0123456789abcdef" * 4
         ("/septet retry implement_plan", "retry", None, Step.IMPLEMENT_PLAN, ""),
         ("/septet retry rm -rf /", "unknown", None, None, "-rf /"),
         ("/septet", "unknown", None, None, ""),
-        ("/septet dance", "unknown", None, None, ""),
         ("/septet unknown", "unknown", None, None, ""),
     ],
 )

@@ -120,15 +120,6 @@ def test_a_return_to_what_is_there_does_nothing(place: Place) -> None:
     assert list_snapshots(vault_at(place))[-1] == checkpoint
 
 
-def test_a_return_from_the_base_writes_no_rescue(place: Place) -> None:
-    """A return from the base commit's state writes no rescue."""
-    (place.worktree / "new.txt").write_text("x")
-    checkpoint = snapshot_of(place)
-    return_to(place, _base(place), OPTIONS)
-    assert return_to(place, checkpoint, OPTIONS) is None
-    assert (place.worktree / "new.txt").read_text() == "x"
-
-
 def test_what_was_left_out_stays_where_it_is(place: Place) -> None:
     """A return leaves an ignored file over the limit and a FIFO alone: no snapshot contains them."""
     (place.worktree / "dist").mkdir()

@@ -107,17 +107,6 @@ def test_the_workspace_opens_elsewhere_as_it_was(place: Place, ref: CheckpointRe
     assert take(there, "checkpoint", SnapshotOptions("the same", 1 << 20, equal_to=kept)) is None
 
 
-def test_an_earlier_checkpoint_can_be_gone_on_from_too(place: Place, ref: CheckpointRef, other: StateDir) -> None:
-    """The remote has all snapshots of a work order with their names, so another host can open an earlier one."""
-    first = list_snapshots(vault_at(place), place.order_id)[0]
-    change(place)
-    snapshot_of(place, "rescue")
-    keep(place, ref, "A")
-    there = arrive(move_of(place, other, ref, first.name))
-    assert (there.worktree / "README.md").read_text() == "# Sample\n"
-    assert list_snapshots(vault_at(there), "wo-1") == list_snapshots(vault_at(place), "wo-1")
-
-
 def test_a_host_whose_work_order_has_moved_keeps_nothing_more(
     place: Place, ref: CheckpointRef, other: StateDir
 ) -> None:
@@ -195,13 +184,6 @@ def _move_and_die(move: WorkspaceMove, file: Path, renames: int) -> None:
     kill = ("strace", "-qq", "-o", "/dev/null", "-e", f"inject=/rename:signal=KILL:when={renames}")
     done = subprocess.run([*kill, sys.executable, "-c", MOVES, str(file)], capture_output=True, check=False)
     assert done.returncode in {-signal.SIGKILL, 128 + signal.SIGKILL}, done.stderr
-
-
-def test_the_host_that_holds_it_has_nothing_to_move(place: Place, ref: CheckpointRef, state: StateDir) -> None:
-    """A host that still holds the work order has nothing to move."""
-    kept = snapshot_of(place)
-    keep(place, ref, "A")
-    assert is_here(move_of(place, state, ref, kept.name, host="A"))
 
 
 def test_a_checkpoint_that_was_never_pushed_is_named(place: Place, ref: CheckpointRef, other: StateDir) -> None:

@@ -40,12 +40,6 @@ def test_the_order_in_which_files_are_listed_changes_no_snapshot() -> None:
     assert usual_bits({b"": dict(rows)}) == usual_bits({b"": dict(reversed(rows))}) == {0o100755: 0o755}
 
 
-def test_no_rescue_of_a_fresh_workspace(place: Place) -> None:
-    """A workspace without changes since the base commit gets no rescue."""
-    assert _rescue(place) is None
-    assert [snapshot.kind for snapshot in list_snapshots(vault_at(place))] == ["base"]
-
-
 def test_no_rescue_of_what_git_rewrites_by_itself(place: Place) -> None:
     """A new branch at the base commit, a refreshed index and a detached HEAD cause no rescue."""
     create_branch(place, "feat-issue-1-wo-1-x")

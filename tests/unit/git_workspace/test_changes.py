@@ -1,7 +1,22 @@
 """The changed files in git's output."""
 
 from septet.contracts.facts import FileChange
-from septet.git.worktree.changes import file_changes
+from septet.git.worktree.changes import file_changes, read_name_status
+
+
+def test_name_status_is_read() -> None:
+    """Each letter of `git diff --name-status -z` has its operation; a copy is a new file."""
+    output = b"A\0a\0D\0d\0M\0m\0T\0t\0U\0u\0R100\0from\0r\0C075\0from\0c\0"
+
+    assert list(read_name_status(output)) == [
+        ("create", b"a"),
+        ("delete", b"d"),
+        ("modify", b"m"),
+        ("modify", b"t"),
+        ("modify", b"u"),
+        ("rename", b"r"),
+        ("create", b"c"),
+    ]
 
 
 def test_changes_are_sorted_and_shown() -> None:

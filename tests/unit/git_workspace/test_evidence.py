@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes.repositories import ALLOW, Origin, git, make_origin
+from fakes.repositories import Origin, git
 
 from septet.errors import EvidenceError
 from septet.git.engine.place import Place
-from septet.git.evidence.evidence import contains, gather, keeps, plan_file, read_base_file, read_base_files
+from septet.git.evidence.evidence import gather, plan_file, read_base_file, read_base_files
 
 Open = Callable[..., Place]
 Write = Callable[[str, str], None]
@@ -69,50 +69,6 @@ def test_an_odd_index_of_the_agents_does_no_harm(
     write("new.py", "1")
     spoil(place.worktree / ".git" / "index")
     assert changes(place) == {"new.py": "create"}
-
-
-def test_commits_of_the_agent_count_since_the_base(place: Place, write: Write) -> None:
-    """The agent's commits and its uncommitted changes both count as changes since the base."""
-    write("one.py", "1")
-    write("gone.py", "1")
-    git(place.worktree, "add", "-A")
-    git(place.worktree, "commit", "-q", "-m", "one")
-    middle = git(place.worktree, "rev-parse", "HEAD")
-    (place.worktree / "gone.py").unlink()
-    write("two.py", "2")
-
-    assert changes(place) == {"one.py": "create", "two.py": "create"}
-    assert changes(place, middle) == {"gone.py": "delete", "two.py": "create"}
-
-
-def test_a_commit_that_was_taken_back_is_seen(place: Place) -> None:
-    """HEAD contains the base after the agent's commits, and not after a switch to an unrelated branch."""
-    git(place.worktree, "commit", "-q", "--allow-empty", "-m", "one")
-    one = git(place.worktree, "rev-parse", "HEAD")
-    assert keeps(place, place.base_sha)
-    assert keeps(place, one)
-
-    git(place.worktree, "checkout", "-q", "--orphan", "elsewhere")
-    git(place.worktree, "commit", "-q", "-m", "unrelated")
-
-    assert not keeps(place, place.base_sha)
-    assert not contains(place, one, "1" * 40)
-
-
-def test_a_submodule_that_was_added_or_moved_is_seen(place: Place, tmp_path: Path) -> None:
-    """A new submodule is a change, and so is another commit in a submodule."""
-    library = make_origin(tmp_path / "library")
-    library.push({"lib.py": "1"})
-    git(place.worktree, "submodule", "add", "-q", str(library.bare), "lib", env=ALLOW)
-    assert changes(place) == {".gitmodules": "create", "lib": "create"}
-
-    git(place.worktree, "commit", "-q", "-m", "submodule")
-    since = git(place.worktree, "rev-parse", "HEAD")
-    (place.worktree / "lib" / "lib.py").write_text("dirty")
-    assert changes(place, since) == {}
-
-    git(place.worktree / "lib", "commit", "-q", "-a", "-m", "moved")
-    assert changes(place, since) == {"lib": "modify"}
 
 
 @pytest.mark.parametrize(

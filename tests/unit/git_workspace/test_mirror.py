@@ -47,15 +47,6 @@ def test_a_base_that_is_no_branch_is_refused(mirror: Path, remote: Remote, origi
     assert "main" in refused.value.remedy
 
 
-def test_it_follows_the_origin(mirror: Path, remote: Remote, origin: Origin) -> None:
-    """A refresh fetches later pushes, forced pushes too."""
-    refresh_mirror(mirror, remote)
-    git(origin.checkout, "commit", "-q", "--amend", "-m", "rewritten")
-    git(origin.checkout, "push", "-q", "--force", "origin", "HEAD")
-
-    assert origin.sha("main") == refresh_mirror(mirror, remote).sha
-
-
 def test_a_branch_makes_room_for_a_folder_of_branches(mirror: Path, remote: Remote, origin: Origin) -> None:
     """After `topic` was deleted, it is no base, `topic/one` can be fetched, and the old commits stay."""
     gone = origin.push({"a": "1"}, branch="topic")
@@ -272,15 +263,3 @@ def test_who_reads_a_mirror_while_it_is_packed_finds_everything(
         tidy_mirror(mirror, tmp_path / "scratch", env)
         for look in looks:
             look.result()
-
-
-def test_a_mirror_with_few_loose_objects_is_let_be(
-    mirror: Path, remote: Remote, env: dict[str, str], tmp_path: Path
-) -> None:
-    """A mirror with few loose objects is not packed."""
-    refresh_mirror(mirror, remote)
-    before = _loose(mirror)
-
-    tidy_mirror(mirror, tmp_path / "scratch", env)
-
-    assert _loose(mirror) == before

@@ -14,7 +14,7 @@ from fakes.repositories import Origin, git, make_origin
 from septet.errors import GitError, InvalidInputError, NotFoundError, RemoteFullError
 from septet.git.commits.branches import branch_refusal, create_branch
 from septet.git.commits.commit import commit_all
-from septet.git.commits.push import push, remote_branch
+from septet.git.commits.push import push
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.workspace.workspace import OrderStart, open_workspace
@@ -36,18 +36,6 @@ def commit(place: Place) -> Callable[[], str]:
         return commit_all(place, "work")
 
     return commit_it
-
-
-def test_a_new_branch_is_pushed_once(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
-    """The first push creates the branch, and a second push of the same commit changes nothing."""
-    sha = commit()
-    assert remote_branch(place, BRANCH) is None
-
-    assert sha == push(place, BRANCH, sha)
-    assert sha == push(place, BRANCH, sha)
-    assert sha == push(place, BRANCH, sha, expected_tip=sha)
-
-    assert sha == origin.sha(BRANCH) == remote_branch(place, BRANCH)
 
 
 @pytest.mark.parametrize(

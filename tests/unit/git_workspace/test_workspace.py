@@ -20,17 +20,6 @@ from septet.state import StateDir
 Open = Callable[..., Place]
 
 
-def test_it_is_a_clone_at_the_base_commit(place: Place, origin: Origin) -> None:
-    """The worktree has the base branch, knows its origin, and is clean."""
-    assert ("main", origin.sha("main")) == (current_head(place).branch, current_head(place).sha)
-    assert (place.base_branch, place.base_sha) == ("main", origin.sha("main"))
-    assert (place.worktree / "README.md").read_text() == "# Sample\n"
-    assert git(place.worktree, "status", "--porcelain") == ""
-    assert str(origin.bare) == git(place.worktree, "remote", "get-url", "origin")
-    assert git(place.worktree, "rev-parse", "--abbrev-ref", "main@{upstream}") == "origin/main"
-    assert git(place.worktree, "symbolic-ref", "refs/remotes/origin/HEAD") == "refs/remotes/origin/main"
-
-
 def test_it_is_no_linked_worktree_and_borrows_its_objects(place: Place) -> None:
     """The workspace has its own `.git`, and copies no object of the mirror."""
     assert (place.worktree / ".git").is_dir()

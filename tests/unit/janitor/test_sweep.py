@@ -188,15 +188,6 @@ def test_runs_that_are_kept_for_longer_than_snapshots_go_in_their_turn_too(home:
     assert list(home.state.runs.iterdir()) == []
 
 
-def test_nothing_of_a_running_work_order_goes(home: Home) -> None:
-    """A running work order keeps all its files, whatever their age."""
-    place = home.open("wo-1")
-    home.owners["wo-1"] = Owner("running")
-    assert names(home.sweep(1000)) == []
-    assert (place.worktree / "work.txt").exists()
-    assert home.asked == ["wo-1"]
-
-
 def test_an_unknown_work_order_goes_by_its_age_here(home: Home) -> None:
     """A work order that its server does not know counts from its last file on this host."""
     place = home.open("wo-1")
@@ -253,18 +244,6 @@ def test_a_runner_ends_what_a_killed_supervisor_left_before_a_workspace_goes(hom
         connected.close()
         removed = swept.result(60).removed
     assert {(thing.kind, thing.name) for thing in removed} == {("workspace", "wo-1"), ("runs", "wo-1")}
-
-
-def test_what_no_snapshot_holds_stays_until_a_person_says_so(home: Home) -> None:
-    """A workspace with ignored files over the limit stays unless a setting drops such files."""
-    place = home.open("wo-1")
-    (place.worktree / "dist").mkdir()
-    (place.worktree / "dist/large").write_bytes(os.urandom(2 * LIMIT_BYTES))
-    swept = home.sweep(15)
-    assert names(swept) == []
-    assert "dist" in swept.refused[0].why
-    assert (place.worktree / "dist/large").exists()
-    assert names(home.sweep(15, replace(TERMS, drop_ignored=True))) == [("workspace", "wo-1")]
 
 
 def test_a_snapshot_that_is_not_whole_keeps_its_workspace(home: Home) -> None:
@@ -334,18 +313,6 @@ def test_a_draft_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(h
     home.sweep(3)
     assert [path.exists() for path in drafts] == [False] * len(places)
     assert [path.exists() for path in notes] == [True] * len(places)
-
-
-def test_a_pack_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(home: Home) -> None:
-    """An unfinished pack of a killed process is removed when it is old, even if no snapshot is forgotten."""
-    place = home.open("wo-1")
-    folders = (place.vault / "objects/pack", place.mirror / "objects/pack")
-    for folder in folders:
-        for name in ("tmp_pack_old", "tmp_pack_young"):
-            (folder / name).write_bytes(b"PACK")
-        os.utime(folder / "tmp_pack_old", (0, 0))
-    home.sweep(1)
-    assert [[path.name for path in folder.glob("tmp_*")] for folder in folders] == [["tmp_pack_young"]] * 2
 
 
 def test_what_is_not_ours_is_not_touched(home: Home) -> None:

@@ -122,14 +122,6 @@ def test_a_runner_shares_the_slot_of_a_worker(machine: Machine) -> None:
     ]
 
 
-def test_a_lease_names_its_holder(machine: Machine) -> None:
-    """A lease names the boot and the pid namespace of its holder: a pid alone does not identify a holder."""
-    told(machine.container("worker"))
-    lease = json.loads((machine.root / "volume" / "slots" / "1.lease").read_text(encoding="utf-8"))
-    assert lease["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    assert lease["pid_namespace"] == str(Path("/proc/self/ns/pid").readlink())
-
-
 def test_a_container_that_restarts_gets_a_slot_again(machine: Machine) -> None:
     """A container that restarts gets a slot again, despite the link that its first run left."""
     state = str(machine.root / "state")

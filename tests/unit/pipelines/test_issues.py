@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from septet.errors import InvalidInputError, NotFoundError
+from septet.errors import InvalidInputError
 from septet.pipelines.inputs import PipelineIssue
 from septet.pipelines.issues import depends_on_in, issues_in, order_issues, read_issue_file
 
@@ -103,12 +103,6 @@ def test_an_entry_that_is_no_issue_is_named(content: str, words: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
         issues_in(content.encode(), "f")
     assert words in str(refused.value)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """The error for a missing file names its path."""
-    with pytest.raises(NotFoundError, match=r"none\.json"):
-        read_issue_file(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(

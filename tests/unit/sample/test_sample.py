@@ -12,7 +12,7 @@ from fakes.scripted_agent import ScriptedAgent
 from septet.errors import GitError
 from septet.git.engine.engine import Git
 from septet.repository_file import load_repository_settings
-from septet.sample import FILES, ISSUE_BODY, ISSUE_TITLE, Sample, make_sample
+from septet.sample import FILES, Sample, make_sample
 
 
 @pytest.fixture
@@ -55,19 +55,6 @@ def test_the_origin_is_bare_and_the_same_everywhere(
     assert git.text("symbolic-ref", "HEAD") == "refs/heads/main"
     assert git.text("rev-parse", "--is-bare-repository") == "true"
     assert git.text("ls-tree", "-r", "--name-only", "main").splitlines() == sorted(FILES)
-
-
-def test_the_issue_is_put_on_the_forge(tmp_path: Path, env: Mapping[str, str]) -> None:
-    """The forge gets the origin, the title and the body, and returns the issue's number."""
-    asked: list[tuple[Path, str, str]] = []
-
-    def add_issue(origin: Path, title: str, body: str) -> int:
-        asked.append((origin, title, body))
-        return 41
-
-    sample = make_sample(tmp_path / "s", add_issue, env)
-    assert sample.issue == 41
-    assert asked == [(sample.origin, ISSUE_TITLE, ISSUE_BODY)]
 
 
 def test_a_second_sample_in_the_same_folder_changes_nothing_of_the_first(

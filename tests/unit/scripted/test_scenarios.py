@@ -28,7 +28,6 @@ def test_every_built_in_scenario_is_valid(name: str) -> None:
     ("content", "words"),
     [
         ({"stps": {}}, "stps is unknown"),
-        ({"cost_usd": True}, "cost_usd is of the wrong type"),
         ({"steps": {"implement": {}}}, "implement is not a step"),
         ({"steps": {"implement_plan": [{}, {"hang": 1}]}}, "hang is of the wrong type"),
         ({"steps": {"*": {"malformed": "odd"}}}, "malformed is one of truncated, prose"),

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -28,15 +26,6 @@ from workers.server.server_file import read_server_file
 from workflows.wire.search_attributes import ALL
 
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
-
-
-@pytest.fixture
-def taken() -> Iterator[int]:
-    """Return a port that another socket occupies."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        yield listening.getsockname()[1]
 
 
 def _write_server_file(state: StateDir, **facts: object) -> None:
@@ -67,20 +56,6 @@ async def test_a_server_serves_its_state_directory(state: StateDir) -> None:
     assert state.database.exists()
 
 
-@pytest.mark.parametrize("option", ["--port", "--ui-port", "--api-port"])
-async def test_a_taken_port_is_told_with_the_options_for_others(state: StateDir, taken: int, option: str) -> None:
-    """A port in use is refused before the start, and the remedy has options with free ports."""
-    options = ("--port", "--ui-port", "--api-port")
-    free = dict(zip(options, free_ports(3), strict=True))
-    ports = Ports(*(free | {option: taken}).values())
-    with pytest.raises(UsageError, match=f"Port {taken} of 127.0.0.1 is taken") as refused:
-        async with embedded_server(state, ports, ENV):
-            pytest.fail("the server has started")
-    assert refused.value.remedy.startswith("Use others: add --port ")
-    assert f"{option} {taken}" not in refused.value.remedy
-    assert not state.database.exists()
-
-
 async def test_a_port_that_is_given_twice_is_refused(state: StateDir) -> None:
     """A port that is given twice is refused before the start, and the remedy names the option."""
     port, other = free_ports(2)
@@ -89,17 +64,6 @@ async def test_a_port_that_is_given_twice_is_refused(state: StateDir) -> None:
             pytest.fail("the server has started")
     assert refused.value.remedy == "Name another one with --api-port."
     assert not state.database.exists()
-
-
-async def test_a_server_that_does_not_start_shows_its_log(state: StateDir) -> None:
-    """The error for a server that ends at its start has its output and the path of its log."""
-    state.database.mkdir()
-    with pytest.raises(ServerNotReachedError) as failed:
-        async with embedded_server(state, Ports(*free_ports(2)), ENV):
-            pytest.fail("the server has started")
-    assert str(state.server_log) in failed.value.remedy
-    assert "it printed nothing" not in failed.value.message
-    assert not state.server_file.exists()
 
 
 @pytest.mark.parametrize("content", ["", "no json", "[]", '{"address": "x"}', '{"surprise": 1}'])
