@@ -1,1 +1,1 @@
-"""The interfaces for people and programs: command, HTTP API, MCP server, page, and typed clients."""
+"""The interfaces for people and programs: the CLI, the HTTP API, the MCP server and the page."""

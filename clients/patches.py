@@ -1,4 +1,4 @@
-"""Split a git patch by file, and into lines with their kinds, so that people can read it."""
+"""Split a git patch into files and lines, so that people can read the patch."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

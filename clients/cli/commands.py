@@ -10,7 +10,7 @@ _ORDER: Final = "wo-42"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandRow:
-    """One command: its help text, and the names of the function and the options to import."""
+    """One command: its help text, and where its function and its options are defined."""
 
     place: str = ""
     """The module and the function of the command; empty for a group of subcommands."""

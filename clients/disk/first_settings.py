@@ -179,7 +179,7 @@ def _python(draft: _Draft) -> None:
 
 
 def _folder_of_tests(folder: Path) -> str | None:
-    """Return the folder with tests, `.` if the repository's root has tests; `None` without tests."""
+    """Return the name of the folder with tests: `tests`, `test` or `.`; `None` without tests."""
     return next((name for name in ("tests", "test", ".") if any((folder / name).glob("test*.py"))), None)
 
 

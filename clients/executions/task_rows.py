@@ -26,7 +26,7 @@ _STAGES: Final[Mapping[Status, Stage]] = {
 
 
 async def task_of_row(row: WorkflowExecution) -> Task:
-    """Return the work order that a listed workflow describes: the work order itself or its watch."""
+    """Return the work order of a listed workflow, which is the work order's own workflow or its watch."""
     task, title = None, ""
     try:
         task = Task.model_validate_json(await memo_json(row, MEMO) or b"null")

@@ -1,4 +1,4 @@
-"""Operations that all typed clients share: start, read, await, update and cancel a workflow."""
+"""The base class of the clients that start, read, await and cancel the workflows of one type."""
 
 import asyncio
 from abc import abstractmethod

@@ -95,7 +95,7 @@ async def _events(operations: Operations, order_id: str, after: str) -> AsyncIte
 
 
 async def _follow(operations: Operations, order_id: str, after: str) -> AsyncIterator[list[LogEntry]]:
-    """Yield lists of new log entries until the work order is closed; the first list begins after `after`."""
+    """Yield lists of new log entries until the work order is closed; start after the entry `after`."""
     logs = AgentLogs(operations.state, order_id)
     end = asyncio.create_task(operations.orders.wait_for_end(order_id))
     try:

@@ -82,7 +82,7 @@ def problems_of_a_body() -> dict[int | str, dict[str, Any]]:
 def problem(
     status: HTTPStatus, kind: str, detail: str, remedy: str = "", *, headers: Headers | None = None
 ) -> JSONResponse:
-    """Return an HTTP error as problem details of this kind."""
+    """Return an error response with problem details."""
     body = Problem(type=f"{_KIND}{kind}", title=status.phrase, status=status, detail=detail, remedy=remedy)
     return _answer(body, headers)
 
@@ -101,7 +101,7 @@ def _answer(body: Problem, headers: Headers | None = None) -> JSONResponse:
 
 
 def answer_errors(app: FastAPI) -> None:
-    """Make the application answer each error of a route and each unknown path or method with a problem."""
+    """Make the application return problem details for errors of routes, unknown paths and unknown methods."""
 
     @app.exception_handler(SeptetError)
     async def septet_error(_: Request, error: SeptetError) -> JSONResponse:

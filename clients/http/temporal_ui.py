@@ -102,7 +102,7 @@ _PREFLIGHT: Final = {
 
 
 async def transform(codec: SealingCodec, request: Request) -> Response:
-    """Encrypt or decrypt the payloads of a request, and return the response."""
+    """Encrypt or decrypt a request's payloads, as the request's path demands, and return the response."""
     operation = request.url.path.rpartition("/")[2]
     if operation not in {"encode", "decode"}:
         return problem(HTTPStatus.NOT_FOUND, "NotFound", "There is no such path.", "Use /encode or /decode.")

@@ -1,4 +1,4 @@
-"""The paths to which forges and trackers send webhooks. Such a request needs no token, but a valid signature."""
+"""The paths to which forges and trackers send webhooks. A webhook needs no token, but a valid signature."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

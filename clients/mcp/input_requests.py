@@ -43,7 +43,7 @@ class InputResponse(Wire):
 
 
 async def input_requests(operations: Operations, detail: DetailReply) -> dict[str, JsonValue]:
-    """Return the form with a work order's question, by the question's key; empty without a question.
+    """Return a work order's question as a form, by the question's key; an empty mapping without a question.
 
     Raises:
         ServerNotReachedError: The work order has a question, but no worker answered.

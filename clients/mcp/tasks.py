@@ -1,4 +1,4 @@
-"""Work orders as tasks of MCP's Tasks extension: a long call is answered at once, and the client polls."""
+"""MCP's Tasks extension: a call that starts a work order returns a task at once, and the client polls the task."""
 
 import json
 from collections.abc import AsyncIterator
@@ -44,12 +44,12 @@ Json = dict[str, JsonValue]
 
 
 def created_task(reply: TaskReply) -> Json:
-    """Return a started work order as a task of the protocol, which the client polls."""
+    """Return a started work order as an MCP task, which the client polls."""
     return _mask_values({"resultType": "task", **_envelope(DetailReply(task=reply.task), "working")})
 
 
 def detailed_task(detail: DetailReply, asks: Json) -> Json:
-    """Return a work order as a task of the protocol, with its question, its result or its error."""
+    """Return a work order as an MCP task, with the work order's question, result or error."""
     task = detail.task
     match task.status:
         case Status.COMPLETED:
@@ -68,7 +68,7 @@ def detailed_task(detail: DetailReply, asks: Json) -> Json:
 
 
 def json_rpc_error(error: TaskError, code: int) -> dict[str, Any]:
-    """Return one of Septet's errors as an error of the protocol, whose data has type, message and remedy."""
+    """Return one of Septet's errors as a JSON-RPC error, whose data has type, message and remedy."""
     data: dict[str, Any] = json.loads(mask_json(error.model_dump_json().encode()))
     return {"code": code, "message": f"{data['message']} {data['remedy']}".strip(), "data": data}
 
@@ -184,7 +184,7 @@ class TaskMethods:
 
     @asynccontextmanager
     async def _operations(self) -> AsyncIterator[Operations]:
-        """Yield the operations; turn Septet's errors into errors of the protocol."""
+        """Yield the operations; turn Septet's errors into errors of MCP."""
         try:
             async with self.connect() as operations:
                 yield operations

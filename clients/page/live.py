@@ -121,13 +121,13 @@ class Pieces:
 
 
 def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
-    """Return facts of a reply; if they change, the history, runs or rescues may have changed too."""
+    """Return facts of a reply; if the facts change, the history, runs or rescues may have changed too."""
     task = reply.task
     return task.status, task.stage, task.updated_at, len(task.steps), task.rescues
 
 
 async def keep_alive(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-    """Yield the events, and comments during pauses; by the comments, the server notices that a browser has gone.
+    """Yield the events, and a comment in each pause, so that the server notices a closed browser.
 
     After an error the stream ends, and the browser connects again by itself.
     """

@@ -111,7 +111,7 @@ def _question_key(task: Task) -> str:
 
 
 def wait_of(task: Task) -> str:
-    """Return why a work order waits, if it needs no person now; else an empty text."""
+    """Return the cause of a work order's wait; an empty text if nothing waits, or a person must act."""
     match task.status, task.stage:
         case Status.PENDING, Stage.TRIAGED:
             return f"Waiting for {', '.join(task.after)}" if task.after else "Waiting for its turn"

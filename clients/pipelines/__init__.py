@@ -1,1 +1,1 @@
-"""What all clients need of pipelines: the checks before a start, the typed client, and views without a worker."""
+"""Pipelines for all clients: the checks before a start, the client of Temporal, and views without a worker."""

@@ -1,4 +1,4 @@
-"""The typed client of pipelines."""
+"""The client that starts, reads and changes pipelines on the Temporal server."""
 
 import asyncio
 import re

@@ -136,7 +136,7 @@ class PipelineOperations:
         return reply.model_copy(update={"estimate": await self.estimate_rest(reply.pipeline)})
 
     async def estimate_rest(self, view: PipelineView) -> Estimate | None:
-        """Return the estimated cost of a pipeline's issues without a result; `None` if there are none."""
+        """Return the estimated cost of a pipeline's issues without a result; `None` without such issues."""
         work = work_ahead(view.issues)
         if not work or view.closed_at is not None or view.stuck:
             return None

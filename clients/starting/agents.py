@@ -53,7 +53,7 @@ async def check_worker_agents(
 
 
 def check_forge_key(hosts: Sequence[AnnouncedAgents], repository: str) -> None:
-    """Refuse a repository if all running workers report their keys, and none has a key for its forge.
+    """Refuse a repository if all running workers report their keys, but none has a key for the forge.
 
     Raises:
         InvalidInputError: No running worker has a key.
@@ -82,7 +82,7 @@ async def _refuse(client: Client, hosts: Sequence[AnnouncedAgents], name: str | 
 
 
 async def _ask(client: Client, host: AnnouncedAgents, name: str | None) -> AgentAnswer | None:
-    """Query a worker, and return whether it can use an agent; `None` if the worker does not answer."""
+    """Query a worker, and return whether the worker can use an agent; `None` without an answer."""
     try:
         answer: AgentAnswer = await client.execute_activity(
             "check_agent",

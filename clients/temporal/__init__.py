@@ -1,1 +1,1 @@
-"""The typed clients of work orders, budgets and intakes, which call the Temporal server."""
+"""The clients of work orders, the board, budgets, costs and intakes, which call the Temporal server."""

@@ -34,7 +34,7 @@ class CostClient:
     task_queue: str = "septet"
 
     async def show(self, by: CostKey, since: str = "", project: str = "") -> CostsReply:
-        """Return what agents used, grouped by `by`: weeks in order, other groups by cost, the highest first.
+        """Return what agents used, grouped by `by`: weeks in order, other groups with the highest cost first.
 
         `since` is the first week to count, or an age such as `4w`; all weeks when empty.
 

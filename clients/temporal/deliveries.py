@@ -153,7 +153,7 @@ class Deliveries:
         return await self._start("Intake", request, f"intake/{event.forge}/{digest}")
 
     async def _obey(self, event: CommentWritten, digest: str) -> WebhookReply:
-        """Start the workflow of a comment's command once, because the workflow's id contains the comment's id.
+        """Start a workflow for a comment's command; the id contains the comment's id, so a repeat is refused.
 
         A comment without a command on a pull request goes to the agent that follows the pull request.
         """

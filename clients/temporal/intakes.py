@@ -1,4 +1,4 @@
-"""The typed client of intakes; each intake is a Temporal Schedule."""
+"""The client of intakes; each intake is a Temporal Schedule."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The typed client of work orders."""
+"""The client that starts, reads and lists work orders on the Temporal server."""
 
 import secrets
 import shlex
@@ -142,7 +142,7 @@ class WorkOrders(Executions[Task]):
         return task
 
     async def put(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
-        """Start a work order and return it as its input describes it, without waiting for a worker.
+        """Start a work order, and return a task made from the input, without waiting for a worker.
 
         Raises:
             AlreadyRunningError: The id was used before.

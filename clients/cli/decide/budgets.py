@@ -122,7 +122,7 @@ def _limit_call(options: SetBudgetOptions | RaiseBudgetOptions) -> LimitCall:
 
 
 def _limit(text: str, name: str) -> str:
-    """Return a limit in its usual form; if the limit is wrong, raise an error that names the argument `name`."""
+    """Return a limit as Septet writes limits; if the text is no limit, raise an error that names `name`."""
     try:
         return str(parse_limit(text))
     except ValueError as error:

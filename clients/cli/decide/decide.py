@@ -61,7 +61,7 @@ def check_choice(
 
 @dataclass(frozen=True, slots=True)
 class ManyOrders:
-    """One decision on many work orders; if one work order refuses, the others are still decided on."""
+    """One decision on many work orders; a refusal by one work order does not stop the others."""
 
     operations: Operations
     verb: Verb

@@ -54,7 +54,7 @@ def own_worker_check(state: StateDir) -> Check:
 
 
 async def host_checks(client: Client, task_queue: str) -> list[Check]:
-    """Return a warning for each host that does not answer, with the work orders that wait for it."""
+    """Return a warning for each host that does not answer, with the work orders that wait for the host."""
     waits: dict[TaskError, list[str]] = {}
     try:
         waiting = await WorkOrders(client, task_queue).list(OrderFilter(status=Status.WAITING, is_open=True))
@@ -170,7 +170,7 @@ def keys_check(uses: Sequence[SealUse], key: str) -> Check:
 
 
 def unsealed_check(uses: Sequence[SealUse]) -> Check:
-    """Return a check that names work that workers refuse because its input is not sealed."""
+    """Return a check that names open workflows and schedules whose unsealed input workers refuse."""
     unsealed = [use for use in uses if use.began_unsealed]
     if not unsealed:
         return Check("sealing", "ok", "Workers refuse unsealed input, and nothing that is open began unsealed.")

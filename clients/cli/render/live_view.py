@@ -254,7 +254,7 @@ class LiveView:
 
 
 def stopped_waiting(order_id: str, *, asks: bool = False) -> StoppedWaitingError:
-    """Return the error after Ctrl-C; `asks` is true if the work order waits for an approval."""
+    """Return the error for a person who stopped waiting; `asks` is true if a plan waits for approval."""
     state = "is waiting for your approval" if asks else "is still running"
     approve = f"Approve it:      septet approve {order_id}\n" if asks else ""
     return StoppedWaitingError(

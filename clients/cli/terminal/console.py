@@ -51,7 +51,7 @@ def _indent_of(line: str) -> int:
 
 
 def console() -> Console:
-    """Return a console for stdout; it uses colours only on a terminal, and never with `NO_COLOR`."""
+    """Return a console for stdout, with colours only on a terminal and without `NO_COLOR`."""
     return Terminal(highlight=False, soft_wrap=False)
 
 
