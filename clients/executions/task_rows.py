@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from pydantic import ValidationError
-from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.service import RPCError
 
 from activities.host.payloads import memo_json
 from clients.executions.typed_client import CLOSED_AS
 from clients.executions.waits import stuck_cause_of_row
-from septet.contracts.names import Stage, Status, watched_order
+from septet.contracts.names import Stage, Status, watch_id, watched_order
 from septet.contracts.seal import key_id_of
 from septet.contracts.task import Task, TaskError
 from septet.contracts.task_rows import MEMO
@@ -23,6 +24,7 @@ _STAGES: Final[Mapping[Status, Stage]] = {
     Status.CANCELLED: Stage.DONE,
 }
 """The stage of a closed work order, by its status."""
+_HAS_THE_ROW: Final = (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.COMPLETED)
 
 
 async def task_of_row(row: WorkflowExecution) -> Task:
@@ -55,6 +57,37 @@ async def task_of_row(row: WorkflowExecution) -> Task:
         created_at=timestamp(row.start_time),
         updated_at=timestamp(row.close_time or row.start_time),
     )
+
+
+async def watch_of(client: Client, order_id: str) -> WorkflowExecutionDescription | None:
+    """Return the description of a work order's watch; `None` unless the watch runs or is completed."""
+    try:
+        description = await client.get_workflow_handle(watch_id(order_id)).describe()
+    except RPCError:
+        return None
+    return description if description.status in _HAS_THE_ROW else None
+
+
+async def with_watch(client: Client, task: Task) -> Task:
+    """Return a completed work order with the stage, error, rework and budget that its watch has now."""
+    watch = await watch_of(client, task.id)
+    if watch is None:
+        return task
+    row = await task_of_row(watch)
+    if row.stage is Stage.REVIEW and row.rework is None:
+        return task
+    update: dict[str, object] = {
+        "stage": row.stage,
+        "error": row.error,
+        "updated_at": row.updated_at,
+        "rework": row.rework,
+        "budget": row.budget,
+        "findings": row.findings,
+    }
+    if row.rework is not None and row.rework.round:
+        update |= {"commit_sha": row.commit_sha, "usage": row.usage}
+        update["rescues"] = (*task.rescues, *(each for each in row.rescues if each not in task.rescues))
+    return task.model_copy(update=update)
 
 
 def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = None) -> Task:

@@ -37,7 +37,7 @@ from clients.http.bodies import (
 from clients.http.problems import Problem, problems, problems_of_a_body
 from clients.operations.operations import Operations
 from clients.operations.reading import ENTRIES_AT_ONCE, REQUESTS_AT_ONCE
-from clients.temporal.pull_request_watch import tell_watches
+from clients.temporal.deliveries import tell_watches
 from clients.temporal.work_orders import OrderFilter
 from septet.contracts.names import LOCAL_PULL, Stage, Status
 from septet.contracts.replies import RescuesReply, TaskReply

@@ -1,15 +1,16 @@
 """Carry out people's decisions on a work order, and return the changed work order."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
 from clients.executions.messages import WorkflowCalls, server_refusal, unanswered
 from clients.executions.seals import seals
-from clients.temporal.pull_request_watch import give_up_watch, watch_of
+from clients.executions.task_rows import watch_of
 from clients.temporal.resets import claim, delete_run, reset, reset_point
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import (
@@ -195,7 +196,7 @@ class OrderDecisions:
             run = orders.handle(task.id, description.run_id)
             event_id = await reset_point(run, task, call.from_step)
             await reset(orders.client, run, event_id, signal, resumed)
-        await give_up_watch(orders.client, task.id)
+        await _give_up_watch(orders.client, task.id)
         return TaskReply(task=await orders.get(task.id))
 
     async def _decide_findings(self, order_id: str, update: str, decision: FindingsDecision) -> TaskReply:
@@ -248,3 +249,26 @@ def _refuse_closed(task: Task) -> None:
 def _was_refused(task: Task) -> bool:
     """Return whether a work order failed because a worker could not read its input."""
     return task.error is not None and task.error.message.startswith(NOT_VALID)
+
+
+async def _give_up_watch(client: Client, order_id: str) -> None:
+    """Cancel the watch of a work order that continues, so that the board shows only the work order.
+
+    If no worker carries out the cancel within 10 s, the watch is terminated.
+
+    Raises:
+        ServerNotReachedError: The server refused.
+    """
+    watch = client.get_workflow_handle(watch_id(order_id))
+    try:
+        await watch.cancel()
+        try:
+            async with asyncio.timeout(10.0):
+                await watch.result()
+        except WorkflowFailureError:
+            return
+        except TimeoutError:
+            await watch.terminate("its work continues")
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise server_refusal(error) from error

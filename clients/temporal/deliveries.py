@@ -13,7 +13,6 @@ from activities.host.payloads import memo_json
 from clients.executions.messages import server_refusals
 from clients.executions.task_rows import task_of_row
 from clients.temporal.intakes import IntakeClient
-from clients.temporal.pull_request_watch import tell_watches
 from septet.contracts.forge_events import (
     CommentWritten,
     ForgeEvent,
@@ -40,6 +39,23 @@ _FOLLOWED: Final = (
 )
 _MOST_ROWS: Final = 10_000
 """The most rows to read for one repository: an event of a check names a commit, which no query can filter."""
+
+
+async def tell_watches(client: Client, pr_url: str, news: PullRequestNews | None = None) -> tuple[str, ...]:
+    """Send `news` to a pull request's watches, or make the watches check now; return the watches' ids.
+
+    Raises:
+        RPCError: The server refused.
+    """
+    if '"' in pr_url or "\\" in pr_url:  # a query cannot contain these characters
+        return ()
+    told = []
+    query = f'WorkflowType="PullRequest" AND ExecutionStatus="Running" AND SeptetPullRequest="{pr_url}"'
+    async for row in client.list_workflows(query):
+        handle = client.get_workflow_handle(row.id, run_id=row.run_id)
+        await (handle.signal("nudge") if news is None else handle.signal("looked", news))
+        told.append(row.id)
+    return tuple(told)
 
 
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:

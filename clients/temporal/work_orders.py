@@ -16,10 +16,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from clients.executions.index import page_of, quote_name
 from clients.executions.messages import WORK_ORDER, Subject, server_refusal
 from clients.executions.presence import why_nothing_opens
-from clients.executions.task_rows import task_at_close, task_of_row
+from clients.executions.task_rows import task_at_close, task_of_row, watch_of, with_watch
 from clients.executions.typed_client import Executions
 from clients.executions.waits import waiting_for, waits_for_opening
-from clients.temporal.pull_request_watch import watch_of, with_watch
 from septet.board import circle_of
 from septet.contracts.names import LOCAL_PULL, ORDER_ID, Stage, Status, watch_id, watched_order
 from septet.contracts.order import WorkOrderInput

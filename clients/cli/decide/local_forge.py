@@ -21,7 +21,7 @@ from clients.cli.terminal.console import page_patch
 from clients.cli.terminal.output import echo
 from clients.cli.terminal.reply import CommandReply
 from clients.starting.repository_path import repository_here
-from clients.temporal.pull_request_watch import tell_watches
+from clients.temporal.deliveries import tell_watches
 from septet.errors import SeptetError, ServerNotReachedError, UsageError
 from septet.forges.local.forge import LocalForge
 from septet.git.engine.address import parse_address
