@@ -23,9 +23,9 @@ from septet.contracts.workspace import Workspace
 from septet.pipelines.inputs import IssuesRead, ReadIssues
 from septet.pipelines.views import PipelineView
 from workers.connection.plugin import SeptetPlugin
-from workflows.pipeline import Pipeline
+from workflows.pipeline.workflow import Pipeline
 from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.faces
 

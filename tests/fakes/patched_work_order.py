@@ -7,7 +7,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.contracts.names import Step
     from septet.contracts.task import Task
     from workflows.wire.inputs import takes_raw_input
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 
 @workflow.defn(name="WorkOrder")

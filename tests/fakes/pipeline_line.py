@@ -27,9 +27,9 @@ from septet.pipelines.inputs import IssuesRead, PipelineIssue, ReadIssues
 from septet.pipelines.views import IssueState, IssueStatus, PipelineView
 from workers.connection.plugin import SeptetPlugin
 from workflows.budgets import Account
-from workflows.pipeline import Pipeline
+from workflows.pipeline.workflow import Pipeline
 from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 SUMMARY = SessionSummary(kept_bytes=100, usage=Usage(output_tokens=7))
 

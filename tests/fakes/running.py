@@ -26,7 +26,7 @@ from septet.contracts.task import Task
 from workers.connection.plugin import SeptetPlugin
 from workflows.notifications import NotificationWorkflow
 from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 ORDER: Final = {"repository": "/app", "title": "Totals are wrong"}
 WITHIN_SECONDS: Final = 60.0

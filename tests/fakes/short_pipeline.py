@@ -8,8 +8,8 @@ from temporalio.common import RawValue
 with workflow.unsafe.imports_passed_through():
     from septet.pipelines.views import PipelineView
     from workflows.wire.inputs import takes_raw_input
-from workflows.pipeline import Pipeline
 from workflows.pipeline.orders import WindowLimits
+from workflows.pipeline.workflow import Pipeline
 
 
 @workflow.defn(name="Pipeline")

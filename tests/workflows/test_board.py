@@ -35,7 +35,7 @@ from workers.watching.reports import tell_board
 from workflows.board import Board
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.wire.search_attributes import ALL
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -49,7 +49,7 @@ from workers.server.server import temporal_program
 from workers.watching.accounts import AccountNotReachedError, FleetAccounts
 from workers.watching.amount_metrics import AmountMetrics, MetricsTurn
 from workflows.budgets import Account, Quota
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

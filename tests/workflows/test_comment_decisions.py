@@ -36,7 +36,7 @@ from septet.settings import Settings
 from workers.registry import parts_of
 from workflows.intake import CommentCommandWorkflow
 from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -20,7 +20,7 @@ from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import NOTIFIES, Task
 from septet.errors import RefusedTransitionError
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -19,7 +19,7 @@ from septet.contracts.task import Task
 from workers.connection.plugin import SeptetPlugin, takes
 from workflows.budgets import Account
 from workflows.wire.search_attributes import REPOSITORY
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

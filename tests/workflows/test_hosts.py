@@ -48,7 +48,7 @@ from septet.errors import NotFoundError, ServerNotReachedError
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.wire.policies import end_options
 from workflows.wire.search_attributes import HOST
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

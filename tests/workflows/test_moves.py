@@ -35,7 +35,7 @@ from septet.contracts.task_rows import MEMO
 from septet.errors import RefusedTransitionError
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.wire.search_attributes import start_attributes
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

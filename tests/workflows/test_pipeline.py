@@ -16,8 +16,8 @@ from septet.contracts.names import Status, Step
 from septet.contracts.task import Task
 from septet.pipelines.inputs import IssueCall, PipelineCall
 from septet.pipelines.views import IssueStatus, PipelineStatus
-from workflows.pipeline import Pipeline
-from workflows.work_order import WorkOrder
+from workflows.pipeline.workflow import Pipeline
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

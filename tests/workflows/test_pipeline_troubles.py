@@ -24,9 +24,9 @@ from septet.contracts.workspace import OpenWorkspace
 from septet.pipelines.inputs import IssueCall, PipelineCall, PipelineInput, PipelineIssue
 from septet.pipelines.views import IssueStatus, NotedIssues, PipelineRun, PipelineStatus, PipelineView
 from septet.state import StateDir
-from workflows.pipeline import Pipeline
 from workflows.pipeline.state import PipelineState
-from workflows.work_order import WorkOrder
+from workflows.pipeline.workflow import Pipeline
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -10,7 +10,7 @@ def printed(code: str) -> bytes:
 
 def test_a_client_imports_no_workflow() -> None:
     """A command that only queries does not wait for the import of the workers' code."""
-    code = "import sys, workers.connection.connection; print('workflows.work_order' in sys.modules)"
+    code = "import sys, workers.connection.connection; print('workflows.work_order.workflow' in sys.modules)"
     assert printed(code) == b"False\n"
 
 

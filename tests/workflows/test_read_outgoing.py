@@ -15,7 +15,7 @@ from clients.temporal.work_orders import WorkOrders
 from septet.contracts.facts import KeyFinding, Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -48,7 +48,7 @@ from workers.connection.plugin import SeptetPlugin
 from workers.server.preflight import PreflightError, check_seal_keys
 from workflows.budgets import Account, Costs
 from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),

@@ -36,7 +36,7 @@ from workers.builds.promotion import SILENT, PromotionCall, any_opens, opens_wor
 from workers.builds.versions import announcing_build, deployment_config
 from workers.watching.amount_metrics import AmountMetrics
 from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

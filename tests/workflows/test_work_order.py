@@ -26,7 +26,7 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from workflows.wire.search_attributes import PROJECT, PULL_REQUEST, REPOSITORY, start_attributes
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -41,10 +41,10 @@ from workflows.budgets import Account, Costs, Quota
 from workflows.intake import CommentCommandWorkflow, Intake
 from workflows.janitor import Janitor
 from workflows.notifications import NotificationWorkflow
-from workflows.pipeline import Pipeline
+from workflows.pipeline.workflow import Pipeline
 from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.tracker_session import TrackerPrompt, TrackerReport, TrackerSession
-from workflows.work_order import WorkOrder
+from workflows.work_order.workflow import WorkOrder
 
 _WORKFLOWS: Final = (
     WorkOrder,
