@@ -87,7 +87,7 @@ OTHER_FORMS: Final[Mapping[str, AnswerForm]] = MappingProxyType(
 
 
 def contract_of(name: str, *, in_pipeline: bool = False) -> TypeAdapter[Any]:
-    """Return the contract of a step's answer, which checks values."""
+    """Return the pydantic adapter that checks a step's answer."""
     return _form_of(name, in_pipeline=in_pipeline).contract
 
 

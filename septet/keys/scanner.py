@@ -152,7 +152,7 @@ class KeyScanner:
         return self._run(content)
 
     def _run(self, content: bytes, *kept: int) -> bytes:
-        """Run the program and return its output; the program inherits the descriptors `kept`, with their lock."""
+        """Run the program and return its output; the program inherits the descriptors `kept`, which hold locks."""
         scratch = self.folder / "scratch"
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         argv = (get_binary_path(), "scan", "-", *_OPTIONS, "--rule-cache-dir", str(self.folder / "rules"))

@@ -34,7 +34,7 @@ _NEARLY_NOTHING_BYTES: Final = 64 * 1024
 def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
     """Return the error that names a full or read-only disk, or a failing machine, as the cause of `error`.
 
-    Without such a cause, return `error`. Its message is searched too. `root` is on the disk to check.
+    Without such a cause, return `error`. The message of `error` is searched too. `root` is on the disk to check.
     """
     if isinstance(error, (MachineFailedError, RemoteFullError)):
         return error

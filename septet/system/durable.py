@@ -1,4 +1,4 @@
-"""Write files completely or not at all, sync files to disk, and read values from JSON files."""
+"""Write files completely or not at all, sync files to disk, read values from JSON files, and lock files."""
 
 import fcntl
 import os

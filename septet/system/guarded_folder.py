@@ -24,7 +24,7 @@ class GuardedFolder:
     """The path, below `root`, of the folder in which names begin; no link on this path is followed."""
 
     def read(self, name: str, limit_bytes: int) -> bytes | None:
-        """Return the content of a plain file with one hard link; `None` if the file is missing or too large."""
+        """Return the content of a plain file; `None` if the file is missing, too large or hard-linked."""
         path = _check_name(name)
         with (
             suppress(OSError),
@@ -70,7 +70,7 @@ class GuardedFolder:
                 raise
 
     def move(self, name: str, target: "GuardedFolder") -> None:
-        """Move a plain file with one hard link to a guarded folder on the same disk, under the same name.
+        """Move a plain file to a guarded folder on the same disk, under the same name; skip a hard-linked file.
 
         Raises:
             OSError: The disk refused.

@@ -33,7 +33,7 @@ _ACCOUNT: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s:@]*:([^/?#
 
 
 def is_key(name: str, value: str) -> bool:
-    """Return whether a variable contains a key: by its name, or because the value has a password in an address."""
+    """Return whether a variable contains a key, by its name or because its value is an address with a password."""
     return name in _KNOWN or bool(_NAME.fullmatch(name)) or _ACCOUNT.match(value) is not None
 
 

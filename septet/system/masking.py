@@ -83,7 +83,7 @@ def reveal(values: Iterable[str]) -> None:
 
 
 def mask(text: str) -> str:
-    """Return `text` with all values of `hide` masked, even in other encodings.
+    """Return `text` with all values masked that were passed to `hide`, even in other encodings.
 
     Base64 and hexadecimal digits are found even if they are broken into lines.
     """
@@ -248,7 +248,7 @@ _AFTER_A_WORD: Final = re.compile(
 
 
 def preview(text: str, *, limit: int = 200) -> str:
-    """Return the beginning of `text` on one line, with keys, text that looks like a key, and `secrets` masked."""
+    """Return the beginning of `text` on one line, with keys and text that looks like a key masked."""
     line = " ".join(scrub(text[:_LOOKED_AT]).split())
     return cut(printable(line[: limit + 1]), limit)
 

@@ -60,7 +60,7 @@ class Halt:
 
     @contextmanager
     def over(self) -> Iterator[None]:
-        """Connect this `Halt` to the work of this thread during the block."""
+        """During the block, let this `Halt` end the processes that this thread runs."""
         token = _HALT.set(self)
         try:
             yield

@@ -98,7 +98,7 @@ def escape_invisible(text: str) -> str:
 
 
 def find_invisible(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield line, column and character of each useless invisible character, except a BOM at the beginning."""
+    """Yield line, column and character of each character that `without_invisible` removes, except a first BOM."""
     if text.isascii():
         return
     line, line_begin, last, flag_end = 1, 0, 0, 0

@@ -60,7 +60,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The command line, environment and stdin of a program's start."""
+    """The command line, environment and stdin with which a program starts."""
 
     argv: tuple[str, ...]
     """The command line, without secrets and prompt: everyone on the machine can read a command line."""
@@ -152,7 +152,7 @@ class Adapter(ABC):
         return {name: key for name, key in env.items() if key and is_key(name, key)}
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the model APIs of an invocation whose addresses and keys Septet can replace.
+        """Return the model APIs whose addresses and keys Septet can replace in an invocation.
 
         An address is empty if the CLI itself chooses the address. A missing key is empty.
         """
@@ -171,7 +171,7 @@ class Adapter(ABC):
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
         """Return the network hosts to which the CLI itself connects for its model and its login.
 
-        Return none if a key of the CLI's model stays outside the sandbox, because the CLI then connects to a port
+        The result is empty if a key of the CLI's model stays outside the sandbox: the CLI then connects to a port
         on the sandbox's loopback.
         """
         kept = any(place.is_kept for place in self.model_places(invocation, host))
@@ -235,7 +235,7 @@ def find_program(agent: str, program: str, host: Machine) -> str:
 
 
 def own_variables(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of `env` that are only for this agent and not for all agents."""
+    """Return the variables of `env` that `FOR_EVERY_AGENT` does not name."""
     usual = select_variables(env, FOR_EVERY_AGENT)
     return {name: value for name, value in env.items() if name not in usual}
 

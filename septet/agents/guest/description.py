@@ -46,7 +46,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What all guests of a host have in common: home, named paths, covered folders and network."""
+    """What all guests of a host have in common: the home, named paths, hidden folders, and the network."""
 
     home: Path
     """The user's home, of which guests see only named paths."""

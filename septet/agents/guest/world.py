@@ -107,7 +107,7 @@ class OwnDevices(FixedProtection):
 
 
 class OwnTemporaryFiles(FixedProtection):
-    """A private `/tmp` and `/run`, without sockets of other programs, which end with the guest."""
+    """A private `/tmp` and a private `/run`, without other programs' sockets; both end with the guest."""
 
     fixed = (
         "--size", str(1024 * _MIB), "--perms", "1777", "--tmpfs", _TMP, "--dir", TEMPORARY_FOLDER,

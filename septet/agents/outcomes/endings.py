@@ -98,7 +98,7 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord, lacked: Colle
 
 
 def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
-    """Return the ending; if the run reached a limit, name the missing tools as a possible reason."""
+    """Return the ending; if the run reached a limit, name the tools that the agent lacked as a possible reason."""
     if ending.ended != "limit" or not tools:
         return ending
     names = ", ".join(tools[:5])
@@ -188,7 +188,7 @@ def _at_limit(end: ExitRecord) -> Ending | None:
 
 
 def _when_idle(words: str, *, spoke: bool) -> Ending:
-    """Return the ending of a run that was silent too long; after an event, quote only messages about limits."""
+    """Return the ending of a run that was silent too long; after an event, quote only errors about limits."""
     if spoke:
         words = "\n".join(line for line in words.splitlines() if classify(None, line).kind in _LIMITS)
     message = f"The agent printed nothing for too long. {words}".strip()

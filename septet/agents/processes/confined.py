@@ -54,7 +54,7 @@ class SandboxStart:
         return str(memory)
 
     def close(self) -> None:
-        """Close the descriptors that only bubblewrap reads."""
+        """Close the descriptors that were opened for bubblewrap."""
         for descriptor in self.descriptors:
             os.close(descriptor)
 

@@ -47,7 +47,7 @@ def limits_of_groups(root: str) -> Iterator[int]:
 
 
 def limits_above(mount: str, group: str, name: str) -> Iterator[int]:
-    """Yield the numbers in the files `name` of a group and of the groups above."""
+    """Yield the number in the file `name` of a group, and of each group above it."""
     while True:
         with suppress(ValueError):
             yield int(read_file(f"{mount}/{group}/{name}"))
@@ -98,16 +98,16 @@ class OpenFiles:
 
 
 def most_connections(memory_bytes: int) -> int:
-    """Return how many sockets and pipes can together fill the memory limit with their buffers."""
+    """Return how many sockets and pipes a guest may have: their buffers together fill the memory limit."""
     told = read_file("/proc/sys/net/core/wmem_default").strip()
     buffer_bytes = int(told) if told.isdigit() else USUAL_BUFFER_BYTES
     return max(FEWEST_CONNECTIONS, memory_bytes // (BUFFERS_HELD * max(buffer_bytes, 1)))
 
 
 def sockets_beside(pids: Sequence[int]) -> int:
-    """Return the number of sockets in the private network of these processes, including sockets in messages.
+    """Return the number of sockets in the private network of these processes.
 
-    The number is 0 if the processes use the machine's network.
+    Sockets in messages that nobody has received count too. The number is 0 for the machine's own network.
     """
     own = status_of("/proc/self/ns/net", follow=True)
     for pid in reversed(pids):
@@ -166,7 +166,7 @@ def number_after(text: bytes, name: bytes) -> int:
 
 
 def is_memory(path: str) -> bool:
-    """Return whether a file is in a file system whose files are in memory."""
+    """Return whether the file system of a file keeps its files in memory."""
     told = (ctypes.c_long * STATFS_WORDS)()
     return LIBC.statfs(os.fsencode(path), told) == 0 and told[0] in IN_MEMORY
 

@@ -1,8 +1,8 @@
 """Limits of resources that the kernel cannot enforce for a supervisor: processes, memory and bytes on disk.
 
 The supervisor checks every two seconds. It reads `/proc` for its descendants, and the usage of the disk. It counts
-files when all programs together have added as much as the guest may write. It also counts now and then, because
-other programs may delete as much as the guest adds. The longer a count takes, the rarer counts are.
+files when all programs together have written as much to the disk as the guest may write. It also counts now and
+then, because other programs may delete as much as the guest adds. The longer a count takes, the rarer counts are.
 """
 
 import os
@@ -104,8 +104,8 @@ class ResourceWatch:
         """Return whether shared memory has grown by more than the limit, perhaps because of the guest.
 
         The kernel does not report the owner of shared memory. The guest is suspected if two checks in turn find
-        files in unreceived messages, or if the guest has mapped more bytes of nameless closed files than the
-        limit.
+        files in unreceived messages, or if the guest has mapped more bytes than the limit of nameless files that
+        are not open.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if memory.shared_memory_bytes() - self.shared_before <= self.memory_bytes:
@@ -159,9 +159,9 @@ class ResourceWatch:
         return size, entries, length
 
     def written_files(self) -> Iterator[os.stat_result]:
-        """Yield the status of each entry in the folders that changed since the start, and of open nameless files.
+        """Yield the status of each entry below `folders` that has changed since the start, and of nameless files.
 
-        Only folders are opened, because the guest may have left a pipe.
+        Files are not opened, because the guest may have left a pipe, which would block this process.
         """
         for pid in self.processes:
             for path in memory.names_in(f"/proc/{pid}/fd"):
@@ -214,7 +214,7 @@ def tree_below(
 def use_more_memory(
     pids: list[int], limit_bytes: int, proc: str = "/proc", nameless: Mapping[memory.FileId, int] = NO_FILES
 ) -> bool:
-    """Return whether processes use more memory than the limit, without pages of files; shared memory counts once.
+    """Return whether processes use more memory than the limit; shared memory counts once, pages of files do not.
 
     Swapped memory and nameless files in memory count too. The exact sum takes the kernel long, and is read only if
     the processes could exceed the limit.

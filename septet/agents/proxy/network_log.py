@@ -121,7 +121,7 @@ class NetworkLog:
                 self.write_count(key)
 
     def write(self, fields: dict[str, object]) -> int:
-        """Write a line to the file, and return the line's bytes; the caller holds `guard`."""
+        """Write a line to the file, and return its length in bytes; the caller holds `guard`."""
         line = f"{json.dumps(fields)}\n".encode()
         try:
             os.write(self.descriptor, line)

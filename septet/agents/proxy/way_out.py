@@ -29,7 +29,7 @@ class WayOut:
     """The proxy of one guest; the guest starts only when the proxy listens."""
 
     def __init__(self, fields: Mapping[str, object]) -> None:
-        """Read the rules of the network; make the pipes for bubblewrap's report and for the delay of the guest."""
+        """Read the rules of the network; make pipes for bubblewrap's report and for the start of the guest."""
         self.network = Network(fields)
         self.pid = 0
         self.started_count = 0
@@ -159,7 +159,7 @@ def serve(way_out: WayOut, log: NetworkLog, control: socket.socket) -> None:
 
 
 def receive_listeners(way_out: WayOut) -> list[int]:
-    """Return descriptors of sockets that listen in the guest's network; empty if the guest ended before."""
+    """Return descriptors of sockets that listen in the guest's network; empty if the guest has ended."""
     ours, theirs = socket.socketpair()
     places = way_out.network.places
     helper = os.fork()

@@ -1,1 +1,1 @@
-"""The agent runs that a host keeps: their folders, writers, usage, sessions and logs; and the homes of agents."""
+"""The agent runs that a host keeps: folders, locks, usage, sessions and logs; and the homes of agents."""

@@ -65,7 +65,7 @@ class Run:
 
     @property
     def checks(self) -> Path:
-        """The folder with the records of the checks of the run's work."""
+        """The folder with the records of checks that ran on this run's work."""
         return self.folder / "checks"
 
     @property
@@ -80,7 +80,7 @@ class Run:
 
     @property
     def has_started(self) -> bool:
-        """Whether a supervisor has taken over the run; false if the attempt died before."""
+        """Whether a supervisor has taken over the run."""
         return self.stdout.exists()
 
     @property
@@ -100,7 +100,7 @@ class Run:
             return None
 
     def close_as_lost(self) -> None:
-        """Record the end of a run whose end nothing saw, and whether its machine or container is gone."""
+        """Record that nobody saw the end of the run, and whether its machine or container has ended."""
         why = RESTARTED if self._was_elsewhere() else ""
         self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost", why=why)))
 
@@ -170,7 +170,7 @@ class Runs:
         return next((run for run in reversed(self.lately(order_id)) if run.lives()), None)
 
     def set_aside(self, order_id: str, key: RunKey) -> None:
-        """Mark the runs of an activity as no longer counting, because a person has reset the activity."""
+        """Record that the runs of an activity no longer count, because a person has reset the activity."""
         for run in self.lately(order_id):
             if run.record is not None and run.record.key == key and not run.set_aside:
                 run.put(_SET_ASIDE, b"")

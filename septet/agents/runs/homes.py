@@ -125,8 +125,8 @@ class AgentHome:
     def prepare(self, session_id: str | None, run_seconds: float, *, anew: bool = True) -> tuple[OwnFolder, ...]:
         """Prepare the home for a run and return its folders; the caller holds the writer's lock.
 
-        If `anew`, clear the home first: no process may work there. A session that the store lacks is copied from
-        the user's own folders.
+        If `anew`, clear the home first: no process may work there. The session `session_id` is restored from an
+        earlier run, or copied from the user's own folders.
 
         Raises:
             LoginBusyError: Another agent is about to refresh the login.

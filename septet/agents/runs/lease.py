@@ -35,7 +35,7 @@ WAY_SECONDS: Final = 1.0
 
 
 class Attempt(msgspec.Struct, frozen=True):
-    """An attempt at an activity, as one line of the file records the attempt."""
+    """One attempt at an activity, which a line in a file of the work order records."""
 
     run_id: str
     """The id of the workflow's run, followed by the number of the visit to the lane."""
@@ -175,15 +175,15 @@ def _is_superseded(attempt: Attempt, last: Attempt, of_its_run: list[Attempt]) -
 
 
 def _was_reset(attempt: Attempt, last: Attempt) -> bool:
-    """Return whether a person reset the activity: the number of attempts did not grow since the last attempt."""
+    """Return whether a person reset the activity after its last attempt; attempts then count from 1 again."""
     is_again = attempt.number <= last.number and attempt.started_at > last.started_at
     return is_again and _is_same_activity(attempt, last)
 
 
 def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], list[bytes]]:
-    """Split off the last lines, which belong to the attempt's activity; drop the lines of the attempt's worker.
+    """Return the lines before the last attempts at the same activity, and other workers' lines of these attempts.
 
-    Return the lines before these lines, and the lines of other workers, which `make_way` needs.
+    The lines of the same worker are left out, because the new line replaces these lines.
     """
     start = len(lines)
     of_others: list[bytes] = []
@@ -228,7 +228,7 @@ def _parse_attempt(line: bytes) -> Attempt | None:
 
 
 def worker_id(pid: int) -> WorkerId:
-    """Return an identity that no later process with the same id has; zeros if the start time is unknown."""
+    """Return the id and the start time of a process, which identify it; zeros if the start time is unknown."""
     start = identity(pid)["pid_start"]
     return (pid, int(start)) if start is not None else (0, 0)
 

@@ -243,7 +243,7 @@ def _remove_copy(loan: Loan) -> None:
 
 
 def _home_of(loan: Loan, file: LoginFile) -> Path:
-    """Return the home of a copy, from the loan's path alone, because a guest may rename folders in the home."""
+    """Return a copy's home by the text of the loan's path, because a guest may rename folders on disk."""
     return Path(loan.folder, loan.name).parents[len(Path(_name_in_home(file)).parts) - 1]
 
 

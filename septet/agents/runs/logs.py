@@ -92,7 +92,7 @@ def refused_requests(run: Run) -> list[str]:
 
 
 def tokens_seen(run: Run) -> tuple[int, int]:
-    """Return a run's input tokens and output tokens, as models reported these numbers to Septet's proxy."""
+    """Return a run's input and output tokens, which Septet's proxy has read in the answers of models."""
     lines = _lines_of(run.folder / NETWORK_LOG)
     return sum(line.input_tokens for line in lines), sum(line.output_tokens for line in lines)
 

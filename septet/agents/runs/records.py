@@ -121,5 +121,5 @@ class RunRecord:
 
     @property
     def worker(self) -> str:
-        """The agent's name, with its further login in parentheses if it has one."""
+        """The agent's name, and in parentheses the name of the login, unless it is the worker's own login."""
         return f"{self.agent} ({self.login})" if self.login else self.agent

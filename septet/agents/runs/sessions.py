@@ -22,7 +22,7 @@ from septet.system.guarded_folder import GuardedFolder
 
 @dataclass(frozen=True, slots=True)
 class SessionFolder:
-    """A folder with a CLI's sessions; file names are relative to the CLI's first own folder."""
+    """A folder with a CLI's sessions, which is the user's own or is in the home of a work order."""
 
     root: Path
     home: Path | None = None

@@ -47,7 +47,7 @@ class Supervisors:
                 self._let_wait(self._fork_connected())
 
     def check(self) -> None:
-        """Check that the runner, if there is one, answers, before files are written for an agent.
+        """Raise an error if the host has a runner that does not answer.
 
         Raises:
             AgentCrashedError: The runner is missing.
@@ -170,7 +170,7 @@ def sweep_leftovers(mark: str, folder: Path) -> int:
 
 
 def _sandbox_lives(report: Path) -> bool:
-    """Return whether the first process of a run's sandbox, and no later process with its number, lives."""
+    """Return whether the first process of a run's sandbox is still alive."""
     try:
         if bytes(Path("/proc/self/ns/pid").readlink()) not in report.with_name("lock").read_bytes():
             return False  # a runner's sandbox, which the runner has swept

@@ -181,7 +181,7 @@ def _write_line(task: PromptTask, hands: Hands, line: str, path: str) -> str:
 
 
 def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
-    """Return the files that `implement` would change now, without the plan."""
+    """Return the files that `implement` would change now, except the plan's file."""
     changes = [(read(task.folder / path) or "", path, old, new) for path, old, new in _changes(task.body)]
     lines = [(read(task.folder / path) or "", path, line) for line, path in lines_in(task.body)]
     changed = [path for content, path, old, new in changes if old in content and not (new and new in content)]

@@ -215,7 +215,7 @@ class Supervisor(AgentProcess):
             waits = ready == [self.wakeup] and signal.SIGTERM not in os.read(self.wakeup, 4096)
 
     def sweep(self) -> None:
-        """Kill the agent's leftover processes, and wait for the proxy and the recorder to write the rest.
+        """Kill the agent's leftover processes, and wait until the proxy and the recorder have written everything.
 
         A sandbox first gets a moment, in which it ends its processes by itself.
         """

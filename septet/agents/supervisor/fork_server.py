@@ -147,7 +147,7 @@ def move_to_stdin(client: socket.socket) -> socket.socket:
 
 
 def fork_supervisors(worker: socket.socket) -> socket.socket | None:
-    """Fork a supervisor for each socket from the worker; return the socket in a supervisor, at last `None`."""
+    """Fork supervisors until the worker ends; return the socket in each supervisor, and `None` at the end."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps supervisors
     while True:
         request, sockets, _, _ = socket.recv_fds(worker, 1, 1)

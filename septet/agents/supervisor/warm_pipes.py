@@ -40,8 +40,8 @@ class TurnStream:
     def take_output(self, data: bytes) -> bytes:
         """Take new output, and return the whole lines that belong to the current turn.
 
-        A result that comes before the UUID of the turn is dropped, because the process continued earlier work by
-        itself. A process's first turn does not wait for the UUID.
+        A result that comes before the UUID of the turn is dropped, because it belongs to earlier work of the
+        process. A process's first turn does not wait for the UUID.
         """
         turn_output = bytearray()
         *lines, rest = data.split(b"\n")
@@ -181,7 +181,7 @@ class WarmPipes:
                 continue
 
     def read_rest(self) -> None:
-        """Read the rest of the output of an ended agent, with an incomplete last line."""
+        """Read the rest of the output of an ended agent, including an incomplete last line."""
         self.read_outputs()
         self._write_output(0, self.stream.take_rest())
 

@@ -1,9 +1,8 @@
 """The supervisor of a warm process: an agent's process that serves many turns, each of which is a run.
 
-After a turn's result, the supervisor stops the agent's process group and kills leftover processes of tools. Only
-then the supervisor releases the writer's lock, because the stopped agent cannot write. The next turn comes as an
-order over the socket `warm.sock` in the workspace's folder of runs. The line `end <why>` ends the process at any
-time.
+After a turn's result, the supervisor stops the agent's process group and kills leftover processes of tools. Then
+it releases the writer's lock; the stopped agent cannot write until the next turn. The next turn comes as an order
+over the socket `warm.sock` in the workspace's folder of runs. The line `end <why>` ends the process at any time.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Functions for the end of a turn: they end agents, record the ends of dead runs, and build errors of failures."""
+"""The end of a turn: end agents, record the ends of dead runs, and return the error for a failed run."""
 
 import asyncio
 import time
@@ -108,7 +108,7 @@ def failure_of(
 ) -> AgentError:
     """Return the error that reports a failed outcome of a run.
 
-    A wait doubles with each wait in `starts`. `crashed_again` states that every kind of start has crashed.
+    The wait doubles with each wait in `starts`. `crashed_again` states that every kind of start has failed.
     """
     words = outcome.message.rstrip()
     message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."

@@ -184,7 +184,7 @@ class StreamReading:
     def _session(self, session_id: str | None, *, spoke: bool) -> str | None:
         """Return the session's id; if the CLI has not named the session, use the run's record.
 
-        A resumed session exists in any case. A new session exists only if the CLI `spoke`.
+        A resumed session exists in any case. A new session exists only if the CLI has printed something (`spoke`).
         """
         record = self.run.record
         if session_id is not None or record is None:

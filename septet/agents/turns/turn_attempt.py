@@ -138,7 +138,7 @@ class TurnAttempt:
     async def start(self, needs: NeedsStart, request: TurnRequest) -> TurnResult | None:
         """Start an agent and follow it to its end; return the result, or `None` if `decide` must be called again.
 
-        The new agent's supervisor takes the lock of `needs`. The request may name another agent or login.
+        The new agent's supervisor takes the lock of `needs`. The agent or login may differ from the last run's.
 
         Raises:
             AgentCrashedError: The machine lacks a resource, supervisors end before they start an agent, or
@@ -170,7 +170,7 @@ class TurnAttempt:
             raise
 
     async def _find_living(self) -> Adopt | None:
-        """Return the request's living agent, or end the agent of another request; `None` means: decide again."""
+        """Return the request's living agent, or `None` to decide again; end a living agent of another request."""
         self.lease.check()
         living = await asyncio.to_thread(self._runs.living, self.request.order_id)
         if living is not None and not self._turn_runs.owns(living):

@@ -33,7 +33,7 @@ _RECORD_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class TurnResult:
-    """The outcome of a turn, with figures over all runs of the turn."""
+    """The outcome of a turn, with the usage and duration of all runs of the turn."""
 
     outcome: Outcome
     """The outcome: an answer, or a cancel; every other outcome is raised."""

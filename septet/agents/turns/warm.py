@@ -46,7 +46,7 @@ class WarmProcess(msgspec.Struct, frozen=True):
 
     @classmethod
     def living(cls, runs: Runs, order_id: str) -> "WarmProcess | None":
-        """Return the workspace's living warm process, or `None`; an unreadable record fits no turn."""
+        """Return the workspace's warm process if it lives; otherwise `None`."""
         path = _lock_of(runs, order_id)
         if not lock_is_held(path):
             return None
@@ -68,7 +68,7 @@ class WarmStart:
     worktree: Path
 
     def fingerprint(self, mark: str) -> str:
-        """Return a digest of this start, the version of orders, and `mark`, which differs for each workspace."""
+        """Return a digest of this start, of the version of orders, and of `mark`."""
         env = (f"{name}={value}" for name, value in sorted(self.env.items()))
         parts = (mark, str(ORDER_VERSION), str(self.worktree), *self.argv, "", *env)
         return hashlib.sha256(b"\0".join(map(os.fsencode, parts))).hexdigest()
@@ -188,7 +188,7 @@ class TurnProcess:
     ) -> socket.socket:
         """Send an order to the supervisor of the process; return the connection to the supervisor.
 
-        Call this function after the run's files are written, because a warm supervisor waits while connected.
+        Call this function after the run's files are written: a connected warm supervisor only waits for the order.
 
         Raises:
             OSError: No supervisor could be started, or the disk is full.

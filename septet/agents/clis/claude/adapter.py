@@ -105,7 +105,7 @@ class Claude(Adapter):
         return [*arguments, *option("--max-budget-usd", budget)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return the environment for `turn`; for root, `IS_SANDBOX` states that the CLI is in a sandbox."""
+        """Return the environment for `turn`; for a CLI that runs as root, `IS_SANDBOX` names a sandbox."""
         env = Adapter.environment(self, turn, host)
         return {**env, "IS_SANDBOX": "1"} if self._as_root(turn, host) else env
 

@@ -1,4 +1,4 @@
-"""What the events of a claude run add up to: session, turns, tokens, tasks, warnings and results."""
+"""The totals of a claude run, from its events: session, turns, tokens, tasks, warnings and results."""
 
 import re
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ Counts = tuple[int, ...]
 
 @dataclass(slots=True)
 class StreamTotals:
-    """What the events that were read so far add up to."""
+    """The totals of the events that were read so far."""
 
     session_id: str | None = None
     model: str | None = None
@@ -67,7 +67,7 @@ class StreamTotals:
 
     @property
     def final(self) -> events.Event | None:
-        """The result that counts: the session's own, or else another session's or one without a type."""
+        """The result that counts: the session's own, else another session's, else a result without a type."""
         return self.result or self.stray_result or self.bare_result
 
     @property

@@ -240,7 +240,7 @@ def _failure(error: _Error) -> Ending:
 
 
 def _usage(stats: _Stats) -> Usage:
-    """Return gemini's token counts as `Usage`; gemini counts cached tokens as input and reasoning not at all."""
+    """Return gemini's counts as `Usage`; gemini's input includes cached tokens, its output lacks reasoning."""
     prompt, answer, cached = count(stats.input_tokens), count(stats.output_tokens), count(stats.cached)
     reasoning = max(count(stats.total_tokens) - prompt - answer, 0)
     return Usage(

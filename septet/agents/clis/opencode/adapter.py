@@ -125,7 +125,7 @@ class OpenCode(Adapter):
         return {} if provider in _PROVIDERS else super().keys_of(host, provider)
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the APIs of the providers whose keys are in variables, or which opencode's variable configures.
+        """Return the APIs of providers with keys in variables, and of providers in opencode's own variable.
 
         A provider with a login in the login file is left out, and so is a key in the user's settings. A provider
         that no model of the turn uses permits no requests.
