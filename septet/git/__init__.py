@@ -1,1 +1,1 @@
-"""All that Septet does with git: mirrors and workspaces, vaults and snapshots, evidence."""
+"""Everything that Septet does with git: mirrors and workspaces, vaults and snapshots, evidence."""

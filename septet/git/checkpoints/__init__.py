@@ -1,1 +1,1 @@
-"""The copies of snapshots on a remote, from which another host can open a workspace."""
+"""Copies of snapshots on a remote, from which another host can open a workspace."""

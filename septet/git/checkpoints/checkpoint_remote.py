@@ -1,8 +1,8 @@
-"""The remote to which a host pushes its snapshots, so that another host can continue if the first host is lost.
+"""The remote to which a host pushes its snapshots, so that another host can continue if this host is lost.
 
-Each work order has one ref, `refs/septet/checkpoints/<work order>/<digest of the first Temporal run>`. The ref's
-commits form a chain. Only the host that has the work order may extend the chain: each commit names its host, and a
-push expects the commit that this host knows, so the remote refuses a host whose work order has moved.
+Each work order has one ref, `refs/septet/checkpoints/<work order>/<digest of the first Temporal run>`, whose
+commits form a chain. Each commit names its host, and only the host that has the work order may add a commit. A
+push expects the last commit that this host knows, so the remote refuses it once the work order has moved.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 
 ORIGIN: Final = "origin"
-"""The value of the setting by which snapshots are pushed to hidden refs of the work order's own repository."""
+"""The value of the setting that means hidden refs of the work order's own repository."""
 
 _REFS: Final = "septet/checkpoints"
 _PUSH_SECONDS: Final = 600.0
@@ -36,21 +36,21 @@ class StaleError(GitError):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRef:
-    """The ref of one work order on the checkpoint remote."""
+    """The ref of one work order's snapshots on the checkpoint remote."""
 
     remote: Remote
     ref: str
     """The ref's full name."""
     folder: Path | None = None
-    """The path of the bare repository if Septet must make it when it is missing; `None` for other repositories."""
+    """The bare repository that Septet creates if it is missing; `None` for any other repository."""
 
     @property
     def local(self) -> str:
-        """The name of the vault's ref that records the last commit which this host knows to be on the remote."""
+        """The vault's ref for the last commit that this host knows on the remote."""
         return f"refs/kept/{self.ref.removeprefix(f'refs/{_REFS}/')}"
 
     def tip(self, vault: Git) -> str | None:
-        """Return the ref's commit on the remote, the last of its chain; `None` if the remote lacks the ref.
+        """Return the last commit on the remote; `None` if the remote does not have the ref.
 
         Raises:
             GitUnavailableError: The remote was not reached.
@@ -61,7 +61,7 @@ class CheckpointRef:
         return self.remote.refs(vault.git_dir, self.ref).shas.get(self.ref)
 
     def fetch(self, vault: Git) -> str:
-        """Fetch the ref's commits into the vault, and return the last commit.
+        """Fetch the ref's commits into the vault, and return the last one.
 
         Raises:
             NotFoundError: The remote has no chain of this work order.
@@ -79,7 +79,7 @@ class CheckpointRef:
         return vault.text("rev-parse", copy)
 
     def push(self, vault: Git, commit: str, expected_tip: str | None) -> None:
-        """Move the remote's ref from `expected_tip` to `commit`, and record `commit` in the vault.
+        """Move the remote's ref from `expected_tip` to `commit`, and note `commit` in the vault as the last one.
 
         Raises:
             StaleError: The remote's ref is at another commit.
@@ -96,7 +96,7 @@ class CheckpointRef:
         vault.run("update-ref", self.local, commit)
 
     def _make(self) -> None:
-        """Make the bare repository `folder`, whole or not at all, if it is missing."""
+        """Create the bare repository `folder` if it is missing, completely or not at all."""
         if self.folder is None or self.folder.exists():
             return
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -113,17 +113,17 @@ class CheckpointRef:
 
 
 def checkpoint_ref_in(folder: Path, place: Place, first_run_id: str) -> CheckpointRef:
-    """Return a work order's ref in `folder`, which has a separate bare repository for each repository."""
+    """Return a work order's ref in a folder that has one bare repository for each repository."""
     repository = folder / place.vault.name
     return CheckpointRef(Remote(str(repository), place.env), _ref(place.order_id, first_run_id), repository)
 
 
 def checkpoint_ref_at(remote: Remote, place: Place, first_run_id: str) -> CheckpointRef:
-    """Return a work order's ref in the existing repository `remote`."""
+    """Return a work order's ref in an existing repository."""
     return CheckpointRef(remote, _ref(place.order_id, first_run_id))
 
 
 def _ref(order_id: str, first_run_id: str) -> str:
-    """Return the name of a work order's ref; a work order with the same id on another server has another ref."""
+    """Return the name of a work order's ref; the digest tells apart equal ids on different servers."""
     digest = hashlib.sha256(first_run_id.encode()).hexdigest()[:16]
     return f"refs/{_REFS}/{order_id.replace('.', '%2E')}/{digest}"

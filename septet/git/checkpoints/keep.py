@@ -17,9 +17,9 @@ from septet.git.vault.vault import list_snapshots, vault_at
 from septet.system.durable import hold_lock
 
 RECORDS: Final = ("dot-git.json", "papers.json", "pushed.json", "rescues.jsonl", "rework.json", "workspace.json")
-"""Septet's files about a work order, which are pushed with the snapshots.
+"""Septet's own files about a work order that are pushed with its snapshots.
 
-A new host writes the files in this order: if it has a `workspace.json`, it has all files.
+A new host writes them in this order, so a host with a `workspace.json` has all of them.
 """
 
 _NOTHING: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -32,17 +32,17 @@ class MovedError(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class ChainState:
-    """The content of one commit of a work order's chain on the checkpoint remote."""
+    """What one commit on the checkpoint remote says about a work order."""
 
     commit: str
     host: str
-    """The id of the host that wrote the commit; the host of the last commit has the work order."""
+    """The host that wrote the commit; the host of the last commit has the work order."""
     snapshots: Mapping[str, str]
-    """Name → commit of every snapshot up to this commit of the chain, oldest first."""
+    """The commit of each snapshot so far by the snapshot's name, oldest first."""
 
 
 def keep(place: Place, ref: CheckpointRef, host: str, extra: Mapping[str, bytes] = _NOTHING) -> None:
-    """Push all snapshots that the remote lacks, even those whose earlier push failed, all in one push.
+    """Push all snapshots that the remote does not have, in one push.
 
     Raises:
         MovedError: The work order has moved to another host.
@@ -64,7 +64,7 @@ def keep(place: Place, ref: CheckpointRef, host: str, extra: Mapping[str, bytes]
 
 
 def take_hold(place: Place, ref: CheckpointRef, host: str, tip: str) -> None:
-    """Record on the remote that `host` has the work order, if the work order's chain still ends with `tip`.
+    """Record on the remote that `host` has the work order now, if the last commit there is still `tip`.
 
     Raises:
         StaleError: Another host was faster.
@@ -77,7 +77,7 @@ def take_hold(place: Place, ref: CheckpointRef, host: str, tip: str) -> None:
 
 
 def claim(place: Place, ref: CheckpointRef, host: str) -> None:
-    """Record on the remote that `host`, which opened the workspace last, has the work order.
+    """Record on the remote that `host` has the work order, because it has just opened the workspace.
 
     Raises:
         StaleError: Another host was faster.
@@ -93,7 +93,7 @@ def claim(place: Place, ref: CheckpointRef, host: str) -> None:
 
 
 def expect_hold(place: Place, ref: CheckpointRef, host: str) -> None:
-    """Refuse to continue if the work order has moved to another host.
+    """Raise if the work order has moved to another host.
 
     Raises:
         MovedError: The work order has moved.
@@ -107,7 +107,7 @@ def expect_hold(place: Place, ref: CheckpointRef, host: str) -> None:
 
 
 def read_chain_state(vault: Git, commit: str) -> ChainState:
-    """Return the content of a commit in a work order's chain.
+    """Return what a commit from the checkpoint remote says about a work order.
 
     Raises:
         GitError: The commit is in no work order's chain.
@@ -119,13 +119,13 @@ def read_chain_state(vault: Git, commit: str) -> ChainState:
 
 
 def read_file(vault: Git, chain: ChainState, name: str) -> bytes | None:
-    """Return one of `RECORDS`, or an extra file, from the commit that `chain` describes; `None` if missing."""
+    """Return the content of one of `RECORDS`, or of an extra file, in a commit; `None` if it is missing."""
     completed = vault.try_run("cat-file", "blob", f"{chain.commit}:{name}")
     return completed.stdout if completed.exit_code == 0 else None
 
 
 def _known_tip(vault: Git, ref: CheckpointRef) -> str | None:
-    """Return the last commit of the work order's chain that this host knows; `None` if it knows none."""
+    """Return the last commit on the remote that this host knows; `None` if it knows none."""
     completed = vault.try_run("rev-parse", "--verify", "--quiet", ref.local)
     return completed.stdout.decode().strip() or None
 
@@ -155,21 +155,21 @@ class _Page:
     place: Place
     host: str
     snapshots: Sequence[Snapshot]
-    """All snapshots of the work order, oldest first; the work order has at least one snapshot."""
+    """All snapshots of the work order, at least one, oldest first."""
     extra: Mapping[str, bytes]
 
     def new_since(self, known_tip: str | None) -> list[str]:
-        """Return the commits of the snapshots that the chain up to `known_tip` does not contain."""
+        """Return the commits of the snapshots that the commits up to `known_tip` do not include."""
         commits = [snapshot.commit for snapshot in self.snapshots]
         if known_tip is None or not commits:
             return commits
         return vault_at(self.place).run("rev-list", "--reverse", *commits, f"^{known_tip}").decode().split()
 
     def after(self, before: str | None) -> str:
-        """Return a new commit of the chain; its parents are `before`, or the base commit, and the new snapshots.
+        """Return a new commit, whose parents are `before`, or else the base commit, and the new snapshots.
 
-        The new commit's tree contains the latest snapshot's tree. A snapshot's commit has no parent, so git can
-        see only from `before` or the base commit which objects the remote already has.
+        Its tree includes the latest snapshot's. A snapshot's commit has no parent, so only `before` or the base
+        commit shows git which objects the remote has already.
         """
         latest = self.snapshots[-1]
         with Pack(self.place.vault) as pack:

@@ -1,4 +1,4 @@
-"""Open a work order's workspace on this host from the snapshots that another host has pushed."""
+"""Open a work order's workspace on this host, from the snapshots that another host has pushed."""
 
 import shutil
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ from septet.system.durable import hold_lock, write_durably
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceMove:
-    """What a host needs to take over a work order."""
+    """What this host needs to take over a work order."""
 
     place: Place
     """The work order's folders on this host."""
     checkpoint_ref: CheckpointRef
     origin: Remote
     checkpoint: str
-    """The snapshot to continue from; empty for the last snapshot on the remote."""
+    """The snapshot from which to continue; empty for the last one on the remote."""
     host: str
     """This host's id."""
 
 
 def prepare_host(move: WorkspaceMove) -> None:
-    """Fetch the origin into the mirror, and make the vault if this host has none.
+    """Fetch the origin into the mirror, and create the vault if this host has none.
 
     Raises:
         NotFoundError: The origin does not exist, or no longer has the branch or the base commit.
@@ -53,7 +53,7 @@ def prepare_host(move: WorkspaceMove) -> None:
 
 
 def is_here(move: WorkspaceMove) -> bool:
-    """Return whether the remote names this host as the work order's host, and the workspace is here.
+    """Return whether this host has the work order on the remote's record, and has its workspace.
 
     Raises:
         NotFoundError: The checkpoint remote has no chain of the work order.
@@ -68,10 +68,10 @@ def is_here(move: WorkspaceMove) -> bool:
 
 
 def move_here(move: WorkspaceMove, options: SnapshotOptions) -> ChainState:
-    """Restore the workspace at the checkpoint, and record this host as the host of the work order.
+    """Restore the workspace at the checkpoint, and record on the remote that this host has the work order.
 
-    Return the content of the chain's last commit before the move. Idempotent. If this host has a worktree from an
-    earlier time, the worktree is rescued, and then restored at the checkpoint.
+    Returns what the remote's last commit said before. Idempotent. An older worktree of the work order on this host
+    is rescued first.
 
     Raises:
         NotFoundError: The checkpoint is not on the remote, or this host cannot get the repository.
@@ -96,7 +96,7 @@ def move_here(move: WorkspaceMove, options: SnapshotOptions) -> ChainState:
 
 
 def bring_snapshot(place: Place, ref: CheckpointRef, name: str) -> None:
-    """Copy a snapshot from the checkpoint remote into this host's vault; the workspace is not moved.
+    """Copy a snapshot from the checkpoint remote into this host's vault, and nothing else.
 
     Raises:
         NotFoundError: The remote does not have the snapshot.
@@ -110,7 +110,7 @@ def bring_snapshot(place: Place, ref: CheckpointRef, name: str) -> None:
 
 
 def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
-    """Write the names of the chain's snapshots, and the records in its last commit, to this host."""
+    """Write the names of the remote's snapshots, and the records in its last commit, to this host."""
     place, vault = move.place, vault_at(move.place)
     if move.checkpoint:
         _expect(chain, move.checkpoint, move.checkpoint_ref)
@@ -131,9 +131,9 @@ def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
 
 
 def _name_again(place: Place, name: str, commit: str, chain: ChainState) -> None:
-    """Give a snapshot of this host another name if the checkpoint remote has another snapshot of that name.
+    """Rename a snapshot of this host if the checkpoint remote has another snapshot with the same name.
 
-    A repeated call after a kill gives no third name.
+    A repeated call after a kill does not rename it again.
     """
     kind = name.rpartition("-")[2]
     others = set(names_of_kind(place, kind)) - set(chain.snapshots)
@@ -149,7 +149,7 @@ def _expect(chain: ChainState, name: str, ref: CheckpointRef) -> None:
 
 
 def _make_view(place: Place, fresh: Path) -> None:
-    """Make Septet's own view of the future worktree, with an index of the base commit; `fresh` is temporary."""
+    """Make Septet's view of the future worktree, with an index of the base commit; `fresh` is temporary."""
     shutil.rmtree(fresh, ignore_errors=True)  # of an attempt that died; no agent has used it
     make_view(place, fresh_config(place, fresh))
     shutil.rmtree(fresh)

@@ -1,1 +1,1 @@
-"""The branches, commits and pushes that Septet makes."""
+"""The branches that Septet creates, and its commits and pushes."""

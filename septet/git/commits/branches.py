@@ -1,4 +1,4 @@
-"""The branch of a work order: check the branch's name, and make the branch."""
+"""The branch of a work order: check its name, and create it."""
 
 import os
 import re
@@ -26,10 +26,10 @@ _NO_COMMIT: Final = "0" * 40
 
 
 def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
-    """Return why `name` cannot be this work order's branch, as a text for the agent; `None` if the name is usable.
+    """Return why `name` cannot be this work order's branch, as a text for the agent; `None` if it can.
 
-    A branch `name` on the remote is usable if its commit was pushed for this work order, or is the worktree's HEAD
-    (the agent pushed it), unless that is `began_at`, the commit of another work order that this one continues.
+    A branch that exists on the remote is allowed if its commit was pushed for this work order. It is also allowed
+    if its commit is HEAD, which the agent pushed, but not if that is `began_at`, another work order's commit.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -43,7 +43,7 @@ def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | 
 
 
 def remote_branches(place: Place, token: str | None = None) -> RemoteRefs:
-    """Return the branches of the repository to which the work is pushed, and its default branch.
+    """Return the branches of the repository to which the work will be pushed, and its default branch.
 
     Raises:
         GitUnavailableError: The remote was not reached.
@@ -60,11 +60,11 @@ def free_name(
     token: str | None = None,
     there: RemoteRefs | None = None,
 ) -> str:
-    """Return the first of `names` that can be this work order's branch, by the rules of `branch_refusal`.
+    """Return the first of `names` that can be this work order's branch; see `branch_refusal`.
 
     Args:
         began_at: The commit of another work order that this work order continues; empty for a new start.
-        there: The remote's branches, from `remote_branches`; `None` if the function must read the branches.
+        there: The result of `remote_branches`, if it is known already.
 
     Raises:
         EvidenceError: No name is allowed.
@@ -83,7 +83,7 @@ def free_name(
 
 
 def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) -> str | None:
-    """Return why the remote's branches rule out a name, which may differ only in case; `None` if it is free."""
+    """Return why the remote's branches forbid a name, even one in other letter case; `None` if they do not."""
     if f"{_HEADS}{name}" == there.head:
         return f"{name} is the default branch there: use another branch for the work"
     shas = _branch_shas(there)
@@ -108,11 +108,11 @@ def _branch_shas(there: RemoteRefs) -> dict[str, str]:
 def branches_of(
     place: Place, order_id: str, number: str = "", *, token: str | None = None, there: RemoteRefs | None = None
 ) -> dict[str, str | None]:
-    """Return the origin's branches that may be of a work order, each with its commit.
+    """Return the origin's branches that may be a work order's, with their commits.
 
-    These are branches with the work order's id as a word, branches named after the issue's `number`, and branches
-    that the work order has pushed. A pushed branch that is gone has the commit `None`. `there` is the same as for
-    `free_name`.
+    These are branches with the work order's id or the issue's `number` in their names, and branches that the work
+    order has pushed. A pushed branch that was deleted has the commit `None`. `there` is the result of
+    `remote_branches`, if it is known already.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -128,7 +128,7 @@ def branches_of(
 
 
 def create_branch(place: Place, name: str) -> None:
-    """Make branch `name` at HEAD, and check it out in the worktree; files and index stay unchanged.
+    """Create the branch `name` at HEAD, and check it out without changing files or index.
 
     Idempotent: the agent or an earlier attempt may have checked out the branch already.
 
@@ -159,8 +159,8 @@ def create_branch(place: Place, name: str) -> None:
 def bring_branch_to_head(place: Place, name: str, since: str) -> str:
     """Move branch `name` forward to HEAD and check it out, if an agent left HEAD on another branch or on none.
 
-    Files and index stay unchanged. Nothing changes if HEAD lacks a commit of the branch or `since`, the work's
-    first commit, or if an operation such as a merge is unfinished.
+    Files and index stay. Nothing changes if HEAD lacks a commit of the branch or `since`, the work's first commit,
+    or if an operation such as a merge is unfinished.
 
     Returns:
         A text on where HEAD was before; empty if nothing changed.
@@ -188,7 +188,7 @@ def bring_branch_to_head(place: Place, name: str, since: str) -> str:
 
 
 def usable_name(place: Place, name: str) -> str:
-    """Return `name` if a work order's branch may have this name; the origin's branches are not checked.
+    """Return `name` if a work order's branch may have it; the origin's branches are not checked.
 
     Raises:
         EvidenceError: The name is not allowed.

@@ -1,4 +1,4 @@
-"""Commit the rest of an agent's work, and rewrite messages of commits to the form in which they are published."""
+"""Commit the uncommitted part of an agent's work, and clean the messages of its commits."""
 
 import re
 from collections.abc import Callable
@@ -25,16 +25,16 @@ def commit_all(
     examine: Callable[[Git | None, str, str], None] = lambda _git, _head, _tree: None,
     merges: str = "",
 ) -> str:
-    """Commit all changes since HEAD, and return HEAD's commit; if the worktree is clean, make no commit.
+    """Commit all changes since HEAD, and return HEAD's commit; if there are no changes, make no commit.
 
-    Commits of the agent stay and precede the new commit. No hook runs. The agent's index is updated, so that `git
-    status` in the worktree is clean afterwards.
+    The agent's own commits stay before the new one. No hook runs. The agent's index is updated, so that `git
+    status` is clean afterwards.
 
     Args:
         message: The whole message, untrusted text.
         sign: Sign with the worker's own git settings.
-        examine: A function that raises an error if the work must not be committed. The arguments are a repository
-            with the index of the work (`None` if HEAD has all work), HEAD's commit, and the tree of the work.
+        examine: Raises an error if the work must not be committed. It takes a repository with the index of the
+            work (`None` if HEAD has all work), HEAD's commit, and the tree of the work.
         merges: A second parent, which is left out if HEAD contains it; its files are in the worktree already.
 
     Raises:
@@ -67,9 +67,9 @@ def commit_all(
 
 
 def with_trailer(message: str, trailer: str) -> str:
-    """Return a message to which a trailer such as `Assisted-by: claude` was added after the other trailers.
+    """Return a message with a trailer such as `Assisted-by: claude` added after its other trailers.
 
-    The message stays unchanged if it has the line already, or if `trailer` is empty.
+    An empty trailer, or one that the message has already, changes nothing.
     """
     text = message.rstrip()
     if not text or not trailer or trailer in text.splitlines():
@@ -81,7 +81,7 @@ def with_trailer(message: str, trailer: str) -> str:
 
 
 def write_commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *, sign: bool = False) -> str:
-    """Write a commit, to which no ref points yet, and return its id.
+    """Write a commit without a ref, and return its id.
 
     Raises:
         GitError: git failed.
@@ -94,7 +94,7 @@ def write_commit(git: Git, tree: str, parents: tuple[str, ...], message: str, *,
 
 
 def _clean_message(message: str) -> str:
-    """Return the message in git's form: no control characters, no trailing blanks, one newline at the end."""
+    """Return the message as git writes it: no control characters, no trailing blanks, one line end at the end."""
     text = mask(without_controls(message)).encode(errors="replace").decode()[:65_536]
     cleaned = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
     if not cleaned:
@@ -109,11 +109,11 @@ _PARENT: Final = b"parent "
 def clean_messages(place: Place, since: tuple[str, ...], clean: Callable[[str], str]) -> str:
     """Rewrite the commits after `since` whose message `clean` changes, and return HEAD's commit.
 
-    Trees, authors and times stay; a rewritten commit loses its signature. Files and index stay unchanged.
+    Trees, authors and times stay; a rewritten commit loses its signature. Files and index stay.
 
     Args:
         since: Commits that stay unchanged, with all their ancestors.
-        clean: The function that returns a message as it is published, without the newline at the end.
+        clean: Returns a message as it will be published, without the line end at its end.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -142,7 +142,7 @@ def clean_messages(place: Place, since: tuple[str, ...], clean: Callable[[str], 
 
 
 def _new_commit(commit: bytes, new_names: dict[bytes, bytes], clean: Callable[[str], str]) -> bytes | None:
-    """Return a commit's content with its cleaned message and its rewritten parents; `None` if nothing changes."""
+    """Return a commit with a cleaned message and rewritten parents; `None` if nothing changes."""
     head, _, message = commit.partition(b"\n\n")
     try:
         text, encoding = message.decode(), "utf-8"

@@ -1,4 +1,4 @@
-"""Find work that an agent has left in the clone outside the worktree and HEAD: stashes, branches, worktrees."""
+"""Find work that an agent has left in the clone outside of worktree and HEAD: stashes, branches, worktrees."""
 
 import os
 import re
@@ -20,13 +20,13 @@ from septet.git.worktree.inside import read_inside
 from septet.git.worktree.view import hold_head, view_folder, view_git
 
 _MOST: Final = 5
-"""The most worktrees, and the most branches, that the texts name."""
+"""The most worktrees, and the most branches, that a text names."""
 _SHA: Final = re.compile(rb"[0-9a-f]{40}")
 _BRANCH: Final = b"ref: refs/heads/"
 
 
 def lost_repository(place: Place) -> str:
-    """Return a text on how the worktree lost its `.git`; empty if the worktree still has it.
+    """Return how the worktree lost its `.git`, as a text; empty if it has a `.git`.
 
     Raises:
         WorkspaceError: A file of `.git` that git would read is not a plain file.
@@ -49,7 +49,7 @@ def lost_repository(place: Place) -> str:
 
 
 def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return a text for each of the first few stashes, branches and worktrees with work that HEAD lacks.
+    """Return a text for each of the first stashes, branches and worktrees whose work HEAD does not have.
 
     Raises:
         WorkspaceError: A file of `.git` that git would read is not a plain file.
@@ -63,10 +63,10 @@ def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[st
 
 
 def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
-    """Write the files of the latest stash, or else of a branch, into the worktree, if no file is overwritten.
+    """Copy the files of the latest stash, or else of a branch, into the worktree, if that overwrites nothing.
 
-    Only a commit on top of HEAD counts. HEAD, branches, stash and the agent's index stay unchanged. Return whether
-    files were written.
+    Only a commit directly on HEAD is used. HEAD, branches, stash and the agent's index stay. Returns whether files
+    were copied.
 
     Raises:
         SnapshotError: No snapshot could be taken first; nothing was changed.
@@ -91,7 +91,7 @@ def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
 
 
 def _whole_tree(place: Place, sha: str) -> str:
-    """Return `sha` itself, or for a stash the id of a tree that includes the stash's untracked files."""
+    """Return `sha`; for a stash, a tree that includes its untracked files."""
     unknown = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{sha}^3").stdout.decode().strip()
     if not unknown:
         return sha
@@ -102,7 +102,7 @@ def _whole_tree(place: Place, sha: str) -> str:
 
 
 def work_beside(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return a text for a stash and for each branch with work that the finished work in HEAD lacks."""
+    """Return a text for each stash and branch with work that the finished work at HEAD does not have."""
     return (*_stash(place), *_branches_beside(place, head, {own_branch}))
 
 
@@ -114,7 +114,7 @@ def _stash(place: Place) -> tuple[str, ...]:
 
 
 def _worktrees(place: Place) -> Iterator[tuple[str, str]]:
-    """Yield, for each further worktree of the clone, its folder and the branch that is checked out there."""
+    """Yield the folder and the branch of each further worktree of the clone."""
     folder = place.worktree / ".git" / "worktrees"
     if folder.is_symlink() or not folder.is_dir():
         return
@@ -135,7 +135,7 @@ def _branches_beside(place: Place, head: Head, others: set[str | None]) -> tuple
 
 
 def _commit_on_no_branch(place: Place, head: Head) -> tuple[str, ...]:
-    """Return a text for the latest commit on which HEAD was detached and which no branch contains, if any."""
+    """Return a text for the last commit of a detached HEAD, if no branch contains it; else an empty tuple."""
     steps = (line.split(b" ") for line in _read(place, "logs/HEAD").splitlines()[-50:])
     shas = {words[1].decode("ascii") for words in steps if len(words) > 1 and _SHA.fullmatch(words[1])}
     options = ("--ignore-missing", "--max-count=1", "--abbrev-commit", "--abbrev=12")
@@ -146,5 +146,5 @@ def _commit_on_no_branch(place: Place, head: Head) -> tuple[str, ...]:
 
 
 def _read(place: Place, path: str) -> bytes:
-    """Return a file of `.git`; empty for a missing file or a link."""
+    """Return the content of a file in `.git`; empty if it is missing or a link."""
     return read_inside(place.worktree, f".git/{path}", limit_bytes=1 << 22) or b""

@@ -1,7 +1,7 @@
-"""The claims of issues. A claim is a ref of the issue's repository, `refs/septet/issues/<number>`.
+"""The claims of issues: refs `refs/septet/issues/<number>` in the issue's repository.
 
-Git creates a ref only if there is none, so only one of several concurrent claimants gets an issue. The ref
-outlives the work order in Temporal, and only accounts that may push can create a ref.
+Git creates a ref only once, so only one of several workflows gets an issue. The ref remains after Temporal has
+deleted the work order. Only accounts that may push can create it.
 """
 
 import json
@@ -29,10 +29,10 @@ class IssueClaims:
 
     remote: Remote
     scratch: Path
-    """A folder of this host for temporary repositories."""
+    """A folder for temporary repositories."""
 
     def numbers(self) -> frozenset[int]:
-        """Return the numbers of the issues that are claimed, from one request.
+        """Return the numbers of all claimed issues.
 
         Raises:
             GitUnavailableError: The repository was not reached.
@@ -44,7 +44,7 @@ class IssueClaims:
         return frozenset(int(match[1]) for name in shas if (match := _NAME.fullmatch(name)))
 
     def claimants(self, number: int | None = None) -> frozenset[str]:
-        """Return the claimant of an issue (a workflow's id), or of all issues if `number` is `None`.
+        """Return the ids of the workflows that claimed an issue, or any issue if `number` is `None`.
 
         Raises:
             GitUnavailableError: The repository was not reached.
@@ -56,7 +56,7 @@ class IssueClaims:
             return frozenset(claimant for claimant in found.values() if isinstance(claimant, str))
 
     def left_by(self, claimants: AbstractSet[str]) -> frozenset[int]:
-        """Return the numbers of the issues that one of `claimants` has claimed.
+        """Return the numbers of the issues that certain workflows have claimed.
 
         Raises:
             GitUnavailableError: The repository was not reached.
@@ -72,11 +72,11 @@ class IssueClaims:
     def claim(
         self, number: int, order_id: str, claimant: str, claimed_at: str, left_by: AbstractSet[str] = frozenset()
     ) -> bool:
-        """Claim an issue, and return whether the claimant has it; repeated calls have the same result.
+        """Claim an issue for a workflow; return whether the workflow has it. A repeated call returns the same.
 
         Args:
-            claimed_at: The time of the claim, which becomes the date of the claim's commit.
-            left_by: Claimants that ended without completing: their claims may be taken over.
+            claimed_at: The time of the claim, which is the date of the claim's commit.
+            left_by: Workflows that ended without completing: their claims may be replaced.
 
         Raises:
             GitUnavailableError: The repository was not reached.
@@ -93,7 +93,7 @@ class IssueClaims:
             return before == claimant or (before in left_by and self._push(git, commit, ref, there))
 
     def _read_claimants(self, git: Git, numbers: str) -> dict[int, object]:
-        """Return the claimants by issue number, for the issues that a number or a pattern matches."""
+        """Return the claiming workflow of each issue that a number or a pattern matches."""
         refs = f"{_PREFIX}{numbers}"
         names = [name for name in self.remote.refs(git.git_dir, refs).shas if _NAME.fullmatch(name)]
         if names:
@@ -104,7 +104,7 @@ class IssueClaims:
         }
 
     def _push(self, git: Git, commit: str, ref: str, instead_of: str = "") -> bool:
-        """Create `ref` at `commit`, or move `ref` from `instead_of`; return whether `ref` is at `commit` now."""
+        """Create `ref` at `commit`, or move it there from `instead_of`; return whether it is there now."""
         answer = self.remote.push(git.git_dir, commit, ref, instead_of, timeout_seconds=120.0)
         if answer.is_done:
             return True
@@ -126,7 +126,7 @@ class IssueClaims:
 
 
 def _facts(content: str) -> Mapping[str, object]:
-    """Return the facts that a claim's commit records; empty for a commit that is not a claim."""
+    """Return what a claim's commit records; empty for any other commit."""
     try:
         facts = json.loads(content)
     except ValueError:
@@ -135,7 +135,7 @@ def _facts(content: str) -> Mapping[str, object]:
 
 
 def _commit(git: Git, facts: Mapping[str, str], when: str) -> str:
-    """Make a commit without files that records a claim, and return its id; equal facts make an equal commit."""
+    """Make a commit that records a claim, and return its id; equal facts give an equal id."""
     who = {"NAME": "Septet", "EMAIL": "septet@localhost", "DATE": when}
     own = git.with_env(
         **{f"GIT_{role}_{name}": text for role in ("AUTHOR", "COMMITTER") for name, text in who.items()}

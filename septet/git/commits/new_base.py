@@ -1,4 +1,4 @@
-"""Move work to a rewritten base branch, so that content which the base removed is not published with the work."""
+"""Move work to a rewritten base branch, so that content that was removed from the base is not published again."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from septet.system.durable import write_durably
 
 _FILE: Final = "moved_work.json"
 _BASES: Final = "bases"
-"""The record of the base branch's commits at the start or end of rounds; a merge may bring them into the work."""
+"""The file with the base branch's commits at the start and end of rounds, which merges may add to the work."""
 _MARKER: Final = b"<<<<<<< "
 _SHOWN: Final = 12
 _REMEDY: Final = (
@@ -38,43 +38,43 @@ class LostBaseError(GitError):
 
 @dataclass(frozen=True, slots=True)
 class BranchWork:
-    """The commits of a work order on its branch; `commit` is the last commit."""
+    """The commits of a work order on its branch; `commit` is the last one."""
 
     branch: str
     commit: str
     began_at: str
-    """The commit from which the work began, which may be a commit of another work order."""
+    """The commit on which the work began; it may be another work order's."""
 
 
 @dataclass(frozen=True, slots=True)
 class MovedWork:
-    """A work order's commit, and the commit with the same work on another base."""
+    """A work order's commit, and a commit with the same work on another base."""
 
     commit: str
-    """The work order's last commit, on the base from which the work began."""
+    """The work order's last commit, on its first base."""
     base: str
     sha: str
-    """The commit with the same work on `base`."""
+    """The commit with the same work on the new base."""
     conflicts: tuple[str, ...] = ()
-    """The files that both work and base changed; in `sha` they have git's conflict markers for an agent."""
+    """The files that work and base both changed; in `sha` they have git's conflict markers."""
     was_checked: bool = False
-    """Whether an agent has resolved the conflicts, and checks have run on the work on `base`."""
+    """Whether an agent has resolved the conflicts, so that checks ran on the work on its new base."""
 
 
 class UnfitWorkError(LostBaseError):
     """The work and the base as it is now have changed the same files, which an agent may bring together."""
 
     def __init__(self, message: str, remedy: str, work: MovedWork) -> None:
-        """Keep the work with its conflicts; `message` is the reason why the work cannot be pushed."""
+        """Create the error; `work` has conflicts for an agent, and `message` says why the work is not pushed."""
         self.work = work
         super().__init__(message, remedy=remedy)
 
 
 def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: str | None = None) -> MovedWork:
-    """Return the commit of a work order's work on the origin's base branch; a rewritten branch needs a new one.
+    """Return a work order's work on the origin's present base branch.
 
-    The commit stays if the base still contains the commit at which the work began, or is gone. Otherwise the
-    changes of the work become one commit on the present base, with the last message. The worktree stays unchanged.
+    The commit stays if the base still has the commit on which the work began, or if the base was deleted. If the
+    base was rewritten, the work becomes one commit on the present base. The worktree stays.
 
     Raises:
         UnfitWorkError: Work and base changed the same files; `lay_on_base` writes the conflicts to the worktree.
@@ -112,7 +112,7 @@ def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: s
 def lay_on_base(place: Place, work: MovedWork, options: SnapshotOptions) -> None:
     """Write work that conflicts with its new base into the worktree, with git's conflict markers; HEAD stays.
 
-    If the worktree is not clean, for example after an earlier call, nothing is written.
+    A worktree with changes, for example after an earlier call, is left as it is.
     """
     if is_clean(place):
         _remember(place, work)
@@ -126,7 +126,7 @@ def unfit_files(place: Place) -> tuple[str, ...]:
 
 
 def is_behind(place: Place, work: MovedWork) -> bool:
-    """Return whether the worktree is clean and at the former commit, so that it may move to the new base."""
+    """Return whether the worktree is clean and still at the work's commit on the old base."""
     here = read_head(place.worktree / ".git").sha
     return work.sha != here == work.commit and is_clean(place)
 
@@ -152,7 +152,7 @@ def refuse_erased_base(place: Place, head: str, tip: str) -> None:
 
 
 def _is_clean(place: Place, commit: str) -> bool:
-    """Return whether the worktree is clean, or has the conflicts of `commit` with a new base."""
+    """Return whether the worktree is clean, or has only the conflicts of `commit` with a new base."""
     work = _last_moved(place)
     return is_clean(place) or (work is not None and work.commit == commit and bool(work.conflicts))
 
@@ -162,7 +162,7 @@ def _remember(place: Place, work: MovedWork) -> None:
 
 
 def _last_moved(place: Place) -> MovedWork | None:
-    """Return the work that was moved to a new base last in this workspace; `None` if none was moved."""
+    """Return the work that was last moved to a new base in this workspace; `None` if none was."""
     try:
         facts = json.loads((place.records / _FILE).read_bytes())
     except FileNotFoundError:
@@ -171,10 +171,9 @@ def _last_moved(place: Place) -> MovedWork | None:
 
 
 def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
-    """Return a commit's work after the work's move to a new base; unmoved work is returned on its first base.
+    """Return a commit's work, on its new base if it was moved, and the reason why the commit is not accepted.
 
-    A commit in which an agent has resolved the conflicts counts as moved. The second value is the reason why such
-    a commit is not accepted, and is otherwise empty.
+    A commit in which an agent resolved the conflicts counts as moved. The reason is empty for an accepted commit.
     """
     moved, began = _last_moved(place), MovedWork(commit, place.base_sha, commit)
     if moved is not None and moved.conflicts and commit != moved.commit and contains(place, commit, moved.commit):
@@ -188,7 +187,7 @@ def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
 
 
 def _why_unfit(place: Place, work: MovedWork, commit: str) -> str:
-    """Return why a commit is not the work on its new base; empty if the commit is that work.
+    """Return why a commit is not the given work on its new base; empty if it is.
 
     The commit must have all changes of the base. Files with conflicts must have no line that the base removed.
     """
@@ -214,10 +213,10 @@ def _message(git: Git, sha: str) -> str:
 
 
 def _lay_over(place: Place, work: MovedWork, tip: str, *, sign: bool) -> MovedWork:
-    """Return the work on `tip`, as a commit with the changes of the work since its base.
+    """Return the work as one commit on `tip`, with the changes since its first base.
 
-    git merges from a common ancestor, and the former base serves as this ancestor. With the common ancestor of
-    both bases, content that was removed from the base would count as a change of the work.
+    git merges with the first base as common ancestor. With the real common ancestor of both bases, content that
+    was removed from the base would count as a change of the work.
     """
     git = view_git(place)
     before = write_commit(git, f"{work.base}^{{tree}}", (), "before")

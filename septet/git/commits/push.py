@@ -1,6 +1,6 @@
 """Push one commit to one branch of the origin, if that branch is at the expected commit.
 
-A work order's pushes are recorded: after a return to an earlier step, the work order may replace its own pushes.
+A work order's pushes are recorded, because after a return to an earlier step it may replace its own pushes.
 """
 
 import json
@@ -21,11 +21,11 @@ from septet.system.durable import write_durably
 
 _FILE: Final = "pushed.json"
 _OF: Final = ":"
-"""The separator between a work order's id and a branch's name; neither can contain a colon."""
+"""What separates a work order's id from a branch's name in a key; neither contains a colon."""
 
 
 def note_push(place: Place, branch: str, sha: str) -> None:
-    """Record, on disk, that `sha` is about to be pushed to `branch`."""
+    """Record that `sha` is about to be pushed to `branch`."""
     pushes, key = _read(place), _key(place, branch)
     if sha not in pushes.get(key, []):
         pushes.setdefault(key, []).append(sha)
@@ -33,18 +33,18 @@ def note_push(place: Place, branch: str, sha: str) -> None:
 
 
 def is_own_push(place: Place, branch: str, sha: str) -> bool:
-    """Return whether a push of `sha` to the origin's `branch` was recorded for this work order."""
+    """Return whether this work order has recorded a push of `sha` to `branch`."""
     return sha in _read(place).get(_key(place, branch), [])
 
 
 def pushed_branches(place: Place) -> tuple[str, ...]:
-    """Return the branches that this work order has pushed to, the first push first."""
+    """Return the branches to which this work order has pushed, the first push first."""
     keys = (key.rpartition(_OF) for key in _read(place))
     return tuple(branch for visitor, _, branch in keys if visitor == place.visitor)
 
 
 def copy_pushes(lane: Place, place: Place) -> None:
-    """Record the pushes of the work order that uses a lane now as pushes of `place`. Idempotent."""
+    """Record in `place` the pushes of the work order that uses a lane now. Idempotent."""
     pushes = _read(lane)
     for branch in pushed_branches(lane):
         for sha in pushes[_key(lane, branch)]:
@@ -52,7 +52,7 @@ def copy_pushes(lane: Place, place: Place) -> None:
 
 
 def _key(place: Place, branch: str) -> str:
-    """Return the key of a branch in the record of pushes; work orders of the same lane have different keys."""
+    """Return the key of a branch in the record of pushes, with the id of the work order."""
     return f"{place.visitor}{_OF}{branch}" if place.visitor else branch
 
 
@@ -110,15 +110,15 @@ _REMEDIES: Final = (
 
 
 def protected_branches(place: Place) -> frozenset[str]:
-    """Return the branches that a work order never writes: its base branch, and the origin's default branch."""
+    """Return the branches to which no work order pushes: its base branch and the origin's default branch."""
     return frozenset({place.base_branch, record_of(place).default_branch} - {""})
 
 
 def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None, token: str | None = None) -> str:
     """Push commit `sha` to the origin's `branch`, and return the branch's new commit.
 
-    Idempotent: a branch that is at `sha` already stays. git runs in Septet's own view of the worktree and gets the
-    origin's URL, so that git reads no setting that an agent can write.
+    Idempotent: a branch that is already at `sha` stays. git runs in Septet's view of the worktree with the
+    origin's URL, so it reads no setting that an agent can write.
 
     Args:
         expected_tip: The present commit of the origin's branch, which `sha` must contain unless this work order
@@ -155,7 +155,7 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
 
 
 def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str | None:
-    """Return the commit of the origin's `branch`; `None` if the origin lacks the branch.
+    """Return the commit of the origin's `branch`; `None` if there is no such branch.
 
     Raises:
         GitUnavailableError: The origin was not reached.

@@ -1,6 +1,6 @@
-"""Move a worktree to its branch's commit on the forge before a round, and merge other commits if necessary.
+"""Move a worktree to its branch's commit on the forge before a round, and merge other people's commits.
 
-A person's commits are never undone: the worktree moves forward to them, or they are merged with unpushed work.
+Other people's commits are never undone: the worktree moves forward to them, or they are merged with unpushed work.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _CONFLICTS: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class RemoteTips:
-    """The last commits of the work order's branch and of its base branch on the origin."""
+    """The last commits of a work order's branch and of its base branch on the origin."""
 
     head: str
     """The last commit of the work order's branch."""
@@ -38,15 +38,15 @@ class RemoteTips:
 
 @dataclass(frozen=True, slots=True)
 class MergedTree:
-    """The result of a merge: the id of the merged tree, and the files in conflict."""
+    """The result of a merge: a tree, and the files in conflict."""
 
     tree: str
     conflicts: tuple[str, ...] = ()
-    """The paths of files in conflict, with or without conflict markers in the file."""
+    """The paths of files in conflict; some have no conflict markers."""
 
 
 def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | None:
-    """Fetch the origin into the mirror, and return the branches' last commits; `None` if `branch` is gone.
+    """Fetch the origin into the mirror, and return the last commits; `None` if `branch` was deleted.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -65,16 +65,15 @@ def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | Non
 
 
 def is_clean(place: Place) -> bool:
-    """Return whether the worktree has no change that a commit could contain."""
+    """Return whether the worktree has no change that a commit could include."""
     dirt = look(place)
     return not dirt.entries and not dirt.unfinished
 
 
 def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -> str:
-    """Move a clean worktree forward to `head`, its branch's commit on the forge, and return the commit to merge.
+    """Move a clean worktree forward to `head`, its branch's commit on the forge; return what must be merged.
 
-    If other people have rewritten the branch after this work order's pushes, the worktree moves to the rewritten
-    branch: commits that they removed stay removed.
+    If other people have rewritten the branch since this work order's push, the worktree moves to their branch.
 
     `options.equal_to` is a snapshot of the present worktree.
 
@@ -95,7 +94,7 @@ def go_forward(place: Place, branch: str, head: str, options: SnapshotOptions) -
 
 
 def go_to(place: Place, branch: str, sha: str, options: SnapshotOptions) -> None:
-    """Move a clean worktree and its branch `branch` to commit `sha`."""
+    """Move a clean worktree and its branch to a commit."""
     here = read_head(place.worktree / ".git")
     refuse_links(place.worktree / ".git", branch)
     hold_head(place)
@@ -106,7 +105,7 @@ def go_to(place: Place, branch: str, sha: str, options: SnapshotOptions) -> None
 
 
 def merge_trees(place: Place, theirs: str) -> MergedTree:
-    """Return the result of a merge of `theirs` into HEAD; the worktree stays unchanged.
+    """Merge `theirs` with HEAD, and return the result; the worktree stays.
 
     Raises:
         WorkspaceError: git would wait at a pipe.
@@ -117,7 +116,7 @@ def merge_trees(place: Place, theirs: str) -> MergedTree:
 
 
 def merge_commits(place: Place, ours: str, theirs: str) -> MergedTree:
-    """Return the result of a merge of two commits.
+    """Merge two commits, and return the result.
 
     Raises:
         GitError: git cannot merge the commits.
@@ -133,7 +132,7 @@ def merge_commits(place: Place, ours: str, theirs: str) -> MergedTree:
 
 
 def lay_merge(place: Place, merge: MergedTree, options: SnapshotOptions) -> None:
-    """Write a merge's result into a clean worktree and the agent's index; HEAD stays."""
+    """Write the result of a merge into a clean worktree and the agent's index; HEAD stays."""
     git_dir = place.worktree / ".git"
     refuse_links(git_dir)
     head = hold_head(place)
@@ -147,13 +146,13 @@ def lay_merge(place: Place, merge: MergedTree, options: SnapshotOptions) -> None
 
 
 def unresolved(place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of `paths` whose files still have a conflict marker at the beginning of a line."""
+    """Return the paths whose files still have a conflict marker at the start of a line."""
     contents = ((path, read_inside(place.worktree, path, _MARKER_LIMIT_BYTES)) for path in paths)
     return tuple(path for path, content in contents if _MARKER in b"\n" + (content or b""))
 
 
 def with_copied_index(place: Place) -> Git:
-    """Return Septet's view with a copy of the index of HEAD's tree, so that a killed git damages only the copy."""
+    """Return Septet's view with a copy of its index, so that a killed git damages only the copy."""
     staging = staging_index(place)
     staging.with_suffix(".lock").unlink(missing_ok=True)
     staging.write_bytes((view_folder(place) / "index").read_bytes())

@@ -1,1 +1,1 @@
-"""Run git, and handle git's remotes, addresses, configuration, packs and locks."""
+"""Run git, and handle its remotes, addresses, configuration, packs and locks."""

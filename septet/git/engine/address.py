@@ -1,4 +1,4 @@
-"""The address of an origin: its forms for git and for people, its project, and the name of its folders."""
+"""The address of an origin: as git and people read it, with its project and the name of its folders."""
 
 import hashlib
 import os.path
@@ -24,23 +24,23 @@ _SCP: Final = re.compile(rf"(?:{_USER}@)?(?P<host>[^@:/\[\]]+):(?P<path>.+)")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a repository. The address contains no credentials, so it may be shown and stored."""
+    """A repository's address without credentials, which may be shown and stored."""
 
     url: str
     """The absolute path, or the URL, that git uses."""
     kind: Literal["local", "remote"]
-    """`local` for a folder on this machine, whose work orders only this host can run; `remote` for a URL."""
+    """`local` for a folder on this machine, `remote` for a URL; only this host can work on a local repository."""
     host: str
     """The server's name in lower case, with a port if it is not the default; empty for a local repository."""
     project: str
-    """The repository's name, such as `o/r`; for a local repository, the name of the folder."""
+    """The repository's name, such as `o/r`; for a local one, its folder's name."""
     path: Path | None
-    """A local repository's path."""
+    """The path of a local repository; `None` for a remote one."""
     key: str
-    """A short stable name for folders, which is the same for the https and ssh addresses of one repository."""
+    """A short name for folders, equal for all addresses of one repository, such as https and ssh."""
 
     def beside(self, project: str) -> "Address":
-        """Return the address of `project`, a repository on the same server such as a fork, in the same form.
+        """Return the address of another repository on the same server, such as a fork.
 
         Raises:
             InvalidInputError: The repository is a folder, or `project` is not the name of a repository.
@@ -55,12 +55,12 @@ class Address:
 
 
 def parse_address(repository: str, *, home: Path | None = None, cwd: Path | None = None) -> Address:
-    """Return the address that `repository` names; neither the disk nor the network is used.
+    """Return the address that a text names; this reads neither disk nor network.
 
     Args:
         repository: A path, or an address in one of git's forms; credentials in the address are dropped.
         home: The folder that `~` stands for.
-        cwd: The folder to which a path may be relative; if it is `None`, a relative path is refused.
+        cwd: The folder to which a path may be relative; without it, relative paths are refused.
 
     Raises:
         InvalidInputError: The form is not allowed, or git could read the text as an option.
@@ -100,7 +100,7 @@ def _from_url(text: str) -> Address:
 
 
 def _url(text: str, parts: SplitResult, port: int | None) -> str:
-    """Return the URL without password, and, except for ssh, without user, because the user could be a token."""
+    """Return the URL without password, and except for ssh without user, which could be a token."""
     user, host = parts.username if parts.scheme == "ssh" else None, parts.hostname or ""
     if user and not re.fullmatch(_USER, user):
         raise _refusal(text, "names no valid user")
@@ -154,16 +154,16 @@ def _key(project: str, identity: str) -> str:
 
 
 def _refusal(text: str, why: str, remedy: str = _REMEDY) -> InvalidInputError:
-    """Return the error for a refused address, without the parts that can be a password: before `@`, after `?`."""
+    """Return the error for a refused address, without the parts that could be a password."""
     scheme, separator, rest = text.partition("://") if "://" in text else ("", "", text)
     shown = re.split(r"[?#]", scheme + separator + rest.rpartition("@")[2], maxsplit=1)[0][:200]
     return InvalidInputError(f"repository: {shown!r} {why}.", remedy=remedy)
 
 
 def with_project(order: WorkOrderInput) -> WorkOrderInput:
-    """Return the work order with the project that its repository's address names.
+    """Return the work order with its project, if that follows from its repository's address.
 
-    A work order with a refused address stays unchanged: the worker that reads the address reports the error.
+    A wrong address changes nothing here: the worker reports it later.
     """
     if order.project is not None:
         return order

@@ -29,16 +29,16 @@ _TAKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""The user's settings that are copied: identity, keys, certificates and others; git prints names in lower case."""
+"""The user's settings that are copied: identity, keys and certificates; git prints their names in lower case."""
 _LEFT_OUT: Final = re.compile(r"url\..*\.(insteadof|pushinsteadof)|http\.(.*\.)?proxy|remote\..*\.proxy")
-"""Settings that lead git to another server, and are not copied; the worker logs a warning for each."""
+"""The user's settings that lead git to another server; they are not copied, and the worker warns of each."""
 ELSEWHERE: Final = "Name the address itself; for a proxy, set HTTPS_PROXY in the worker's environment."
-"""The remedy for a setting that is not copied."""
+"""The remedy in the warning about a setting that was not copied."""
 _ROLES: Final = ("author", "committer")
 
 
 def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Write the configuration of Septet's git; return the names of settings that lead git to other servers.
+    """Write the configuration of Septet's git; return the names of settings that were not copied.
 
     Raises:
         GitError: git could not be started, or cannot read the user's configuration.
@@ -55,7 +55,7 @@ def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
-    """Yield the names and values of the user's and the machine's settings in git's order, none of repositories."""
+    """Yield the names and values of the user's and the machine's settings, in git's order."""
     try:
         listed = processes.run(
             ["git", "config", "--null", "--list"],
@@ -75,16 +75,16 @@ def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The author and the committer from git's settings `author.*`, `committer.*` and `user.*`, or else Septet."""
+    """The author and the committer of commits, from git's settings or else Septet."""
 
     name: str
     email: str
     roles: Mapping[str, Mapping[str, str]]
-    """The settings `name` and `email` of `author` and of `committer`, which precede the settings of `user`."""
+    """The settings `name` and `email` for `author` and `committer`, which precede those of `user`."""
 
     @property
     def environ(self) -> dict[str, str]:
-        """The environment variables that give git the identity."""
+        """The environment variables that give git the author and the committer."""
         usual = {"name": self.name, "email": self.email}
         return {
             f"GIT_{role}_{fact}".upper(): self.roles[role].get(fact) or usual[fact]

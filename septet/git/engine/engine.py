@@ -1,4 +1,4 @@
-"""Run git for Septet: always with explicit directories, never with an agent's hooks, never with a prompt."""
+"""Run git for Septet: with explicit directories, without an agent's hooks, and without prompts."""
 
 import os
 import stat
@@ -29,28 +29,28 @@ SAFE_CONFIG: Final[Mapping[str, str]] = {
     "diff.external": "",
     "core.pager": "cat",
 }
-"""Settings that keep git from running an agent's programs, and from names that other systems read as `.git`."""
+"""Settings by which git runs no program of an agent, and refuses names that other systems read as `.git`."""
 
 _DEFAULT_TIMEOUT_SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """A repository in which Septet runs git. Every command names `git_dir`, and `work_tree` if there is one.
+    """A repository for git commands. Every command names `git_dir`, and `work_tree` if there is one.
 
-    Otherwise git would change a repository that encloses a worktree which has lost its `.git`.
+    Without these names, git could change a repository around a worktree that has lost its `.git`.
     """
 
     git_dir: Path
     work_tree: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
-    """The environment of every command: only PATH, HOME and the variables that the worker passes to git."""
+    """The environment of every command: PATH, HOME and the variables that the worker allows."""
     index: Path | None = None
     """The index file; `None` for the repository's own index."""
     secret_config: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Settings that no argv, environment or file on disk may show: see `open_secret_config`."""
+    """Settings with keys, which no argv, environment or file on disk may show; see `open_secret_config`."""
     guard: Path | None = None
-    """A file that git locks while it runs, so that git's lock files stay; `None` if not needed."""
+    """A file that is locked while git runs, so that nobody removes git's lock files; `None` if not needed."""
 
     def run(
         self,
@@ -61,7 +61,7 @@ class Git:
         limit_bytes: int | None = None,
         **config: str,
     ) -> bytes:
-        """Run `git args…` and return its stdout.
+        """Run `git args…`, and return what it writes to stdout.
 
         Args:
             ok: The exit codes that do not count as errors.
@@ -90,7 +90,7 @@ class Git:
         limit_bytes: int | None = None,
         **config: str,
     ) -> processes.Completed:
-        """Run `git args…` and return its result, whatever the exit code.
+        """Run `git args…`, and return its result with any exit code.
 
         Raises:
             GitError: git could not be started.
@@ -113,7 +113,7 @@ class Git:
             ) from error
 
     def init(self, *options: str, branch: str = "main") -> None:
-        """Make an empty repository in the format that Septet can read without git, whatever git's defaults are.
+        """Create an empty repository in the format that Septet can read without git.
 
         Raises:
             GitError: git failed.
@@ -158,18 +158,18 @@ class Git:
 
 @dataclass(frozen=True, slots=True)
 class SecretConfig:
-    """Settings with a key for one git process, in a file in memory whose descriptor the process inherits."""
+    """Settings with a key for one git process, in a file in memory that the process inherits."""
 
     path: str = ""
-    """The path of the file for git to include; empty if there are no settings, or if `env` has them."""
+    """The path of the file for git to include; empty if there is no such file."""
     descriptors: tuple[int, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Variables with the settings for systems without files in memory, where other processes can read them."""
+    """The same settings as variables, on systems without files in memory; other processes can read variables."""
 
 
 @contextmanager
 def open_secret_config(settings: Mapping[str, str]) -> Iterator[SecretConfig]:
-    """Yield a file, or variables, that give `settings`, which contain a key, to a git that starts in the block.
+    """Write secret settings to a file in memory, or to variables, for a git that starts in the block.
 
     Raises:
         OSError: The system has no memory, or no descriptor, for the settings.
@@ -194,7 +194,7 @@ def open_secret_config(settings: Mapping[str, str]) -> Iterator[SecretConfig]:
 
 
 def as_config_line(section: str, variable: str, value: str | None) -> bytes:
-    """Return a setting as lines of a git configuration; a setting without a value means true."""
+    """Return a setting as lines of a git configuration; without a value it means true."""
     first, dot, rest = section.partition(".")
     header = f"[{first} {quote(rest)}]" if dot else f"[{first}]"
     given = "" if value is None else f" = {quote(value).replace(chr(10), chr(92) + 'n')}"
@@ -202,7 +202,7 @@ def as_config_line(section: str, variable: str, value: str | None) -> bytes:
 
 
 def quote(text: str) -> str:
-    """Return a text in quotation marks, as git's configuration files need it."""
+    """Return a text in quotation marks, as git's configuration requires."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -213,19 +213,19 @@ _AT_THE_TOP: Final = (
 
 
 def guard_of(git_dir: Path) -> Path:
-    """Return the path of a repository's guard file, which stays when the repository is removed.
+    """Return the path of a repository's guard file, which stays when the repository is deleted.
 
-    Several work orders write at once in a vault or a mirror. Each thread and git of Septet that may make lock
-    files there shares the lock on the guard. Lock files are removed under the exclusive lock.
+    Several work orders write at once in a vault or a mirror. Whatever may make lock files there holds the guard's
+    lock shared. Stale lock files are deleted under its exclusive lock.
     """
     return git_dir.with_name(f"{git_dir.name}.guard")
 
 
 @contextmanager
 def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
-    """Share the guard during the block; yield the descriptors that a git must inherit to share the guard too.
+    """Hold a guard's lock shared in the block; yield the descriptors that a git must inherit to hold it too.
 
-    A process that may not write next to the repository makes no lock files in it either, and yields no descriptor.
+    A process that may not write next to the repository makes no lock files in it, and yields no descriptor.
     """
     if guard is None or not os.access(guard.parent, os.W_OK):
         yield ()
@@ -235,7 +235,7 @@ def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
 
 
 def clear_unguarded_locks(git_dir: Path) -> None:
-    """Remove the stale lock files of a repository with a guard, unless a process of Septet shares the guard.
+    """Delete stale lock files of a repository with a guard, unless a process of Septet holds the guard.
 
     Raises:
         GitBusyError: A living process that does not use the guard may hold a lock file.
@@ -247,11 +247,11 @@ def clear_unguarded_locks(git_dir: Path) -> None:
 
 
 def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
-    """Remove the lock files of a repository whose git was killed, and follow no links.
+    """Delete the lock files of a repository whose git was killed; follow no links.
 
-    The caller ensures that Septet makes no lock files in the repository meanwhile, and that the repository's
-    folders are not links. git writes no owner into its locks: a living owner is a process named `git…` that works
-    in the repository or names it, or any process that has the lock open.
+    The caller ensures that Septet makes no lock files there meanwhile. git writes no owner into its locks: a
+    living owner is a process named `git…` that works in the repository or names it, or any process that has the
+    lock open.
 
     Raises:
         GitBusyError: A living process holds a lock file.
@@ -276,7 +276,7 @@ def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
 
 
 def _identity(lock: Path) -> tuple[int, ...]:
-    """Return values that no later lock file of this name has; empty if `lock` is neither a file nor a link."""
+    """Return values that no other lock file of this name has; empty if `lock` is neither a file nor a link."""
     try:
         facts = lock.lstat()
     except OSError:

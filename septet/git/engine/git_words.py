@@ -1,7 +1,7 @@
-"""The parts of git's messages that may be shown, and Septet's errors for git's messages when a remote refuses.
+"""The parts of git's messages that people may see, and Septet's errors for messages of a refusing remote.
 
-If `packed-refs`, `alternates` or a config is a link, git reads another user's file and prints the line that it
-does not understand. So an error's text contains only phrases of git itself.
+If an agent has made a link of `packed-refs`, `alternates` or a config, git quotes lines of another user's file.
+Therefore an error has only phrases of git itself.
 """
 
 import re
@@ -53,9 +53,9 @@ _MORE: Final = "git said more than can be shown: the worker's log has it at leve
 
 
 def shown_words(stderr: bytes) -> str:
-    """Return git's own phrases from its stderr, or a sentence that points to the worker's log if there are none.
+    """Return git's own phrases in its stderr; if there are none, a sentence about the worker's log.
 
-    The result never contains the content of a file, but it can contain names of files that git was given or made.
+    The result has no content of files. It may have the names of files that git was given or made.
     """
     text = stderr.decode(errors="replace")
     lines = [line for line in text.splitlines() if line.strip()]
@@ -67,7 +67,7 @@ def shown_words(stderr: bytes) -> str:
 
 
 def looks_damaged(message: str) -> bool:
-    """Return whether an error's text, which contains git's phrases, may come from damaged files."""
+    """Return whether an error's text may come from damaged files."""
     return _SIGNS.search(message) is not None
 
 
@@ -77,7 +77,7 @@ REMOTE_IS_FULL: Final = (
     r"remote(:| unpack failed:?).{0,500}"
     r"(no space left on device|too many open files|resource temporarily unavailable)"
 )
-"""A message of a remote whose own machine, not this machine, lacks disk space or another resource."""
+"""The pattern of messages about a remote whose own machine has no disk space or other resource."""
 
 _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]] = (
     (
@@ -198,16 +198,16 @@ _FAILURES: Final[tuple[tuple[tuple[str, ...], type[SeptetError], str, str], ...]
         "Give the worker's user the right to read and write the folder.",
     ),
 )
-"""The phrases and the error of each failure, from the most to the least specific.
+"""For each failure: the phrases that show it, the error, and words for people; special failures come first.
 
 The order matters: `hung up unexpectedly` also follows a refusal.
 """
 _QUOTING: Final = re.compile(r"^(?!remote:).*(?:packed-refs|alternate|config|gitdir|shallow|graft|attribute)")
-"""The lines of git's messages in which git may quote a line of a file."""
+"""The pattern of lines in which git may quote a line of a file."""
 
 
 def shallow(url: str) -> InvalidInputError:
-    """Return the error for an origin that lacks a part of its history: git does not fetch from such an origin."""
+    """Return the error for an origin that lacks a part of its history; git does not fetch from it."""
     path = shlex.quote(url) if url.startswith("/") else "PATH"
     return InvalidInputError(
         f"repository: {url} is a shallow clone, which lacks a part of its history.",
@@ -216,7 +216,7 @@ def shallow(url: str) -> InvalidInputError:
 
 
 def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
-    """Return the error, with a remedy, for the message with which git failed at a remote."""
+    """Return the error, with a remedy, for a message of a git that failed at a remote."""
     message, shown = printable(stderr), remote_words(stderr)
     for patterns, error, what, remedy in _FAILURES:
         if any(re.search(pattern, message, re.IGNORECASE) for pattern in patterns):
@@ -227,7 +227,7 @@ def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
 
 
 def remote_words(stderr: bytes) -> str:
-    """Return the remote's messages, and git's own messages without lines of files: see `shown_words`."""
+    """Return the remote's messages and git's own phrases; see `shown_words`."""
     shown = []
     for line in printable(stderr).splitlines():
         is_failure = any(re.search(each, line, re.IGNORECASE) for patterns, *_ in _FAILURES for each in patterns)
@@ -237,7 +237,7 @@ def remote_words(stderr: bytes) -> str:
 
 
 def printable(output: bytes) -> str:
-    """Return the end of an output of git or a remote, without control characters; the text is untrusted."""
+    """Return the end of an untrusted output without control characters."""
     text = output.decode(errors="replace").replace("\r", "\n")
     clean = "".join(character for character in text if character.isprintable() or character == "\n")
     return "\n".join(line.strip() for line in clean.splitlines() if line.strip())[-2000:]

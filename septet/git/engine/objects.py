@@ -1,4 +1,4 @@
-"""Read many objects of a repository with few processes: objects by their ids, or files of a commit."""
+"""Read many objects of a repository with few processes: by id, or as files of a commit."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,13 +8,13 @@ from septet.errors import SnapshotError
 from septet.git.engine.engine import Git
 
 _BATCH_BYTES: Final = 32 << 20
-"""The most bytes of objects that are read at a time; a larger object is read alone."""
+"""The most bytes of objects that are read at once; a larger object is read alone."""
 _WITH_CONTENT: Final = re.compile(rb"(?:[0-9a-f]{40,64} )?(?P<kind>[a-z]+) (?P<size>[0-9]+)")
-"""The line that `git cat-file --batch --follow-symlinks` prints before an object, or for a broken link."""
+"""What `git cat-file --batch --follow-symlinks` prints before an object, or for a broken link."""
 
 
 def read_blobs(repository: Git, sizes: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Yield the id and content of each blob; `sizes` has the size of each id in bytes.
+    """Yield the id and the content of each blob; `sizes` has the size of each id in bytes.
 
     Raises:
         SnapshotError: A blob is missing.
@@ -27,7 +27,7 @@ def read_blobs(repository: Git, sizes: Mapping[str, int]) -> Iterator[tuple[str,
 
 
 def read_objects(repository: Git, names: Iterable[str]) -> dict[str, bytes | None]:
-    """Return the objects' contents by the names in `names`; `None` for a missing object."""
+    """Return the content of each object by the name that was given; `None` for a missing object."""
     ids = list(names)
     output = repository.run("cat-file", "--batch", stdin="".join(f"{name}\n" for name in ids).encode())
     return {name: content for name, (_, content) in zip(ids, _parts_of(output), strict=True)}
@@ -47,7 +47,7 @@ def _batches(sizes: Mapping[str, int]) -> Iterator[list[str]]:
 
 
 def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return the contents of a commit's files at `paths`, by path; missing files are left out.
+    """Return the contents of a commit's files by path; missing files are left out.
 
     Raises:
         GitError: The commit cannot be read.
@@ -60,7 +60,7 @@ def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, byte
 
 
 def _parts_of(output: bytes) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield kind and content of each object in the output of `git cat-file --batch`; a missing one has `None`."""
+    """Yield the kind and the content of each object in the output of `git cat-file --batch`; `None` if missing."""
     start = 0
     while start < len(output):
         end = output.index(b"\n", start)

@@ -1,4 +1,4 @@
-"""Join the many small files of Septet's repositories into few packs; every object stays, reachable or not."""
+"""Join many small files of Septet's repositories into few packs; every object stays, needed or not."""
 
 import os
 import tempfile
@@ -12,30 +12,30 @@ from septet.git.engine.engine import Git
 PACKING_SECONDS: Final = 600.0
 _PACKS_BEFORE_JOINING: Final = 50
 _LOOSE_FOLDERS_BEFORE_PACKING: Final = 64
-"""The number of folders of loose objects, of at most 256, above which objects are packed.
+"""The number of folders with loose objects, of 256, above which objects are packed.
 
-About 74 loose objects fill 64 folders; each loose object takes a block of the disk.
+About 74 loose objects fill 64 folders. Each of them takes a block of the disk.
 """
 _REPACKED: Final = ".tmp-*"
-"""The pattern of incomplete packs that a killed `git repack` has left, at which a later `git repack` fails."""
+"""The names of incomplete packs of a killed `git repack`, with which the next `git repack` would fail."""
 
 
 def has_many_packs(git_dir: Path) -> bool:
-    """Return whether to join packs because there are many: git searches all packs for every object."""
+    """Return whether there are so many packs that they should be joined, because git searches each of them."""
     return sum(1 for _ in (git_dir / "objects" / "pack").glob("*.pack")) > _PACKS_BEFORE_JOINING
 
 
 def has_many_loose_objects(git_dir: Path) -> bool:
-    """Return whether to pack loose objects because there are many. The function lists only one folder."""
+    """Return whether there are so many loose objects that they should be packed; this lists only one folder."""
     with os.scandir(git_dir / "objects") as entries:
         return sum(len(entry.name) == len("ff") for entry in entries) > _LOOSE_FOLDERS_BEFORE_PACKING
 
 
 def join_packs(repository: Git, objects: Path | None = None) -> None:
-    """Join small packs and loose objects. The caller holds the lock for joining packs.
+    """Join small packs and loose objects; the caller holds the lock for this.
 
-    Readers and writers of objects may run at the same time: git searches again for moved objects. A kill at any
-    time leaves every object in at least one place.
+    Others may read and write objects meanwhile, because git searches again for a moved object. After a kill, every
+    object is still in at least one file.
 
     Raises:
         GitError: git failed; every object is still in place.
@@ -45,10 +45,10 @@ def join_packs(repository: Git, objects: Path | None = None) -> None:
 
 
 def join_precious_packs(mirror: Git, scratch: Path) -> None:
-    """Join the packs of a mirror, which has git's setting `preciousObjects`, so that git itself removes no pack.
+    """Join the packs of a mirror, whose setting `preciousObjects` forbids git to delete any.
 
-    git therefore runs in an empty temporary repository in `scratch`, which uses the mirror's objects without the
-    setting. The caller holds the lock of the mirror's writers.
+    Therefore git runs in an empty temporary repository in `scratch` that borrows the mirror's objects. The caller
+    holds the lock of the mirror's writers.
 
     Raises:
         GitError: git failed; every object is still in place.
@@ -63,13 +63,13 @@ def join_precious_packs(mirror: Git, scratch: Path) -> None:
 
 
 def clear_unfinished_packs(git_dir: Path, older_than: timedelta) -> None:
-    """Remove unfinished files of packs and objects that a killed git left; young files may be in use, and stay."""
+    """Delete the unfinished packs and objects of a killed git; young ones may be in use and stay."""
     _clear(git_dir / "objects", "tmp_*", older_than)  # git's names for a pack or an object that it is writing
     _clear(git_dir / "objects", _REPACKED, timedelta(seconds=PACKING_SECONDS))
 
 
 def is_older(path: Path, than: timedelta) -> bool:
-    """Return whether a file was last written longer ago than `than`, by this host's clock."""
+    """Return whether a file was last written longer ago than `than`."""
     return path.lstat().st_mtime < time.time() - than.total_seconds()
 
 

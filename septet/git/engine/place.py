@@ -10,68 +10,68 @@ from typing import Final
 from septet.git.engine.engine import Git
 
 RECORDS: Final = "septet"
-"""The name of the folder in a vault that has a folder with Septet's own files for each work order."""
+"""The folder in a vault that has, for each work order, a folder with Septet's own files."""
 
 LOCK_SUFFIX: Final = "~lock"
-"""The suffix of the lock file, next to a workspace, for opening the workspace; ids contain no `~`."""
+"""The ending of the name of a lock file next to a workspace, which is held to open it; ids contain no `~`."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The folders and limits of one work order; of the folders, the agent can reach only the worktree."""
+    """The folders and limits of one work order; an agent can reach only the worktree."""
 
     order_id: str
     worktree: Path
-    """`STATE/workspaces/<id>`: a separate clone; the agent may write everything in it, `.git` included."""
+    """`STATE/workspaces/<id>`: a clone in which the agent may write everything, `.git` included."""
     mirror: Path
     """`STATE/mirrors/<key>.git`: the host's bare mirror of the repository."""
     vault: Path
     """`STATE/vaults/<key>.git`: the vault with the snapshots of all workspaces of the repository."""
     origin: str
-    """The literal URL or path that Septet fetches from, and pushes to unless `fork` is set."""
+    """The URL or path from which Septet fetches, and to which it pushes unless `fork` is set."""
     base_branch: str
     base_sha: str
     env: Mapping[str, str] = field(default_factory=dict)
     tree_limit_bytes: int = 0
-    """The most bytes that may be added to the worktree between two snapshots, or by a commit; 0 is no limit."""
+    """The most bytes that two snapshots may differ by, or a commit may add; 0: no limit."""
     file_limit_bytes: int = 0
-    """The most bytes of one file in a commit, a push or a snapshot; 0 is no limit."""
+    """The most bytes of one file in a commit, a push or a snapshot; 0: no limit."""
     fork: str = ""
-    """The literal URL of the fork that the work is pushed to; empty if that is the origin."""
+    """The URL of the fork to which work is pushed; empty if it is pushed to the origin."""
     visitor: str = ""
-    """The id of the work order that uses a lane now; empty outside of lanes. Pushes are recorded for this id."""
+    """The work order that uses a lane now, for the record of pushes; empty outside of lanes."""
 
     @property
     def destination(self) -> str:
-        """The literal URL or path that Septet pushes to."""
+        """The URL or path to which Septet pushes."""
         return self.fork or self.origin
 
     @cached_property
     def objects(self) -> Path:
-        """The folder of the mirror's objects, which the worktree's repository uses by git's `alternates`."""
+        """The mirror's folder of objects, which the worktree borrows by git's `alternates`."""
         return self.mirror / "objects"
 
     @cached_property
     def records(self) -> Path:
-        """The folder, in the vault, of Septet's own index and records for this work order."""
+        """The folder in the vault with Septet's own index and records of this work order."""
         return self.vault / RECORDS / self.order_id
 
     @property
     def git(self) -> Git:
-        """The worktree's repository as the agent has left it, with a config that must not be trusted."""
+        """The worktree's repository as the agent left it; its config must not be trusted."""
         return Git(self.worktree / ".git", self.worktree, self.env)
 
 
 def mirror_lock(mirror: Path) -> Path:
-    """Return the path of the lock of a mirror's writers."""
+    """Return the path of the lock that a mirror's writers hold."""
     return mirror.with_suffix(".lock")
 
 
 def vault_lock(vault: Path) -> Path:
-    """Return the path of the lock for making a vault, joining its packs or dropping unneeded objects."""
+    """Return the path of the lock for creating a vault, joining its packs or deleting unneeded objects."""
     return vault.with_name(f"{vault.name}.lock")
 
 
 def borrowed_from(mirror: Path) -> bytes:
-    """Return the path of the mirror's objects, relative to a worktree's `.git/objects`, for git's `alternates`."""
+    """Return the content of git's `alternates` in a worktree: the relative path of the mirror's objects."""
     return b"../../../../" + os.fsencode(Path(mirror.parent.name, mirror.name, "objects"))

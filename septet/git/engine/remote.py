@@ -1,4 +1,4 @@
-"""A remote repository, which git reaches by the literal URL with the worker's own credentials."""
+"""A remote repository, which git reaches by its URL with the worker's own credentials."""
 
 import re
 from base64 import b64encode
@@ -15,25 +15,25 @@ from septet.git.engine.git_words import UNREACHED_REMEDY, failure_of, printable,
 from septet.system.processes import Completed
 
 TRANSFER_SECONDS: Final = 3600.0
-"""The longest time of a fetch or a push; a silent connection ends much earlier."""
+"""The most seconds of a fetch or a push; a silent connection ends much earlier."""
 _LISTING_SECONDS: Final = 120.0
 _SLOWEST_BYTES_PER_SECOND: Final = 1000
 _SILENT_SECONDS: Final = 60
-"""The seconds for which an HTTP transfer may be slower than `_SLOWEST_BYTES_PER_SECOND` before git ends it.
+"""How many seconds an HTTP transfer may be slower than `_SLOWEST_BYTES_PER_SECOND`.
 
 A server may count objects for long before it answers.
 """
 _SILENT_LISTING_SECONDS: Final = 20
-"""The same limit in seconds for the transfer of a list of refs."""
+"""The same limit in seconds for a list of refs."""
 _SHALLOW: Final = b"shallow roots are not allowed to be updated"
-"""git's warning about a ref that git does not fetch; git still exits with 0."""
+"""git's warning that it does not fetch a ref; git still exits with 0."""
 _REJECTED: Final = 1
-"""git's exit code for a ref that the remote rejected; other failures may have the same code."""
+"""git's exit code if the remote rejected a ref; other failures may have it too."""
 _LED_ON: Final = re.compile(rb"returned error: 30[12378]\b")
 _LEADS_TO: Final = re.compile(rb"^.*<= Recv header: location: (\S+)/info/refs\b", re.MULTILINE | re.IGNORECASE)
-"""The pattern of the line in git's trace with the address to which a server redirects."""
+"""The pattern of the line in git's trace with the address of a redirect."""
 _NEW_ADDRESSES: Final[dict[str, str]] = {}
-"""Old address → new address, from servers' redirects; a pair is removed when git fails at the new address."""
+"""The new addresses of repositories by old address, from redirects; an entry is deleted when git fails there."""
 _SSH_OPTIONS: Final = "-oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15 -oServerAliveCountMax=4"
 
 
@@ -42,9 +42,9 @@ class RemoteRefs:
     """The refs that a remote reports."""
 
     head: str | None
-    """The full name of the ref that HEAD names; `None` if HEAD is detached, or names a missing ref."""
+    """The full name of the ref to which HEAD points; `None` if HEAD is detached or the ref is missing."""
     shas: Mapping[str, str]
-    """SHA by full ref name."""
+    """The commits by full ref name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +53,21 @@ class PushAnswer:
 
     is_done: bool
     rejection: str
-    """The remote's line about a rejected ref; empty if the ref was accepted, or the remote gave no verdict."""
+    """The remote's line about a rejected ref; empty for an accepted ref or without a verdict."""
     stderr: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A remote repository, with the credentials and the environment to reach it."""
+    """A remote repository, with the credentials and the environment for it."""
 
     url: str
     env: Mapping[str, str]
     token: str | None = field(default=None, repr=False)
-    """The worker's key for an https address; ssh uses the user's ssh keys instead."""
+    """The worker's key for an https address; ssh uses the user's own keys."""
 
     def refs(self, git_dir: Path, *patterns: str) -> RemoteRefs:
-        """Return the refs that match `patterns` (without patterns, all refs), in one request to the remote.
+        """Return the refs that match any of `patterns`, or all refs without patterns, in one request.
 
         Raises:
             GitUnavailableError: The remote was not reached.
@@ -90,11 +90,11 @@ class Remote:
         return RemoteRefs(head, MappingProxyType(shas))
 
     def fetch(self, git_dir: Path, *refspecs: str, prune: bool = False) -> None:
-        """Fetch refs into a repository; nothing else in the repository changes.
+        """Fetch refs into a repository, and change nothing else.
 
         Args:
-            refspecs: The refs to fetch, with their local names; no tag is fetched unless it is named here.
-            prune: Whether to remove local refs that the remote no longer has.
+            refspecs: The refs to fetch, with their local names; no other tag is fetched.
+            prune: Whether to delete local refs that the remote no longer has.
 
         Raises:
             GitUnavailableError: The remote was not reached.
@@ -114,11 +114,11 @@ class Remote:
     def push(
         self, git_dir: Path, commit: str, ref: str, instead_of: str, timeout_seconds: float = TRANSFER_SECONDS
     ) -> PushAnswer:
-        """Push a commit to a ref of the remote if the ref is at an expected commit, and return the answer.
+        """Push a commit to a ref of the remote if the ref is at the expected commit, and return the answer.
 
         Args:
             ref: The ref's full name.
-            instead_of: The commit that the ref must be at; empty if the ref must not exist.
+            instead_of: The commit at which the ref must be; empty if the ref must not exist.
 
         Raises:
             GitUnavailableError: The remote was not reached.
@@ -143,12 +143,12 @@ class Remote:
         timeout_seconds: float = TRANSFER_SECONDS,
         silent_seconds: int = _SILENT_SECONDS,
     ) -> Completed:
-        """Run a git command that connects to the remote, from a repository whose config no agent can write.
+        """Run a git command that connects to the remote, in a repository whose config no agent can write.
 
         Args:
             ok: The exit codes that do not count as errors.
-            timeout_seconds: The time after which git is killed, with all its child processes.
-            silent_seconds: The time after which git closes an HTTP connection that is almost silent.
+            timeout_seconds: The seconds after which git and all its child processes are killed.
+            silent_seconds: The seconds after which git closes an HTTP connection that is almost silent.
 
         Raises:
             GitUnavailableError: The remote was not reached, or did not answer in time.
@@ -181,9 +181,9 @@ class Remote:
         return completed
 
     def _led_on(self, git: Git, url: str) -> str:
-        """Return the address that the server redirects to, such as the new name of a repository.
+        """Return the address to which the server redirects; raise if it is on another server.
 
-        git itself would send the key to any server to which it is redirected.
+        git itself would send the key to that server.
         """
         tracing = git.with_env(GIT_TRACE_CURL="1", GIT_TRACE_CURL_NO_DATA="1")
         told = tracing.try_run(
@@ -205,11 +205,10 @@ class Remote:
         return replace(git, secret_config=self._credentials(parts.scheme, parts.netloc))
 
     def _credentials(self, scheme: str, netloc: str) -> dict[str, str]:
-        """Return git settings that contain the token, for one git process.
+        """Return git settings with the token for one URL; no other server gets the token.
 
-        Every user can read argv, `/proc` shows the environment and every child inherits it, a file stays on a
-        disk, and git's credential machinery gives a working key to the user's helpers, which store it. The setting
-        is bound to a URL, so no other server gets the key.
+        One git process reads them from a hidden file: every user can read argv, child processes inherit the
+        environment, and git's credential helpers store a key.
         """
         if self.token is None:
             return {}
@@ -217,9 +216,9 @@ class Remote:
         return {f"http.{scheme}://{netloc}/.extraHeader": f"Authorization: Basic {basic}", "credential.helper": ""}
 
     def _ssh(self, git: Git) -> str:
-        """Return the user's ssh command, with added options that prevent prompts.
+        """Return the user's ssh command with options that prevent prompts.
 
-        A `GIT_SSH_COMMAND` of the environment stays unchanged, because the command need not be OpenSSH.
+        A `GIT_SSH_COMMAND` in the environment stays as it is, because it may not be OpenSSH.
         """
         if own := self.env.get("GIT_SSH_COMMAND"):
             return own
