@@ -1,4 +1,4 @@
-"""Find out whether a worker runs for a queue; if no worker runs, return a notice with the command that helps."""
+"""Find out whether a worker runs for a queue; if none runs, return a notice with a remedy."""
 
 import asyncio
 import json

@@ -160,7 +160,7 @@ def show_refusals(order_id: str, hosts: Sequence[str]) -> None:
 
 
 def show_network(order_id: str, answer: NetworkReply) -> None:
-    """Print the network requests of a work order's agents and checks, each run below a heading."""
+    """Print the network requests of a work order, each run below a heading."""
     out = console()
     if not answer.requests:
         out.print(Text(f"No sandbox of {order_id} on this host made a network request."), soft_wrap=True)

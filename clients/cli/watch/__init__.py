@@ -1,1 +1,1 @@
-"""The commands that show work: watch, show, list, board, logs, costs and open."""
+"""The commands that show work, such as `watch`, `list`, `board` and `costs`."""
