@@ -75,9 +75,9 @@ def _is_key_field(name: str) -> bool:
 def take_keys_out_of_sight() -> None:
     """Start this process again without keys in its environment, which other processes of the user can read.
 
-    The new program reads the keys from an open file without a name, and adds the keys to its environment in
-    memory, which the system does not show. Call this function before any file is open and any thread runs. Without
-    keys, nothing happens.
+    The new program reads the keys from an open file without a name. It adds the keys to its environment in memory,
+    which the system does not show. Call this function before any file is open and any thread runs. Without keys,
+    nothing happens.
     """
     if (descriptor := os.environ.pop(_DESCRIPTOR, None)) is not None:
         os.environ.update(_read(descriptor))

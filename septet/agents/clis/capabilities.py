@@ -85,8 +85,8 @@ class Capabilities:
     """Further patterns of a session's files in the CLI's folder, which are copied only to another home on the same
     host; `{start}` is the first eight characters of the session's id."""
     notes_of_workspace: str = ""
-    """The pattern of the CLI's notes about a workspace in the CLI's folder, which a new home receives; `{order}`
-    is the work order's id in letters, digits and `-`."""
+    """The pattern of files with the CLI's notes about a workspace, which a new home receives; `{order}` is the
+    work order's id in letters, digits and `-`."""
     session_database: str = ""
     names_files: bool = False
     """Whether the worker's settings choose the whole command line, which may name files that the program reads."""

@@ -1,8 +1,8 @@
 """The login files of CLIs: what a run gets of a file, and what is written back to the file.
 
 In claude, codex and opencode, a refresh token works once: a refresh returns the next token, which the file must
-contain. An agent could change its copy. Only the fields that a refresh replaces are therefore written back, and
-only if they hold a later login of the same account; of an opaque token, only the server knows the account.
+contain. An agent could change its copy. Only the fields that a refresh replaces are therefore written back. They
+must hold a later login of the same account. Of an opaque token, only the server knows the account.
 """
 
 import base64
@@ -29,7 +29,7 @@ Login = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TokenFields:
-    """The names of those fields of a login file that a refresh of the login changes."""
+    """The names of the fields that a refresh of the login changes in a login file."""
 
     within: str
     """The key of the object with the tokens; for `*`, each object with a refresh token is a login."""

@@ -1,7 +1,7 @@
 """Files of the machine that guests see in addition to the system's files.
 
-`SEPTET_GUEST_PATHS` names such files. An earlier guest may have left a link in a folder of its home, and a mount
-over a link could lead out of the sandbox. `make_mount_points` therefore makes mount points that are no links.
+`SEPTET_GUEST_PATHS` names such files. An earlier guest may have left a link in a folder of its home. A mount over
+the link could lead out of the sandbox. `make_mount_points` therefore makes mount points that are no links.
 """
 
 import stat

@@ -101,7 +101,7 @@ class Needs:
         return tuple(map(Binding, self._roots(visible)))
 
     def placed_in(self, home_folders: Sequence[OwnFolder]) -> Iterator[PlacedInOwnFolder]:
-        """Yield mounts for collected files in those folders of the user that the guest's home replaces."""
+        """Yield mounts for collected files in the user's folders that the guest's home replaces."""
         for folder in home_folders:
             for path in self._roots((), within=folder.path):
                 yield PlacedInOwnFolder(path, folder, path.relative_to(folder.path))

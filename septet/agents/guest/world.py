@@ -81,7 +81,7 @@ class EndsWithSupervisor(FixedProtection):
 
 @dataclass(frozen=True, slots=True)
 class SystemFiles:
-    """The system's programs and those system settings that a list names, read-only."""
+    """The system's programs and a list of the system's settings, read-only."""
 
     def arguments(self) -> tuple[str, ...]:
         """Return bubblewrap's arguments to mount the files that exist; links stay links."""
@@ -107,7 +107,7 @@ class OwnDevices(FixedProtection):
 
 
 class OwnTemporaryFiles(FixedProtection):
-    """A private `/tmp` and a private `/run`, without other programs' sockets; both end with the guest."""
+    """A private `/tmp` and a private `/run`, without other programs' sockets; these folders end with the guest."""
 
     fixed = (
         "--size", str(1024 * _MIB), "--perms", "1777", "--tmpfs", _TMP, "--dir", TEMPORARY_FOLDER,

@@ -2,8 +2,8 @@
 
 The guest sees its files over mounts that map owners. For the guest, files of root belong to the run's user; on
 disk, new files of the guest belong to root. No file changes its owner. The mounts are in a mount namespace of this
-process alone, in a small separate file system, because the folders around the originals may be closed to all but
-root. Mapped mounts need Linux 5.12 or later, and a file system that supports them.
+process alone. They are in a small separate file system, because the folders around the originals may be closed to
+all but root. Mapped mounts need Linux 5.12 or later, and a file system that supports them.
 """
 
 import ctypes
@@ -118,8 +118,8 @@ def check(result: int, name: str) -> int:
 def map_users(user: int) -> int:
     """Return the descriptor of a user namespace that maps root on disk to this user.
 
-    The namespace is made by a short-lived process that shares this process's memory, because a fork would take
-    twice as long.
+    A short-lived process makes the namespace. It shares this process's memory, because a fork would take twice as
+    long.
     """
     stack = ctypes.create_string_buffer(STACK_BYTES)
     top = ctypes.c_void_p((ctypes.addressof(stack) + STACK_BYTES) & -16)

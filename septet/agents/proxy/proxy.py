@@ -1,8 +1,8 @@
 """The proxy of one guest: a process that its supervisor forks, and the guest's only way to the network.
 
 The proxy runs in the machine's network and listens on loopback in the guest's network. It permits only what the
-order names. The proxy's own port takes tunnels (`CONNECT`) and plain HTTP, model ports take requests to models,
-and forwarded ports lead to ports of this machine. A thread serves each connection.
+order names. The proxy's own port takes tunnels (`CONNECT`) and plain HTTP. Model ports take requests to models.
+Forwarded ports lead to ports of this machine. A thread serves each connection.
 """
 
 import encodings.idna  # noqa: F401 -- TLS would import it after the fork, see the package

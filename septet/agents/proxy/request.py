@@ -1,7 +1,7 @@
 """One HTTP request of a guest: its head and its body.
 
-A head that servers could read in two ways is refused. Bytes after the body are not passed on, because a server
-could take these bytes for another request, whose head was not checked.
+A head that servers could read in two ways is refused. Bytes after the body are not passed on. A server could take
+these bytes for another request, with a head that was not checked.
 """
 
 import re
@@ -35,7 +35,7 @@ class RequestHead:
         """The names in the guest's spelling, with their values."""
 
     def without(self, names: Collection[bytes]) -> list[tuple[bytes, bytes]]:
-        """Return the fields, except those named in `names` (small letters) and those for a proxy."""
+        """Return the fields, without fields for a proxy and without the fields `names`, given in small letters."""
         lowered = ((name.lower(), (name, value)) for name, value in self.fields)
         return [field for name, field in lowered if name not in names and not name.startswith(FOR_PROXY)]
 

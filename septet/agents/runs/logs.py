@@ -246,7 +246,7 @@ def _utc(seconds: float) -> str:
 
 
 def end_of_file(path: Path, limit_bytes: int) -> str:
-    """Return the end of a file as text, with this process's keys masked, even a key of which only a part is left.
+    """Return the end of a file as text, with this process's keys masked, even a key that the limit cuts.
 
     Raises:
         OSError: The file cannot be read.

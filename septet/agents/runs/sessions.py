@@ -22,7 +22,7 @@ from septet.system.guarded_folder import GuardedFolder
 
 @dataclass(frozen=True, slots=True)
 class SessionFolder:
-    """A folder with a CLI's sessions, which is the user's own or is in the home of a work order."""
+    """A folder with a CLI's sessions: the user's own folder, or a folder in a work order's home."""
 
     root: Path
     home: Path | None = None
@@ -97,7 +97,7 @@ def reduced_database(path: Path, session_id: str) -> bytes | None:
 
 
 def _reduce(database: sqlite3.Connection, session_id: str) -> None:
-    """Delete the rows of other sessions and the user's own data, and all traces of both in the file."""
+    """Delete the rows of other sessions and the user's own data; leave no trace of these rows in the file."""
     database.execute("PRAGMA journal_mode = DELETE")
     database.execute("PRAGMA foreign_keys = OFF")
     database.execute("PRAGMA secure_delete = ON")

@@ -1,6 +1,6 @@
 """The usage of each run, without the earlier runs of its session, in a file of the run's folder.
 
-A lane's archive keeps the sums of the runs of work orders that have left, so that no step reads the runs again.
+A lane's archive keeps the sums of ended runs, so that no step reads these runs again.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

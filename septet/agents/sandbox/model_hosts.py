@@ -30,7 +30,7 @@ def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -
 
 
 def model_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[ModelKey, ...]:
-    """Return those model APIs of a CLI whose keys stay outside the sandbox."""
+    """Return the model APIs of a CLI with keys that stay outside the sandbox."""
     return tuple(key for _, key in _kept_outside(adapter, host, invocation))
 
 

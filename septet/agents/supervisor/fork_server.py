@@ -1,7 +1,7 @@
 """The fork server and the runner: two small programs that fork supervisors.
 
-A worker's fork server has a socket as stdin. The worker sends further sockets over this socket, and each gets a
-supervisor. The fork server ends when its worker dies.
+A worker's fork server has a socket as stdin. The worker sends further sockets over this socket, and each further
+socket gets a supervisor. The fork server ends when its worker dies.
 
 A runner serves workers that come and go, such as containers. It has a listening socket as stdin, and the number of
 its lock's descriptor as argument. Each connection gets a supervisor, which dies with the runner. The runner kills
