@@ -1,4 +1,4 @@
-r"""Orders to supervisors: messages from workers to supervisors, whose releases of Septet may differ.
+r"""Orders to supervisors: messages from workers; worker and supervisor may have different releases of Septet.
 
 An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 is written as its
 raw bytes. A receiver ignores unknown fields. `version` rises only if an older receiver would misunderstand the

@@ -104,8 +104,7 @@ class ResourceWatch:
         """Return whether shared memory has grown by more than the limit, perhaps because of the guest.
 
         The kernel does not report the owner of shared memory. The guest is suspected if two checks in turn find
-        files in unreceived messages, or if its mappings of files without a name that are not open exceed the
-        limit.
+        files in unreceived messages, or if the guest's mappings of closed files without a name exceed the limit.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if memory.shared_memory_bytes() - self.shared_before <= self.memory_bytes:

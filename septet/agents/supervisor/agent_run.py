@@ -114,7 +114,7 @@ class Supervisor(AgentProcess):
                 self.read_descriptor(descriptor)
 
     def next_look(self) -> float:
-        """Return the time, by the monotonic clock, at which a limit has to be checked."""
+        """Return the next time, by the monotonic clock, at which to check a limit."""
         limits = self.order.limits
         tick = time.monotonic() + limits.idle_seconds / TICKS_PER_IDLE_LIMIT
         orphaned_at = NEVER if self.clients else self.attached_at + limits.orphan_seconds

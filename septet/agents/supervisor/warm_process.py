@@ -170,7 +170,7 @@ class WarmSupervisor(Supervisor):
             self.reap()
 
     def next_look(self) -> float:
-        """Return the time, by the monotonic clock, at which a limit has to be checked."""
+        """Return the next time, by the monotonic clock, at which to check a limit."""
         return self.attached_at + self.order.limits.orphan_seconds if self.is_idle else super().next_look()
 
     def end_agent(self, cause: str, why: str = "") -> None:

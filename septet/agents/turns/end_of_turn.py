@@ -108,7 +108,8 @@ def failure_of(
 ) -> AgentError:
     """Return the error that reports a failed outcome of a run.
 
-    The wait doubles with each wait in `starts`. `crashed_again` states that every kind of start has failed.
+    The wait before a retry doubles for each `waited` in `starts`. If `crashed_again`, every kind of start has
+    failed.
     """
     words = outcome.message.rstrip()
     message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."
