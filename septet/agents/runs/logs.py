@@ -187,7 +187,7 @@ class Written(NamedTuple):
 
 
 def note_written(run: Run, position: int, seconds: float) -> None:
-    """Record that a stream was written up to a position at a time; ignore errors of the disk."""
+    """Record a time at which a stream was written up to a position; ignore errors of the disk."""
     with suppress(OSError):
         descriptor = os.open(run.folder / _TIMES, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -35,7 +35,7 @@ def model_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple
 
 
 def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Invocation:
-    """Return the invocation with dummy keys and local addresses, for models whose keys stay outside."""
+    """Return the invocation for a guest: dummy keys and local addresses replace the keys that stay outside."""
     places = []
     for place, key in _kept_outside(adapter, host, invocation):
         keys = {

@@ -108,8 +108,7 @@ def failure_of(
 ) -> AgentError:
     """Return the error that reports a failed outcome of a run.
 
-    The wait before a retry doubles for each `waited` in `starts`. If `crashed_again`, every kind of start has
-    failed.
+    The wait doubles for each `waited` in `starts`. `crashed_again` states that every kind of start has failed.
     """
     words = outcome.message.rstrip()
     message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."

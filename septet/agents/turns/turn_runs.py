@@ -150,7 +150,7 @@ class TurnRuns:
         return spending_of(self.paid_runs())
 
     def next_move(self, starts: tuple[StartReason, ...], last: TurnResult | None) -> Move:
-        """Return the next move after starts for these reasons and the result of the last run."""
+        """Return the next move; `starts` has the reasons of earlier starts, `last` the result of the last run."""
         outcome, run = (last.outcome, last.run) if last is not None else (None, None)
         move = next_move(
             starts,
