@@ -94,7 +94,6 @@ def take_keys_out_of_sight() -> None:
 
 
 def _document_in(value: str) -> object:
-    """Return the JSON object in a variable's value; `None` for any other value."""
     try:
         return json.loads(value) if value.lstrip().startswith("{") else None
     except (ValueError, RecursionError):

@@ -110,7 +110,6 @@ class NamedPath:
 
 
 def _sockets_in(path: Path) -> list[str]:
-    """Return the names of the sockets directly in a folder."""
     try:
         return sorted(each.name for each in path.iterdir() if _is_socket(each))
     except OSError:

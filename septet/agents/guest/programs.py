@@ -70,7 +70,6 @@ class Needs:
         return Path(current)
 
     def _target_of(self, path: str) -> str | None:
-        """Return the target of a link, from the cache if possible; `None` for any other path."""
         if path not in self._targets:
             try:
                 self._targets[path] = os.readlink(path)

@@ -111,7 +111,6 @@ class EventReader(Generic[E]):
         return line
 
     def _read_lines(self, lines: list[bytes]) -> list[E]:
-        """Return the events in these whole lines."""
         if self._first_line is None:
             self._check_first_line(lines)
         events: list[E] = []

@@ -46,7 +46,6 @@ def familiar(entry: "TranscriptEntry") -> Iterator["TranscriptEntry"]:
 
 
 def _script_of(command: str) -> str:
-    """Return the command of a shell call, without the shell itself."""
     if _SHELL.match(command) is None:
         return command
     try:

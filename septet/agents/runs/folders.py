@@ -273,7 +273,7 @@ def _read_once(path: str, kind: Hashable, stamp: tuple[int, ...]) -> object:
 
 
 def _changed_at(path: Path) -> int:
-    """Return the time of a file's last change, in nanoseconds; 0 for a missing file."""
+    """Return the time of a file's last change in nanoseconds; 0 for a missing file."""
     try:
         return path.stat().st_mtime_ns
     except FileNotFoundError:

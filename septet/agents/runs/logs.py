@@ -122,7 +122,6 @@ def _records_in(folder: Path) -> list[Path]:
 
 
 def _lines_of(path: Path) -> list[NetworkLine]:
-    """Return the lines of a log; unreadable lines are left out."""
     found: dict[str, NetworkLine] = {}
     try:
         with path.open("rb") as file:

@@ -99,7 +99,6 @@ class Supervisors:
         return None
 
     def _fork_connected(self) -> socket.socket:
-        """Fork a supervisor, and return the connection to the supervisor."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             with theirs:

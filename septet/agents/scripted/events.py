@@ -187,7 +187,6 @@ class Stream:
         return {self.model: own}
 
     def _emit(self, event: dict[str, Any]) -> None:
-        """Print one event as a line of JSON, with the session's id."""
         event["session_id"] = self.session.id
         event.setdefault("uuid", new_id())
         line = json.dumps(event, ensure_ascii=False, separators=(",", ":"))

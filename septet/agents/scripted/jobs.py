@@ -207,7 +207,6 @@ def _unreleased_heading(changelog: str) -> str:
 
 
 def _record(task: PromptTask, hands: Hands, title: str, changes: list[str]) -> str:
-    """Record the change in the repository's changelog or in a new file; return the path."""
     path = _record_path(task, task.plan_path, in_changelog=bool(changes))
     if path == "CHANGELOG.md":
         changelog = read(task.folder / path) or ""

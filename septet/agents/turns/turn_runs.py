@@ -188,7 +188,6 @@ class TurnRuns:
         return own if agent == own.name else adapter_for(agent)
 
     def _session_of(self, last: Run | None) -> SessionUse:
-        """Return which kind of session the last run had."""
         if self._request.turn.about_session:
             return "asked"
         record = last.record if last is not None else None

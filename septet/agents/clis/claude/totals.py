@@ -250,12 +250,10 @@ def _usage(counts: Counts, cost_usd: float | None) -> Usage:
 
 
 def _counts(tokens: events.MessageTokens) -> Counts:
-    """Return the token counts; a value that is no number counts as 0."""
     cache_read, cache_written = tokens.cache_read_input_tokens, tokens.cache_creation_input_tokens
     return tuple(map(count, (tokens.input_tokens, tokens.output_tokens, cache_read, cache_written)))
 
 
 def _usage_by(model: events.ModelUse) -> Usage:
-    """Return the usage of a model; a value that is no number counts as 0."""
     tokens = (model.input_tokens, model.output_tokens, model.cache_read_tokens, model.cache_write_tokens)
     return _usage(tuple(map(count, tokens)), cost_of(model.cost))

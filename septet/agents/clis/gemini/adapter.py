@@ -29,7 +29,6 @@ _LOCATION: Final = re.compile(r"[a-z0-9-]{1,40}")
 
 
 def _of_versions(*requests: str) -> tuple[str, ...]:
-    """Return these requests for each version of Google's API."""
     return tuple(
         each for version in ("v1", "v1beta", "v1alpha", "v1beta1") for each in below(f"/{version}", *requests)
     )

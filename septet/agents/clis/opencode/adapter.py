@@ -205,7 +205,6 @@ def _providers(configuration: bytes) -> dict[str, Any]:
 
 
 def _objects(value: object) -> dict[str, dict[str, Any]]:
-    """Return the values of an object that are objects themselves."""
     found = value.items() if isinstance(value, dict) else ()
     return {str(name): each for name, each in found if isinstance(each, dict)}
 
@@ -216,7 +215,6 @@ def _options(providers: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _configuration(text: str, tools: Tools) -> str:
-    """Return the configuration for the environment, with Septet's own settings."""
     try:
         configuration = json.loads(text or "{}")
     except ValueError:
