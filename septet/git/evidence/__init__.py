@@ -1,1 +1,1 @@
-"""An agent's changes as git reports them, and the checks of these changes before they leave this host."""
+"""What git shows of an agent's changes, and the checks of these changes before they leave this host."""

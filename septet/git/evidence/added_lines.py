@@ -1,4 +1,4 @@
-"""Find the lines that a work order adds, staged for the next commit or in commits that will be pushed."""
+"""Find the lines that a work order adds, in staged changes or in commits that will be pushed."""
 
 import secrets
 from collections.abc import Iterable, Iterator
@@ -16,28 +16,27 @@ _PATCH: Final = ("--patch", "--unified=0", "--no-color", "--no-ext-diff", "--no-
 _MIB: Final = 1024 * 1024
 _MOST_BYTES: Final = 64 * _MIB
 _LINE_BYTES: Final = 64
-"""The most bytes that `git cat-file` prints for an object in addition to the content: name, kind and size."""
+"""The most bytes that `git cat-file` prints for an object besides its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitPatch:
-    """One commit's head, message and patch."""
+    """A commit's header, message and patch."""
 
     commit: str
     head: bytes
-    """The lines that git stores above the message, except tree and parents: author, committer and others."""
+    """The commit's header as git stores it, without tree and parents: author, committer and others."""
     message: bytes
-    """The message as stored, in any encoding."""
+    """The message as git stores it, in any encoding."""
     patch: bytes
-    """The difference from the first parent; git shows no line of a binary file."""
+    """The difference from the first parent; for a binary file it has no lines."""
 
 
 def added_lines(place: Place, since: str, head: str, staged: Git | None = None) -> tuple[AddedLine, ...]:
-    """Return the lines that the commits after `since` up to `head` add, even lines that a later commit removes.
+    """Return the lines that the commits after `since` up to `head` add, even if a later commit removes them.
 
-    The lines that the index of `staged` adds to `head` follow.
-
-    `staged` is Septet's view with an index of work to commit; `None` if only commits count.
+    Then follow the lines that the staged changes in `staged` add to `head`. `staged` is Septet's view with an
+    index, or `None` for commits only.
 
     Raises:
         EvidenceError: The messages and patches have more than 64 MiB.
@@ -55,7 +54,7 @@ def added_lines(place: Place, since: str, head: str, staged: Git | None = None) 
 
 
 def refuse_controls(lines: Iterable[AddedLine]) -> None:
-    """Refuse control characters, and characters that change the direction of text, in commits' heads and messages.
+    """Refuse control characters, and characters that change the direction of text, in headers and messages.
 
     A carriage return at the end of a line is allowed.
 
@@ -76,7 +75,7 @@ def refuse_controls(lines: Iterable[AddedLine]) -> None:
 def committed_patches(
     place: Place, since: str, sha: str, *published: str, context_lines: int = 0
 ) -> tuple[CommitPatch, ...]:
-    """Return the commits after `since` up to `sha` that `published` does not contain, the newest first.
+    """Return the commits after `since` up to `sha` that are not in `published`, newest first.
 
     Raises:
         EvidenceError: The messages and patches have more than 64 MiB.
@@ -94,7 +93,7 @@ def committed_patches(
 
 
 def _stored_commits(git: Git, names: list[bytes]) -> Iterator[tuple[str, bytes, bytes]]:
-    """Yield each commit's id, head and message as git stores them, because `git log` changes both."""
+    """Yield each commit's id, header and message as git stores them; `git log` would change the last two."""
     asked = b"".join(name + b"\n" for name in names)
     most_bytes = _MOST_BYTES + _LINE_BYTES * len(names)
     stored, at = _whole(git, "cat-file", "--batch", most_bytes=most_bytes, stdin=asked), 0
@@ -107,7 +106,7 @@ def _stored_commits(git: Git, names: list[bytes]) -> Iterator[tuple[str, bytes, 
 
 
 def _whole(git: Git, *command: str, most_bytes: int = _MOST_BYTES, stdin: bytes = b"") -> bytes:
-    """Return the whole output of a git command, or refuse an output that is too long to search for keys."""
+    """Return the whole output of a git command; refuse an output that is too long to be searched for keys."""
     output = git.run(*command, stdin=stdin, limit_bytes=most_bytes + 1)
     if len(output) > most_bytes:
         raise EvidenceError(

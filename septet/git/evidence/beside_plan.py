@@ -1,8 +1,8 @@
-"""Restore a workspace's state before the first agent, but keep the plan.
+"""Restore a workspace to its state before the first agent, except the plan.
 
 What a snapshot can contain is saved in a rescue. Files that no snapshot contains, such as ignored files over their
-limit, move out of the worktree and stay on disk as long as the rescue. Such a file that set-up made moves only if
-its change time, which no guest can set, shows a later change.
+limit, move out of the worktree and stay on disk as long as the rescue. Such a file of the set-up moves only if it
+was changed later, by its change time, which no guest can set.
 """
 
 import os
@@ -31,80 +31,80 @@ from septet.git.worktree.changes import shown_path
 from septet.system.durable import close_after
 
 _NO_WORK: Final = frozenset({b".git/index", b".git/config"})
-"""The paths of git's settings and of the index: both files are restored, but do not count as work."""
+"""The index and git's settings, which are restored but do not count as work."""
 _INDEX_THERE: Final = frozenset({b"state", b"state/index", b"index"})
-"""The paths of the index in a snapshot's commit."""
+"""The paths under which a snapshot's commit has the index."""
 _USABLE: Final = stat.S_IRUSR | stat.S_IXUSR
 
 
 @dataclass(frozen=True)
 class BeforeAgents:
-    """The state of a workspace before its first agent."""
+    """What is known of a workspace before its first agent."""
 
     first: Snapshot
     setup: tuple[Snapshot, Snapshot] | None = None
-    """The snapshots before and after the set-up on this host, if the workspace has moved to this host."""
+    """The snapshots before and after the set-up on this host, if the workspace was moved here."""
     shares_files: bool = False
     """Whether set-up may have linked files of a shared cache, whose change times change with each new link."""
 
     @cached_property
     def _since_ns(self) -> int:
-        """The earliest time at which the first agent may have started, in nanoseconds since the epoch."""
+        """When the first agent may have started at the earliest, in nanoseconds since the epoch."""
         last = self.setup[1] if self.setup is not None else self.first
         return int(datetime.fromisoformat(last.taken_at).timestamp() * 1e9)
 
     def is_newer(self, facts: os.stat_result) -> bool:
-        """Return whether a file may have been touched since the first agent started."""
+        """Return whether a file may have changed since the first agent started."""
         is_shared = self.shares_files and stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
         return facts.st_ctime_ns > self._since_ns and not is_shared
 
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """The files that agents have left in a workspace, except its plan."""
+    """What agents have left in a workspace, except the plan."""
 
     adding: Mapping[bytes, Item]
-    """The files and folders that the workspace must have in addition to those of the first snapshot."""
+    """Files and folders that must stay besides those of the first snapshot."""
     unkept: tuple[bytes, ...]
-    """The paths of leftovers that no snapshot contains."""
+    """The paths of left files that no snapshot contains."""
     paths: tuple[bytes, ...]
-    """The paths of all leftovers, sorted, without the files that git rewrites by itself."""
+    """The sorted paths of all left files, without those that git itself rewrites."""
 
     @property
     def shown_paths(self) -> tuple[str, ...]:
-        """The paths as people see them; all paths in `.git` count as one."""
+        """The paths for people; all paths in `.git` count as one."""
         names = (path if path.split(b"/")[0] != GIT_FOLDER else GIT_FOLDER for path in self.paths)
         return tuple(dict.fromkeys(map(shown_path, names)))
 
 
 @dataclass(frozen=True, slots=True)
 class PlanAlone:
-    """Removes from a workspace all leftovers of agents except the plan."""
+    """Removes from a workspace everything that agents have left, except the plan."""
 
     place: Place
-    """The workspace; no guest works in it."""
+    """The workspace, in which no guest works now."""
     current: Snapshot
-    """The snapshot of the workspace with all leftovers of agents."""
+    """A snapshot of the present workspace."""
     before: BeforeAgents
     path: str
 
     def keep(
         self, options_of: Callable[[Leftovers, Path | None], SnapshotOptions], *, begun_by: Snapshot | None = None
     ) -> tuple[bool, Snapshot | None]:
-        """Remove everything from the workspace that is neither its plan nor from before the first agent.
+        """Remove everything from the workspace that was not there before the first agent, except the plan.
 
-        Return whether anything was changed, and the rescue of the former state, if one was needed.
+        Returns whether anything changed, and the rescue of the earlier state, if one was needed.
 
         Args:
-            options_of: A function that returns the options of the rescue, from the leftovers and the folder, if
-                any, to which files that no snapshot contains were moved.
+            options_of: Returns the options of the rescue. It takes the leftovers, and the folder to which files
+                that no snapshot contains were moved, if any.
             begun_by: The rescue of an earlier call that did not end. The half-restored state is saved in a
                 checkpoint instead of a second rescue.
 
         Raises:
             EvidenceError: The plan cannot be kept alone at its path; nothing was changed.
-            SnapshotError: No snapshot could be taken first, or the disk failed halfway: repeat the call
-                with the same snapshot.
+            SnapshotError: No snapshot could be taken first, or the disk failed halfway: repeat the call with the
+                same snapshot.
         """
         place, before = self.place, self.before
         vault = vault_at(place)
@@ -133,7 +133,7 @@ class PlanAlone:
         return True, rescue
 
     def _find_leftovers(self, unkept_first: Collection[bytes], touched: Collection[bytes]) -> Leftovers:
-        """Return the leftovers; set-up's snapshot lacks `unkept_first`, and agents `touched` some of these."""
+        """Return the leftovers; the first snapshot left out `unkept_first`, of which agents changed `touched`."""
         vault = vault_at(self.place)
         have, first = read(vault, self.current.commit), read(vault, self.before.first.commit)
         adding = self._of_setup()
@@ -152,13 +152,13 @@ class PlanAlone:
         return Leftovers(dict(sorted(adding.items())), tuple(sorted(set(unkept))), paths)
 
     def _changed_names(self) -> set[bytes]:
-        """Return the paths in which the commits of the first and the current snapshot differ."""
+        """Return the paths that differ between the first and the current snapshot."""
         options = ("-r", "-t", "-z", "--name-only", "--no-renames")
         commits = (self.before.first.commit, self.current.commit)
         return set(vault_at(self.place).run("diff-tree", *options, *commits).split(b"\0")[:-1])
 
     def _plan_items(self, then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
-        """Return the plan's file and its folders, if no link on its path is newer than the first snapshot."""
+        """Return the plan's file and its folders; raise if an agent has put a new link on the plan's path."""
         own = os.fsencode(self.path)
         for link in (each for each in (*above(own), own) if each in now and now[each].mode == LINK):
             if then.get(link) != now[link]:
@@ -172,7 +172,7 @@ class PlanAlone:
             raise EvidenceError(message) from error
 
     def _of_setup(self) -> dict[bytes, Item]:
-        """Return the files and folders that a later set-up made or changed outside of `.git`."""
+        """Return what a later set-up made or changed outside of `.git`; empty without such a set-up."""
         if self.before.setup is None:
             return {}
         then, now = (read(vault_at(self.place), snapshot.commit) for snapshot in self.before.setup)
@@ -186,7 +186,7 @@ def _is_within(path: bytes, tops: Collection[bytes]) -> bool:
 
 
 def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> set[bytes]:
-    """Return the paths at and below `tops` that were made or changed after `before`."""
+    """Return the paths at or below `tops` that were changed since the first agent started."""
     touched: set[bytes] = set()
     with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
         for top in tops:
@@ -204,9 +204,9 @@ def _touched_in(place: Place, tops: Collection[bytes], before: BeforeAgents) -> 
 
 
 def _touched(folder: int, path: bytes, before: BeforeAgents, depth: int) -> tuple[list[bytes], bool]:
-    """Return the touched paths of a file or a folder, and whether a part of the folder was not touched.
+    """Return the changed paths of a file or folder, and whether any part is unchanged.
 
-    A touched folder without an untouched part counts as one path.
+    A folder without an unchanged part counts as one path.
     """
     name = path.rpartition(b"/")[2]
     facts = os.stat(name, dir_fd=folder, follow_symlinks=False)

@@ -1,6 +1,6 @@
-"""Show people the difference between a work order's base commit and its worktree, even while an agent works.
+"""Show people the difference between a work order's base commit and its worktree.
 
-Nothing is locked or written.
+This locks and writes nothing, and may run while an agent works.
 """
 
 import os
@@ -21,11 +21,11 @@ from septet.git.worktree.view import view_folder
 _LOOK_SECONDS: Final = 10.0
 _UNTRACKED_LISTED: Final = 2000
 _LARGEST_READ_BYTES: Final = 100 * 1024 * 1024
-"""The size of the largest new file that is shown, because git reads a whole new file."""
+"""The size of the largest new file that is shown, in bytes, because git reads new files whole."""
 _FILES_COUNTED: Final = 500
 _COUNTS_BYTES: Final = 256 * 1024
 _BINARY_FROM: Final = "1m"
-"""The size from which git treats a file as binary and compares no lines."""
+"""The size from which git compares no lines of a file."""
 _EMPTY_BLOB: Final = b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 _COUNT: Final = re.compile(r"(?:(\d+)|-)\t(?:(\d+)|-)\t(.+)")
 _DIFF: Final = (
@@ -36,18 +36,18 @@ _DIFF: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FileCount:
-    """One file that differs from the base commit."""
+    """A file that differs from the base commit, with its numbers of changed lines."""
 
     path: str
-    """The path as git shows it; a rename has both names."""
+    """The path as git shows it; for a rename, both names."""
     added: int | None
-    """The number of added lines; `None`, like `removed`, for a binary or very large file."""
+    """The number of added lines; `None` for a binary or very large file, as for `removed`."""
     removed: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between base commit and worktree, whether committed or not; ignored files do not count."""
+    """What differs between base commit and worktree, committed or not, except ignored files."""
 
     files: tuple[FileCount, ...]
     patch: str
@@ -58,8 +58,8 @@ class Difference:
 def difference(place: Place, *, limit_bytes: int) -> Difference:
     """Return the difference between base commit and worktree, with at most `limit_bytes` of the patch.
 
-    git runs with a copy of the index of Septet's view, so the function may run while an agent or a step runs. A
-    symlink is shown as a symlink and never followed.
+    git uses a copy of the index of Septet's view, so agents and steps may run meanwhile. A symlink is shown as a
+    symlink.
 
     Raises:
         WorkspaceError: The worktree's `.git` is missing or leads elsewhere, or git would wait at a pipe.
@@ -84,9 +84,9 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
 
 
 def _take_up_untracked(git: Git, worktree: Path) -> bool:
-    """Add the untracked files to the index as if they were empty; return whether the index has all of them.
+    """Add the untracked files to the index as empty files; return whether the index has all of them.
 
-    No content is read. A file that is removed meanwhile does not count.
+    A file that is deleted meanwhile does not count.
     """
     listing = git.run("ls-files", "--others", "--exclude-standard", "-z", timeout_seconds=_LOOK_SECONDS)
     paths = [path for path in listing.split(b"\0") if path and not path.endswith(b"/")]

@@ -1,6 +1,6 @@
-"""What git reports on a worktree, whatever the agent's answer is.
+"""What git shows of a worktree, whatever the agent's answer is.
 
-Septet stages the next commit in an index of its own, and reads the agent's index only as data.
+Septet stages the next commit in its own index. It reads the agent's index only as data.
 """
 
 import shutil
@@ -22,21 +22,21 @@ from septet.git.worktree.view import hold_head, touched_index, view_folder, view
 
 @dataclass(frozen=True, slots=True)
 class Dirt:
-    """The differences between a worktree and its HEAD."""
+    """How a worktree differs from its HEAD."""
 
     git: Git
-    """Septet's view of the worktree, with the index that was used to find the differences."""
+    """Septet's view of the worktree, with the index in which the differences were found."""
     head: Head
     entries: tuple[StatusEntry, ...]
-    """The changed paths that a commit would contain."""
+    """The changed paths that a commit would include."""
     nested: tuple[bytes, ...]
-    """Untracked repositories inside the worktree, which a commit cannot contain."""
+    """Untracked repositories in the worktree, which no commit can include."""
     unfinished: str
-    """A text on the operation that the agent did not finish, such as a merge; empty if there is none."""
+    """The operation that the agent left unfinished, such as a merge, as a text; empty if there is none."""
 
 
 def look(place: Place, survey: Survey | None = None) -> Dirt:
-    """Return the differences between worktree and HEAD, from one git process, or from two if the agent used git.
+    """Return how the worktree differs from HEAD; this takes one git process, or two if the agent used git.
 
     Raises:
         WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a pipe.
@@ -58,7 +58,7 @@ def look(place: Place, survey: Survey | None = None) -> Dirt:
 
 
 def new_files(place: Place) -> frozenset[bytes]:
-    """Return the paths of untracked files that git does not ignore, relative to the worktree's root.
+    """Return the relative paths of untracked files that git does not ignore.
 
     Raises:
         WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a pipe.
@@ -81,11 +81,10 @@ def stage(place: Place, dirt: Dirt) -> Git:
 
 
 def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
-    """Return Septet's view with the changes that the agent staged, and the conflicts in the agent's index.
+    """Return Septet's view with what the agent staged, and the paths of conflicts in the agent's index.
 
-    Of the agent's index, only two facts count, because the worktree shows the rest: the added paths (an ignored
-    file by force, a submodule) and the removed paths (a file that is ignored from now on). The index's flags,
-    which could hide changes, do not count.
+    Only two facts of the agent's index count: added paths (an ignored file, a submodule) and removed paths (a file
+    that is now ignored). Everything else is in the worktree. Flags, which could hide changes, do not count.
     """
     git, content = view_git(place), touched_index(place)
     if content is None:
@@ -119,7 +118,7 @@ def _unfinished_work(place: Place, conflicts: tuple[bytes, ...]) -> str:
 
 
 def staging_index(place: Place) -> Path:
-    """Return the path of the index for staging, which is not the view's index of HEAD's tree."""
+    """Return the path of the index for the next commit; the view's own index stays as it is."""
     return view_folder(place) / "staging-index"
 
 
@@ -133,23 +132,23 @@ def _copy_of_index(git: Git, place: Place) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The state of a worktree after a step."""
+    """What a step has left in a worktree."""
 
     head: Head
     files_changed: tuple[FileChange, ...]
-    """Every file that differs from the commit with which the worktree was compared, committed or not."""
+    """Every file that differs from the compared commit, committed or not."""
     clean: bool
-    """Whether the worktree has no change that a commit could contain."""
+    """Whether the worktree has no change that a commit could include."""
     left_out: tuple[str, ...]
-    """Untracked repositories inside the worktree, which a commit cannot contain."""
+    """Untracked repositories in the worktree, which no commit can include."""
     unfinished: str
-    """A text on the operation that the agent did not finish, such as a merge; empty if there is none."""
+    """The operation that the agent left unfinished, such as a merge, as a text; empty if there is none."""
 
 
 def gather(place: Place, since: str | None = None, survey: Survey | None = None) -> Evidence:
-    """Return the worktree's difference from commit `since`, or from the base commit, and its state.
+    """Return the state of a worktree, with its difference from commit `since`, by default the base commit.
 
-    This takes one git process if the agent has not used git, and up to five for renames and commits.
+    This takes one git process if the agent has not used git, and at most five.
 
     Raises:
         WorkspaceError: `.git` is missing, or HEAD leads to no commit.
@@ -166,7 +165,7 @@ def gather(place: Place, since: str | None = None, survey: Survey | None = None)
 
 
 def current_head(place: Place) -> Head:
-    """Return the worktree's branch and commit, without starting git.
+    """Return the worktree's branch and commit; this starts no git.
 
     Raises:
         WorkspaceError: `.git` is missing, or HEAD leads to no commit.
@@ -175,7 +174,7 @@ def current_head(place: Place) -> Head:
 
 
 def keeps(place: Place, sha: str) -> bool:
-    """Return whether the worktree's HEAD still contains commit `sha`.
+    """Return whether the worktree's HEAD contains a commit.
 
     Raises:
         WorkspaceError: `.git` is missing, or HEAD leads to no commit.
@@ -184,14 +183,14 @@ def keeps(place: Place, sha: str) -> bool:
 
 
 def contains(place: Place, sha: str, older: str) -> bool:
-    """Return whether commit `sha` is built on commit `older`; false if the worktree lacks either commit."""
+    """Return whether commit `sha` contains commit `older`; false if the worktree lacks one of them."""
     if sha == older:
         return True
     return view_git(place).try_run("merge-base", "--is-ancestor", older, sha).exit_code == 0
 
 
 def plan_file(place: Place, path: str) -> str:
-    """Return `path`, which may be absolute, as a path relative to the worktree's root; check that it is a file.
+    """Return the plan's path relative to the worktree's root; raise if there is no such file with content.
 
     Raises:
         EvidenceError: The file is missing, empty, no plain file, or outside the worktree, even through a symlink.
@@ -224,7 +223,7 @@ def _check_plan(root: Path, file: Path, name: str) -> None:
 
 
 def is_ignored(place: Place, path: str) -> bool:
-    """Return whether a `.gitignore` excludes a file of the worktree from commits.
+    """Return whether a `.gitignore` keeps a file of the worktree out of commits.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -243,7 +242,7 @@ def is_in_commit(place: Place, sha: str, path: str) -> bool:
 
 
 def read_base_file(place: Place, path: str) -> bytes | None:
-    """Return a file's content in the base commit, whatever agents have edited; `None` if the file is missing.
+    """Return a file's content in the base commit; `None` if the base commit has no such file.
 
     A symlink is followed inside the repository.
 
@@ -254,7 +253,7 @@ def read_base_file(place: Place, path: str) -> bytes | None:
 
 
 def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return the contents of the base commit's files at `paths`, by path; missing files are left out.
+    """Return the contents of the base commit's files by path; missing files are left out.
 
     A symlink is followed inside the repository.
 
@@ -285,6 +284,6 @@ def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ..
 
 
 def _may_hold_renames(entries: Iterable[StatusEntry]) -> bool:
-    """Return whether a file is missing and one is untracked: maybe a rename, which git finds only in an index."""
+    """Return whether a file is missing and another is untracked, so that git must search for renames."""
     kinds = {(entry.is_untracked, "D" in (entry.staged, entry.unstaged)) for entry in entries}
     return (True, False) in kinds and any(is_gone for _, is_gone in kinds)

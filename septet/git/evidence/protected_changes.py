@@ -1,4 +1,4 @@
-"""Find protected paths that a commit, or a tree before its commit, changes directly or through a symlink."""
+"""Find protected paths that a commit or tree changes, directly or through a symlink."""
 
 import hashlib
 import re
@@ -16,24 +16,24 @@ from septet.protected_paths import ProtectedPaths
 _RAW: Final = ("--raw", "-r", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
 _MOST_BYTES: Final = 64 * 1024 * 1024
 _MOST_LISTED_BYTES: Final = 1024 * 1024 * 1024
-"""The most bytes of a list of a tree: enough for a million entries, more than a worktree may have."""
+"""The most bytes of a tree's list: enough for a million entries."""
 _LINK: Final = b"120000"
 _NO_FOLDERS: Final = (_LINK, b"160000")
-"""The modes of entries that can replace a folder and lead to other files: symlinks and submodules."""
+"""The modes of entries that may replace a folder by other files: symlinks and submodules."""
 _LINK_ENTRY: Final = re.compile(rb"(?:\A|\0)120000 blob ([0-9a-f]+)\t([^\0]*)")
 _MOST_HOPS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
 class ProtectedChange:
-    """A protected path that differs from the earlier commits."""
+    """A protected path that differs from all earlier commits."""
 
     path: str
-    """The path relative to the repository's root; invisible characters are escaped."""
+    """The path in the repository, with invisible characters escaped."""
     what: str
-    """`added`, `changed`, `mode changed` or `deleted`, and for a symlink its other path."""
+    """`added`, `changed`, `mode changed` or `deleted`; for a symlink also its other path."""
     id: str
-    """An id of this path with this content; other content has another id."""
+    """An id of this path with this content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class _Entry:
 def protected_changes(
     place: Place, paths: ProtectedPaths, since: tuple[str, ...], tree: str
 ) -> tuple[ProtectedChange, ...]:
-    """Return the protected paths whose entry in `tree` differs from every commit in `since`, sorted by path.
+    """Return the protected paths that differ in `tree` from every commit in `since`, sorted by path.
 
-    A rename counts as a deleted path and a new path. A symlink counts if it is at or above a protected path,
-    or leads to a protected path; so does the target of a symlink at a protected path.
+    A rename counts as a deleted and a new path. A symlink counts if it is at or above a protected path, or leads
+    to one. The target of a symlink at a protected path counts too.
 
     Args:
         since: Commits whose content was published already.
@@ -85,7 +85,7 @@ def protected_changes(
 
 
 def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str, str]) -> str | None:
-    """Return why a path counts: a text on a symlink, empty for its own name, `None` if the path does not count."""
+    """Return why a path counts: a text about a symlink, an empty text for its own name, `None` if it does not."""
     if paths.cover(path):
         return ""
     if paths.lead_through(path) and {entry.mode, entry.old_mode} & set(_NO_FOLDERS):
@@ -98,7 +98,7 @@ def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str,
 
 
 def _through(paths: ProtectedPaths, path: str, leading: Mapping[str, str], depths: set[int]) -> str | None:
-    """Return `through NAME` if the symlink NAME makes a path reachable under a protected name; `None` if not."""
+    """Return `through NAME` if the symlink NAME gives a path a protected name; `None` if no symlink does."""
     parts = path.split("/")
     for depth in depths:
         name = leading.get("/".join(parts[:depth])) if depth <= len(parts) else None
@@ -137,7 +137,7 @@ def _entries(git: Git, commit: str, tree: str) -> dict[str, _Entry]:
 
 
 def _links(git: Git, tree: str) -> dict[str, str]:
-    """Return the target of each symlink of a tree, as written, by the symlink's path."""
+    """Return each symlink's target as written, by the symlink's path."""
     found = _LINK_ENTRY.findall(
         _whole(git, "ls-tree", "-r", "-z", "--full-tree", tree, most_bytes=_MOST_LISTED_BYTES)
     )
@@ -152,7 +152,7 @@ def _links(git: Git, tree: str) -> dict[str, str]:
 
 
 def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the symlinks on a path, then the final target, or `path` itself if they lead out of the tree."""
+    """Return the symlinks that lead from a path, then the last target; if they leave the tree, `path` itself."""
     left, here, way = path.split("/"), list[str](), list[str]()
     while left:
         name = left.pop(0)

@@ -1,4 +1,4 @@
-"""Before commits leave this host, look in them for too large files, files for Git LFS, and malformed objects."""
+"""Refuse commits with too large files or malformed objects before they leave this host."""
 
 import os
 import re
@@ -19,13 +19,13 @@ from septet.system.text import cut, name_some, one_line
 
 _MIB: Final = 1024 * 1024
 _MOST_BYTES: Final = 256 * _MIB
-"""The most bytes of a work order's trees and commits; a hundred thousand files need a tenth of this limit."""
+"""The most bytes of a work order's trees and commits; a hundred thousand files need a tenth of that."""
 _FAULT: Final = re.compile(rb"object ([0-9a-f]{40}): (\w+)")
-"""The pattern of an object's fault in the output of git's check, such as `fullPathname` or `hasDotgit`."""
+"""The pattern of a malformed object in the output of git's check, such as `fullPathname` or `hasDotgit`."""
 
 
 def refuse_large_files(place: Place, changes: Iterable[FileChange]) -> None:
-    """Refuse changed files of the worktree that are larger than the limit; the files are not read.
+    """Refuse changed files of the worktree that are larger than the limit.
 
     Raises:
         EvidenceError: A file is larger; the message, for the agent, has the remedy and the limit's setting.
@@ -40,10 +40,10 @@ def refuse_large_files(place: Place, changes: Iterable[FileChange]) -> None:
 
 
 def refuse_unfit_commits(place: Place, sha: str) -> None:
-    """Refuse commits up to `sha` that the origin lacks and that contain too large files or malformed objects.
+    """Refuse unpushed commits up to `sha` with too large files or malformed objects.
 
-    Sizes are checked before any content is read. Commits and trees are checked as a receiving git with
-    `transfer.fsckObjects` does; many forges have no such check.
+    Commits and trees are checked like a receiving git with `transfer.fsckObjects` does; many forges have no such
+    check.
 
     Raises:
         EvidenceError: A commit is refused; the message names the file or the fault.
@@ -103,9 +103,9 @@ _NAMED: Final = 5
 
 
 def whole_lfs_files(place: Place, paths: Iterable[str]) -> str:
-    """Return a sentence on files that are committed whole although an attribute names Git LFS; empty if none.
+    """Return a sentence about files that are committed whole although an attribute names Git LFS; else empty.
 
-    The worktree's attributes count, not those of Septet's view, which run no filter.
+    The worktree's own attributes count; Septet's view has others, which run no filter.
 
     Raises:
         GitError: git cannot read the attributes.

@@ -1,4 +1,4 @@
-"""The changes that a repository's set-up makes in a fresh workspace, which must not count as an agent's work."""
+"""What a repository's set-up changes in a new workspace, which must not count as an agent's work."""
 
 import re
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from septet.system.durable import write_atomically
 from septet.system.text import name_some
 
 _MOST_EXCLUDED: Final = 1000
-"""The most new files that can be excluded, because git compares every file with each line of `info/exclude`."""
+"""The most new files that can be excluded, because git compares each file with each line of `info/exclude`."""
 _SPECIAL: Final = re.compile(rb"[\\*?\[ ]")
 OF_SETUP: Final = "Of the repository's set-up, and no agent's work"
 
 
 @dataclass(frozen=True, slots=True)
 class SetupChanges:
-    """The changes of a set-up that git reports; ignored files do not count."""
+    """The changes of a set-up that git shows, without ignored files."""
 
     changed: tuple[bytes, ...]
     """Files that set-up changed, removed or staged."""
@@ -33,7 +33,7 @@ class SetupChanges:
 
 
 def setup_changes(place: Place, before: Snapshot, after: Snapshot) -> SetupChanges:
-    """Return the changes of a set-up, from the snapshots before and after it; `after` must be the present state.
+    """Return the changes between the snapshots before and after a set-up; `after` must be the present state.
 
     Raises:
         WorkspaceError: `.git` is damaged.
@@ -60,7 +60,7 @@ _AGAIN: Final = (
 
 
 def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> None:
-    """Refuse a set-up that changed files of the repository or HEAD, or left more new files than can be excluded.
+    """Refuse a set-up that changed files of the repository or HEAD, or left too many new files.
 
     Raises:
         SetupError: Set-up made a change that is refused; the message names the change.
@@ -86,10 +86,10 @@ def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> Non
 
 
 def exclude_files(place: Place, paths: tuple[bytes, ...], reason: str) -> None:
-    """Exclude new files of this workspace from git: the files stay on disk, and no commit contains them.
+    """Keep new files of a workspace out of commits; the files stay on disk.
 
-    Each file has its own line, so a file that an agent adds next to it is the agent's work. Earlier exclusions
-    stay. The caller holds the writer's lock.
+    Each file is excluded by name, so an agent's file next to it is still work. Earlier exclusions stay. The caller
+    holds the writer's lock.
 
     Args:
         reason: The comment above the new lines.

@@ -1,6 +1,6 @@
-"""Find submodules that the work has moved to other commits, and whether other people can fetch those commits.
+"""Find submodules that the work has moved to other commits, and check that other people can fetch these.
 
-Septet asks the submodule's origin, and runs no git in a submodule: its folder and `.git` are the agent's.
+Septet reads the submodule's origin and runs no git inside a submodule, because an agent controls its `.git`.
 """
 
 import os
@@ -32,18 +32,18 @@ _DEEPEST: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class MovedSubmodule:
-    """A submodule whose commit differs from the commit at the start of the work."""
+    """A submodule with another commit than at the start of the work."""
 
     path: str
     sha: str
     url: str
-    """The submodule's URL in the work's `.gitmodules`; empty without a URL."""
+    """The submodule's URL in the work's `.gitmodules`; empty if it has none."""
     is_known: bool
-    """Whether the base commit's `.gitmodules` has this URL too, so that no agent can have invented the URL."""
+    """Whether the base commit's `.gitmodules` has the same URL, so that no agent has invented it."""
 
 
 def moved_submodules(place: Place, since: str, tree: str) -> list[MovedSubmodule]:
-    """Return the submodules whose commit differs between `since` and `tree`, the work's tree or last commit.
+    """Return the submodules whose commit differs between `since` and `tree`, which is the work.
 
     Raises:
         GitError: git failed.
@@ -64,9 +64,8 @@ def moved_submodules(place: Place, since: str, tree: str) -> list[MovedSubmodule
 def origin_of(place: Place, submodule: MovedSubmodule) -> Address | None:
     """Return the address of a submodule's origin; `None` if Septet may not read from it.
 
-    Septet reads from the server of the work's own origin, or from the folder in which that origin is. It reads
-    from other servers only over https and only if the base commit has the URL, because an agent could have written
-    any other URL.
+    An agent could have written any URL. Septet reads from the server or folder of the work's own origin. It reads
+    from other servers only over https, and only if the base commit has the URL.
     """
     try:
         origin, address = parse_address(place.origin), parse_address(_absolute(submodule.url, place.origin))
@@ -80,7 +79,7 @@ def origin_of(place: Place, submodule: MovedSubmodule) -> Address | None:
 
 
 def has_commit(place: Place, remote: Remote, sha: str) -> bool:
-    """Return whether a remote has a commit, which is fetched into a temporary repository.
+    """Fetch a commit from a remote into a temporary repository; return whether the remote has it.
 
     Raises:
         GitUnavailableError: The remote was not reached.
@@ -99,7 +98,7 @@ def has_commit(place: Place, remote: Remote, sha: str) -> bool:
 
 
 def _urls(git: Git, blob: str) -> dict[bytes, str]:
-    """Return the URLs in a `.gitmodules`, by the submodules' paths; empty if the file is missing."""
+    """Return the URLs in a `.gitmodules` by the submodules' paths; empty if it is missing."""
     listed = git.try_run(
         "config", "--blob", blob, "--no-includes", "-z", "--get-regexp", r"^submodule\..*\.(path|url)$"
     )
@@ -112,7 +111,7 @@ def _urls(git: Git, blob: str) -> dict[bytes, str]:
 
 
 def _absolute(url: str, origin: str) -> str:
-    """Return the absolute form of `url`, which may be relative to `origin`; empty if it leads above the root."""
+    """Return a URL as absolute; it may be relative to `origin`. Empty if it leads above the root."""
     if not url.startswith(("./", "../")):
         return url
     base = origin.rstrip("/")
@@ -123,9 +122,9 @@ def _absolute(url: str, origin: str) -> str:
 
 
 def edits_inside(place: Place, since: str) -> tuple[list[str], list[str]]:
-    """Return the paths of uncommitted changes in submodules, and a text for each submodule that cannot be read.
+    """Return the paths of uncommitted changes in submodules, and a text for each submodule that is unreadable.
 
-    Files last touched before the ISO 8601 time `since`, such as those that a set-up command built, are left out.
+    Files last changed before the ISO 8601 time `since` are left out, such as files that set-up has built.
     """
     if not has_submodules(place):
         return [], []
@@ -163,10 +162,10 @@ def _edits_in(git: Git) -> Iterator[bytes]:
 
 
 def _view_of(place: Place, folder: Path) -> Git | None:
-    """Return a repository of Septet whose worktree is a submodule and whose index has the submodule's commit.
+    """Return a repository of Septet for a submodule's files, with an index of the submodule's commit.
 
-    Return `None` if the submodule is not checked out. No git reads the configuration that an agent left in a
-    submodule: the repository borrows the submodule's objects and compares the files with its commit.
+    `None` if the submodule is not checked out. The repository borrows the submodule's objects. Thereby no git
+    reads the configuration that an agent left in a submodule.
     """
     dot_git = folder / ".git"
     if not os.path.lexists(dot_git):
@@ -199,7 +198,7 @@ def _pointed_at(dot_git: Path) -> Path:
 
 
 def _is_newer(path: Path, began: int) -> bool:
-    """Return whether a file was touched after the time `began`, or is missing."""
+    """Return whether a file is missing or was changed after the time `began`."""
     try:
         return path.lstat().st_ctime >= began
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Find this process's keys in work before its commit or push; report where a key is, and never the key."""
+"""Find this process's keys in work before its commit or push, and report where a key is, but not the key."""
 
 from collections.abc import Iterable
 from typing import BinaryIO, Final
@@ -16,14 +16,14 @@ from septet.system.text import cut
 _PART_BYTES: Final = 16 * 1024 * 1024
 _SHOWN: Final = 5
 _WORKERS: Final = "worker-key"
-"""The name of the rule for findings that are keys of the worker."""
+"""The rule's name in findings about keys of the worker."""
 
 
 class FindingsError(EvidenceError):
     """The work holds what waits for a person's word."""
 
     def __init__(self, message: str, findings: tuple[KeyFinding, ...]) -> None:
-        """Keep the findings for a person to decide on; `message` is for the agent."""
+        """Create the error; `message` is for the agent, and a person decides on the findings."""
         self.findings = findings
         super().__init__(message)
 
@@ -33,7 +33,7 @@ class KeysFoundError(FindingsError):
 
 
 def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
-    """Refuse changed files of the worktree that contain more of this process's keys than in the base commit.
+    """Refuse changed files with more of this process's keys than they have in the base commit.
 
     git is started only for a file that contains a key.
 
@@ -56,7 +56,7 @@ def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
 
 
 def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
-    """Refuse commits after `since` that add a key to head, message or lines, even if a later commit removes it.
+    """Refuse commits after `since` that add a key, in header, message or lines, even if a later commit removes it.
 
     Raises:
         KeysFoundError: A commit adds a key; the message names the commit.
@@ -76,9 +76,9 @@ def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
 
 
 def _count_in(file: BinaryIO) -> tuple[int, int]:
-    """Return the number of keys in a file, and the number of the first line with a key; 0 for each if none.
+    """Return how many keys a file has, and the line of the first one; 0 for both without keys.
 
-    The file is read in parts, each with the end of the part before, in which a key may begin.
+    The file is read in overlapping parts, so that no key is missed.
     """
     count = first_line = newlines = 0
     before, overlap_bytes = b"", longest_form_bytes() - 1

@@ -1,1 +1,1 @@
-"""Take, restore and forget snapshots: complete states of workspaces, out of the reach of agents."""
+"""Take, restore and forget snapshots, which are complete states of workspaces."""

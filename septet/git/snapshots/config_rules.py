@@ -1,8 +1,8 @@
-"""The rules for the settings of a repository's own configuration that stay after a guest.
+"""Which settings of a repository's configuration may stay after a guest has worked.
 
-git starts programs that settings name, so an allow-list of names and values decides which settings of a guest
-stay. The baseline is the configuration before the first agent, written by Septet and by the repository's set-up. A
-setting of the baseline stays as long as the file that the setting names is unchanged.
+git starts programs that settings name. Therefore an allow-list of names and values decides about a guest's
+settings. The baseline is the configuration before the first agent, by Septet and by the repository's set-up. Its
+settings stay as long as the files that they name are unchanged.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import Final
 from septet.git.engine.engine import Git, as_config_line
 
 Setting = tuple[str, str | None]
-"""A name as git lists it, and its value; `None` for a setting without a value, which means true."""
+"""A setting's name as git lists it, and its value; `None` if it has no value, which means true."""
 
 _BOOLEAN: Final = r"true|false|yes|no|on|off|0|1|"
 _URL: Final = r"(?!.*::)(?:(?:https?|ssh|git|file)://[^-\s]\S*|[\w.-]+@[\w.-]+:[^-\s]\S*|\.{0,2}/\S*)"
@@ -36,40 +36,40 @@ _HARMLESS: Final[Mapping[str, str]] = {
     r"submodule\..+\.active": _BOOLEAN,
     r"submodule\..+\.update": r"checkout|merge|rebase|none",
 }
-"""The settings that a guest may make in the workspace's repository: pattern of the name → pattern of the value."""
+"""The settings that a guest may make in the workspace's repository: patterns of names, with patterns of values."""
 _HARMLESS_INSIDE: Final[Mapping[str, str]] = {
     r"core\.(filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks)": rf"{_BOOLEAN}|always",
     r"remote\..+\.url": _URL,
     r"remote\..+\.fetch": r"\+?refs/[^\s:]*:refs/[^\s:]*",
 }
-"""More such settings, for the repositories of submodules and repositories inside the worktree."""
+"""Further settings that a guest may make in the repositories of submodules and in nested repositories."""
 _PLAIN: Final = re.compile(r"(user|author|committer)\.(name|email)|branch\..*|remote\..*\.(url|fetch|pushurl)")
-"""The pattern of settings of the baseline whose values never name a file or a program."""
+"""The pattern of baseline settings whose values never name a file or a program."""
 _INCLUDE: Final = re.compile(r"include(if\..*)?\.path")
 _BREAKS: Final = re.compile(r"[\s'\"=;|&<>()!]+")
 _LOOKS_AROUND: Final = re.compile(
     r"(ba|da|z)?sh|bun|bunx|bundle|deno|make|node|npm|npx|perl|php|pipenv|pnpm|poetry|python[\d.]*|ruby|uvx?|yarn"
 )
-"""The pattern of programs that read code from the folder in which they are started."""
+"""The pattern of programs that run code from the folder in which they start."""
 
 WHOLE_TREE: Final = b""
-"""Stands for all files of the worktree, on which a setting depends if it names a program of the worktree."""
+"""Stands for the whole worktree, on which a setting depends if it names one of the worktree's programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeChanges:
-    """Finds out which files of a worktree a guest has changed since the baseline."""
+    """Knows which files of a worktree a guest has changed since the baseline."""
 
     root: bytes
     """The worktree's absolute path."""
     is_unchanged: Callable[[bytes], bool]
-    """A function that returns whether a path and all below it are unchanged; `WHOLE_TREE` excludes `.git`."""
+    """Returns whether a path and everything below it is unchanged; `WHOLE_TREE` excludes `.git`."""
 
 
 def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) -> bytes:
-    """Return the workspace's configuration with the allowed settings of the baseline and of a guest.
+    """Return the workspace's configuration with only the allowed settings.
 
-    `git` may be any repository: git only parses `content`, the file as a guest has left it.
+    `content` is the configuration as a guest has left it; git only parses it, so `git` may be any repository.
     """
     found = _settings(git, content)
     harmless = [each for each in found if _is_allowed(each, _HARMLESS)]
@@ -83,7 +83,7 @@ def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) 
 
 
 def inner_config(git: Git, content: bytes, git_dir: bytes) -> bytes:
-    """Return the allowed settings of `git_dir`, the repository of a submodule or a repository in the worktree."""
+    """Return the allowed settings of `git_dir`, which is a submodule's or nested repository."""
     found = _settings(git, content)
     rules = {**_HARMLESS, **_HARMLESS_INSIDE}
     return _as_file(
@@ -92,7 +92,7 @@ def inner_config(git: Git, content: bytes, git_dir: bytes) -> bytes:
 
 
 def named_paths(git: Git, content: bytes, root: bytes) -> set[bytes]:
-    """Return the paths of the worktree, or `WHOLE_TREE`, on which the settings of a configuration depend."""
+    """Return the worktree's paths, or `WHOLE_TREE`, on which a configuration's settings depend."""
     return {path for each in _settings(git, content) for path in _named_paths(each, root)}
 
 
@@ -115,7 +115,7 @@ def _named_paths(setting: Setting, root: bytes) -> Iterator[bytes]:
 
 
 def _settings(git: Git, content: bytes) -> list[Setting]:
-    """Return a file's settings in their order, as git reads them; empty for a file that git cannot read."""
+    """Return a configuration's settings in order; empty if git cannot read it."""
     listed = git.try_run("config", "--file", "-", "--no-includes", "--null", "--list", stdin=content)
     if listed.exit_code != 0:
         return []
@@ -129,14 +129,14 @@ def _is_allowed(setting: Setting, rules: Mapping[str, str]) -> bool:
 
 
 def _is_inside(setting: Setting, git_dir: bytes) -> bool:
-    """Return whether a submodule's setting names a folder inside the worktree and outside of any `.git`."""
+    """Return whether a submodule's setting names a folder in the worktree that is in no `.git`."""
     name, value = setting
     path = normpath(join(git_dir, os.fsencode(value or ".")))
     return name == "core.worktree" and not path.startswith((b"/", b"..")) and b".git" not in path.split(b"/")
 
 
 def _as_file(content: bytes, settings: list[Setting], own: list[Setting]) -> bytes:
-    """Return a file with the allowed settings `own`: `content` if it has exactly these, or else a new file."""
+    """Return a configuration with the allowed settings `own`: `content` if it has only these, else a new text."""
     by_name = itemgetter(0)  # git keeps the order of the values of one name
     if settings and sorted(own, key=by_name) == sorted(settings, key=by_name):
         return content

@@ -1,7 +1,7 @@
-"""Change or remove a workspace, but only after a snapshot of it is on disk and verified.
+"""Change or delete a workspace, but only after a verified snapshot of it is on disk.
 
-No other module resets, cleans or removes a workspace; `forget.py` removes what else closed work orders leave.
-`tests/unit/test_destructive_git.py` checks these two rules.
+No other module resets, cleans or deletes a workspace; `forget.py` deletes what else closed work orders leave.
+`tests/unit/test_destructive_git.py` checks both rules.
 """
 
 import os
@@ -46,18 +46,18 @@ def return_to(
     adding: Mapping[bytes, Item] | None = None,
     passes_on: bool = False,
 ) -> Snapshot | None:
-    """Restore the state of `snapshot` in the workspace, and return the rescue of the former state.
+    """Restore a snapshot in the workspace, and return the rescue of the earlier state.
 
-    Return `None` if the former state equals the base commit, `options.equal_to` or `snapshot`. Files that the
-    rescue had to leave out stay in place, and an ignored folder over the limit stays as a whole.
+    `None` if the earlier state equals the base commit, `options.equal_to` or `snapshot`. Files that the rescue had
+    to leave out stay in place, and an ignored folder over the limit stays as a whole.
 
     Args:
         adding: More files from the vault for the workspace, by path; each folder precedes its content.
         passes_on: Whether the snapshot may be another work order's, so that its settings in `.git` are dropped.
 
     Raises:
-        SnapshotError: No snapshot could be taken first, or a file that was left out is in the way: nothing
-            was changed. Or the disk failed halfway: the rescue exists, and the call can be repeated.
+        SnapshotError: No snapshot could be taken first, or a file that was left out is in the way: nothing was
+            changed. Or the disk failed halfway: the rescue exists, and the call can be repeated.
     """
 
     def content_of(then: Mapping[bytes, Item], _now: Mapping[bytes, Item]) -> dict[bytes, Item]:
@@ -68,7 +68,7 @@ def return_to(
 
 
 def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions) -> Snapshot | None:
-    """Restore only `.git` as in `snapshot`, and return the rescue, if any; the other files stay."""
+    """Restore only `.git` from a snapshot, and return the rescue, or `None` if none was needed."""
 
     def content_of(then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
         rest = {path: item for path, item in now.items() if path.split(b"/")[0] != GIT_FOLDER}
@@ -81,10 +81,10 @@ def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions
 def _change(
     place: Place, snapshot: Snapshot, options: SnapshotOptions, content_of: _Content, *, always: bool = False
 ) -> Snapshot | None:
-    """Take a snapshot, write the result of `content_of` to the workspace, and return the rescue, if any.
+    """Take a snapshot, write what `content_of` returns to the workspace, and return the rescue, if any.
 
-    `content_of` gets the content of `snapshot` and the present content. Without `always`, a workspace that equals
-    the snapshot stays unchanged.
+    `content_of` takes the content of `snapshot` and the present content. Without `always`, a workspace that equals
+    the snapshot stays.
     """
     vault = vault_at(place)
     verify(vault, snapshot)
@@ -107,14 +107,14 @@ def _change(
 
 
 def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, ...], Snapshot | None]:
-    """Restore Septet's settings and files in `.git` after a guest; return changed paths, and the rescue if any.
+    """Restore Septet's settings and files in `.git` after a guest; return the changed paths, and the rescue.
 
-    If a guest changed only settings, there is no rescue, but a snapshot contains the settings. If nothing was
-    touched, no process is started. No guest may work in the workspace.
+    If only settings changed, there is no rescue, but a snapshot has them. If nothing changed, no process is
+    started. No guest may work in the workspace.
 
     Raises:
-        SnapshotError: No snapshot could be taken first: nothing was changed. Or the disk failed halfway:
-            the snapshot exists, and the call can be repeated.
+        SnapshotError: No snapshot could be taken first: nothing was changed. Or the disk failed halfway: the
+            snapshot exists, and the call can be repeated.
     """
     if is_own(place):
         return (), None
@@ -139,7 +139,7 @@ def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, .
 
 
 def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOptions) -> Snapshot | None:
-    """Change the worktree from tree `was` to tree `to`, like a checkout without force; return the rescue, if any.
+    """Change the worktree from tree `was` to tree `to`, like a checkout without force; return the rescue.
 
     Args:
         git: Septet's view, with an index that holds `was`.
@@ -158,7 +158,7 @@ def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOpti
 
 
 def put_index_back(place: Place, snapshot: Snapshot) -> None:
-    """Restore the agent's index from a snapshot; the caller has another snapshot with the present index."""
+    """Restore the agent's index from a snapshot; another snapshot must have the present index."""
     vault = vault_at(place)
     size = int(vault.text("cat-file", "-s", snapshot.index))
     item = Item(FILE, snapshot.index, 0o644, size, in_tree=False)
@@ -167,14 +167,14 @@ def put_index_back(place: Place, snapshot: Snapshot) -> None:
 
 
 def remove_workspace(place: Place, options: SnapshotOptions, *, accept_loss: bool = False) -> Snapshot | None:
-    """Remove a workspace and return its rescue, or `None` if nothing had changed since the base commit.
+    """Delete a workspace, and return its rescue, or `None` if nothing had changed since the base commit.
 
-    Snapshots stay. A missing workspace is no error. `accept_loss` means that a person allows the loss of files
-    that the rescue had to leave out.
+    Its snapshots stay. A missing workspace is no error. With `accept_loss`, a person allows the loss of files that
+    the rescue had to leave out.
 
     Raises:
-        SnapshotError: No snapshot could be taken first, or files were left out: nothing was removed. Or
-            the disk failed halfway: the rescue exists, and the call can be repeated.
+        SnapshotError: No snapshot could be taken first, or files were left out: nothing was removed. Or the disk
+            failed halfway: the rescue exists, and the call can be repeated.
     """
     if not os.path.lexists(place.worktree):
         _clear(_aside(place))
@@ -194,9 +194,9 @@ def remove_workspace(place: Place, options: SnapshotOptions, *, accept_loss: boo
 
 
 def _secure(place: Place, options: SnapshotOptions) -> tuple[Snapshot, Snapshot | None]:
-    """Return a verified snapshot of the present workspace, and the same snapshot again if it is a rescue.
+    """Return a verified snapshot of the present workspace, and the rescue if that is what was taken.
 
-    If nothing must be rescued, the snapshot is a checkpoint, or `options.equal_to` if that is still current.
+    If nothing must be rescued, the snapshot is a checkpoint, or `options.equal_to` if it is still current.
     """
     rescue = take(place, "rescue", options)
     current = rescue or take(place, "checkpoint", options) or options.equal_to
@@ -209,7 +209,7 @@ def _secure(place: Place, options: SnapshotOptions) -> tuple[Snapshot, Snapshot 
 def disarm_repository(place: Place) -> None:
     """Rename the files in `.git` that git would run or follow; call this only if no snapshot can be taken.
 
-    `own_repository` restores Septet's files once a snapshot can be taken again.
+    `own_repository` restores Septet's files later.
 
     Raises:
         OSError: The disk refused.
@@ -224,20 +224,20 @@ def disarm_repository(place: Place) -> None:
 
 
 def _unkept_repositories(place: Place, have: Mapping[bytes, Item]) -> list[bytes]:
-    """Return the paths of repositories that git reads but no snapshot has: in ignored folders over the limit."""
+    """Return the repositories that git would read but no snapshot has, in ignored folders over the limit."""
     paths = (join(path, GIT_FOLDER) for path in gitlinks(f"{place.worktree}/.git"))
     return [path for path in paths if path not in have and os.path.lexists(place.worktree / os.fsdecode(path))]
 
 
 def _rename(root: int, path: bytes) -> None:
-    """Rename a file or folder that no snapshot contains, so that git neither runs nor follows it."""
+    """Rename a file or folder so that git neither runs nor follows it."""
     folder, _, name = path.rpartition(b"/")
     with close_after(open_below(root, folder)) as holder:
         os.rename(name, name + ASIDE + secrets.token_hex(4).encode(), src_dir_fd=holder, dst_dir_fd=holder)
 
 
 def _aside(place: Place) -> Path:
-    """Return the path to which a workspace is moved for its removal; ids contain no `~`."""
+    """Return the path to which a workspace is moved before it is deleted; ids contain no `~`."""
     return place.worktree.with_name(f"{place.worktree.name}~removed")
 
 
@@ -248,7 +248,7 @@ def _clear(aside: Path) -> None:
 
 @contextmanager
 def _naming(place: Place, current: Snapshot) -> Iterator[None]:
-    """Turn an `OSError` of the block into an error that names the workspace and the remedy."""
+    """Turn an `OSError` in the block into an error that names the workspace and the remedy."""
     try:
         yield
     except OSError as error:

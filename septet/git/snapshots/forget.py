@@ -1,6 +1,6 @@
-"""Remove the snapshots and folders of closed work orders.
+"""Delete the snapshots and folders of closed work orders.
 
-The caller must check that the retention time of a snapshot or a folder is over.
+The caller checks that their retention time is over.
 """
 
 import math
@@ -20,7 +20,7 @@ from septet.system.durable import hold_lock
 
 
 def remove_closed(folder: Path, trash: Path) -> None:
-    """Remove a folder that no open work order needs: runs, records, a vault or a mirror, but never a worktree.
+    """Delete a folder that no open work order needs: runs, records, a vault or a mirror, but never a worktree.
 
     The folder moves at once to the trash on the same disk, and is deleted there. The caller holds the locks.
 
@@ -37,7 +37,7 @@ def remove_closed(folder: Path, trash: Path) -> None:
 
 
 def clear_trash(trash: Path) -> None:
-    """Remove the content that a killed janitor left in the trash.
+    """Delete what a killed janitor left in the trash.
 
     Raises:
         OSError: A file cannot be removed.
@@ -48,7 +48,7 @@ def clear_trash(trash: Path) -> None:
 
 
 def forget_snapshots(place: Place, snapshots: Iterable[Snapshot]) -> None:
-    """Forget snapshots of a work order whose workspace is gone, by removing the snapshots' refs.
+    """Forget snapshots of a work order without a workspace, by deleting their refs.
 
     Raises:
         GitError: A snapshot's ref has changed meanwhile.
@@ -58,7 +58,7 @@ def forget_snapshots(place: Place, snapshots: Iterable[Snapshot]) -> None:
 
 
 def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
-    """Forget snapshots that were fetched from another host, of a workspace that never was on this host.
+    """Forget snapshots that were fetched from another host and whose workspace was never here.
 
     Raises:
         GitError: A snapshot's ref has changed meanwhile.
@@ -68,7 +68,7 @@ def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
 
 
 def forget_chain(vault: Git, order_id: str) -> None:
-    """Remove the vault's refs to the commits on the checkpoint remote, after the last snapshot is forgotten.
+    """Delete the vault's refs for a work order on the checkpoint remote, after its last snapshot.
 
     Raises:
         GitError: git failed.
@@ -79,14 +79,14 @@ def forget_chain(vault: Git, order_id: str) -> None:
 
 
 def has_forgotten(vault: Git, kept_for: timedelta) -> bool:
-    """Return whether `drop_forgotten` can free disk space: a pack of unneeded objects is older than `kept_for`."""
+    """Return whether `drop_forgotten` can free disk space, because unneeded objects are older than `kept_for`."""
     return any(is_older(path, kept_for) for path in (vault.git_dir / "objects" / "pack").glob("*.mtimes"))
 
 
 def drop_forgotten(vault: Git, kept_for: timedelta) -> None:
-    """Delete objects that no snapshot has needed for `kept_for`; younger objects may be needed by a new snapshot.
+    """Delete the objects that no snapshot has needed for `kept_for`.
 
-    Younger unneeded objects are in a separate pack, a cruft pack of git, which records the age of each object.
+    Younger ones may belong to an unfinished snapshot. They stay in a separate pack, which records their ages.
 
     Raises:
         GitError: git failed; no space was freed, and no needed object was lost.

@@ -1,7 +1,7 @@
-"""Change the files, links and folders below a root from the present content to the wanted content.
+"""Write a wanted content of files, links and folders below a root, in place of a known present content.
 
-Every folder is opened by descriptor from the root down and no link is followed, so nothing outside the root is
-written or removed. A path that is missing in `have` stays, and its folder stays too.
+Each folder is opened from its parent and no link is followed, so nothing outside of the root changes. Paths that
+are not in the known content stay, with their folders.
 """
 
 import errno
@@ -23,11 +23,11 @@ _OWNER_CHANGES: Final = 0o300
 _OWNER_ALL: Final = 0o700
 
 Contents = Callable[[Mapping[str, int]], Iterator[tuple[str, bytes]]]
-"""A function that takes the sizes of blobs by their ids, and yields each blob's id and content."""
+"""Takes the sizes of blobs by id, and yields each blob's id and content."""
 
 
 def lay(root: int, have: Mapping[bytes, Item], want: Mapping[bytes, Item], contents: Contents) -> None:
-    """Change the content below the descriptor `root` to `want`.
+    """Change the content of the folder with descriptor `root` from `have` to `want`.
 
     Args:
         have: The present content, by path; no other path is removed or replaced. Each folder precedes its content.
@@ -51,14 +51,14 @@ def lay(root: int, have: Mapping[bytes, Item], want: Mapping[bytes, Item], conte
 
 
 def _same(have: Item | None, want: Item) -> bool:
-    """Return whether a path needs no change; a folder's content does not count."""
+    """Return whether an item needs no change, apart from a folder's content."""
     if have is None or have.mode != want.mode:
         return False
     return want.mode == FOLDER or have.sha == want.sha
 
 
 def _remove(root: int, path: bytes, item: Item) -> None:
-    """Remove a file or an empty folder; a folder that is not empty stays."""
+    """Delete a file or an empty folder; a folder with content stays."""
     with suppress(FileNotFoundError), _holder(root, path) as (folder, name):
         if item.mode != FOLDER:
             os.unlink(name, dir_fd=folder)
@@ -71,7 +71,7 @@ def _remove(root: int, path: bytes, item: Item) -> None:
 
 
 def _write(root: int, items: Mapping[bytes, Item], contents: Contents) -> None:
-    """Make new files and links; a content that several files share is read once."""
+    """Write new files and links; each content is read once, even for several files."""
     paths: dict[str, list[bytes]] = defaultdict(list)
     for path, item in items.items():
         paths[item.sha].append(path)
@@ -103,7 +103,7 @@ def _set_bits(root: int, path: bytes, item: Item) -> None:
 
 @contextmanager
 def _holder(root: int, path: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the descriptor of the folder that contains `path`, and the name in it; the folder is made writable."""
+    """Yield the descriptor of a path's folder and the last name of the path; make the folder writable."""
     parent, _, name = path.rpartition(b"/")
     with close_after(open_below(root, parent)) as folder:
         mode = os.fstat(folder).st_mode

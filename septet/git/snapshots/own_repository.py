@@ -1,6 +1,6 @@
-"""Remove the files that a guest has left in a worktree's repositories and that git would run or follow.
+"""Remove what a guest has left in a worktree's repositories and git would run or follow.
 
-These are the workspace's own repository, the repositories of its submodules, and each repository inside the
+These are the workspace's own repository and the repositories of its submodules, and each repository inside the
 worktree. Objects, refs, logs and indexes stay.
 """
 
@@ -21,26 +21,26 @@ from septet.git.vault.survey import GIT_FOLDER, above, parent
 _CONFIG: Final = b"config"
 _CONFIGS: Final = frozenset({_CONFIG, b"config.worktree"})
 _FOREIGN: Final = frozenset({b"commondir", b"info/attributes"})
-"""Files of a repository that change what git reads; they stay only as they were before the first agent."""
+"""Files of a repository that change what git reads; they stay only in their state before the first agent."""
 _FOREIGN_FOLDERS: Final = frozenset({b"hooks", b"remotes", b"branches"})
 _PLAIN_FOLDERS: Final = frozenset({b"info", b"modules", *_FOREIGN_FOLDERS})
 _WORKTREES: Final = b"worktrees"
 _EXCLUDE: Final = b"info/exclude"
 _BASELINE: Final = frozenset({b"hooks", b"info"})
-"""The folders in `.git` in which the files from before the first agent are restored."""
+"""The folders in `.git` whose files are restored to their state before the first agent."""
 _OBEYED: Final = frozenset({GIT_FOLDER, b"attributes", b"commondir", *_CONFIGS, *_PLAIN_FOLDERS, _WORKTREES})
 _OBEYED_FOLDERS: Final = frozenset({_WORKTREES, *_FOREIGN_FOLDERS})
 ARMED: Final = (b"hooks", b"worktrees", *sorted(_FOREIGN), *sorted(_CONFIGS))
-"""The names in `.git` that are renamed when no snapshot can be taken."""
+"""The names in `.git` that are renamed if no snapshot can be taken."""
 ASIDE: Final = b".left-"
-"""The part of a name by which Septet renames files that no snapshot contains."""
+"""What Septet adds to the name of a file that no snapshot contains."""
 _PASSED_ON: Final = frozenset({
     b"HEAD", b"config", b"config.worktree", b"description", b"hooks", b"index", b"info", b"modules", b"objects",
     b"packed-refs", b"refs", b"shallow",
 })  # fmt: skip
-"""The names in `.git` that a lane passes from one work order to the next."""
+"""The names in `.git` that a lane's next work order gets."""
 _SAMPLE: Final = b".sample"
-"""The end of the names of sample hooks, which git does not run."""
+"""The ending of sample hooks, which git does not run."""
 _MODULES: Final = b".git/modules/"
 _LINK_WORD: Final = b"gitdir:"
 _LIMIT_BYTES: Final = 1 << 20
@@ -49,9 +49,9 @@ _LIMIT_BYTES: Final = 1 << 20
 def own_items(
     vault: Git, order_id: str, items: Mapping[bytes, Item], root: Path, *, passes_on: bool = False
 ) -> dict[bytes, Item]:
-    """Return the content that a worktree may have after a guest; store new configuration files in the vault.
+    """Return the content that a worktree may have after a guest; store new configurations in the vault.
 
-    The hooks, settings and attributes from before the first agent stay.
+    Hooks, settings and attributes from before the first agent stay.
 
     Args:
         items: The worktree's content, from a snapshot.
@@ -100,7 +100,7 @@ def own_items(
 def _without_foreign(
     items: Mapping[bytes, Item], repositories: Collection[bytes]
 ) -> tuple[dict[bytes, Item], dict[bytes, bytes]]:
-    """Return the items that stay, and by path the repository of each configuration and `.git` file to check."""
+    """Return the items that may stay, and by path the repository of each config and `.git` file to check."""
     want, files = dict(items), {}
     for path, item in items.items():
         if GIT_FOLDER not in path:
@@ -115,7 +115,7 @@ def _without_foreign(
 
 
 def _with_parents(want: Mapping[bytes, Item]) -> dict[bytes, Item]:
-    """Return the items, sorted by path, without items whose parent folder is missing from `want`."""
+    """Return the items, sorted by path, without items whose folder is missing from `want`."""
     folders, kept = {b""}, {}
     for path, item in sorted(want.items()):
         if parent(path) in folders:
@@ -131,7 +131,7 @@ def _goes_along(path: bytes) -> bool:
 
 
 def is_foreign(name: bytes, mode: int) -> bool:
-    """Return whether a path below a repository's folder is removed unless it was there before the first agent."""
+    """Return whether a path in a repository's folder is removed, unless it existed before the first agent."""
     first, _, rest = name.partition(b"/")
     if first == _WORKTREES or name in _FOREIGN:
         return True
@@ -143,7 +143,7 @@ def is_foreign(name: bytes, mode: int) -> bool:
 
 
 def is_obeyed(path: bytes) -> bool:
-    """Return whether git would run or follow a file at this path, whatever its content is."""
+    """Return whether git would run or follow any file at this path."""
     parts = path.split(b"/")
     if GIT_FOLDER not in parts or ASIDE in parts[-1]:
         return False
@@ -159,7 +159,7 @@ def _is_repository(path: bytes, items: Mapping[bytes, Item]) -> bool:
 
 
 def _put_back(want: dict[bytes, Item], baseline: Mapping[bytes, Item]) -> None:
-    """Add to `want` the baseline's files that a guest may have changed or removed."""
+    """Add the baseline's files to `want`, because a guest may have changed or removed them."""
     for path, item in baseline.items():
         folder, _, name = path.partition(b"/")
         if folder != GIT_FOLDER or name.partition(b"/")[0] not in _BASELINE:
@@ -169,7 +169,7 @@ def _put_back(want: dict[bytes, Item], baseline: Mapping[bytes, Item]) -> None:
 
 
 def _part(items: Mapping[bytes, Item], path: bytes) -> dict[bytes, tuple[int, str]]:
-    """Return mode and id of each file at and below a path; `WHOLE_TREE` stands for all files outside `.git`."""
+    """Return mode and id of each file at or below a path; `WHOLE_TREE` stands for all files outside of `.git`."""
     return {
         each: (item.mode, item.sha)
         for each, item in items.items()
@@ -179,7 +179,7 @@ def _part(items: Mapping[bytes, Item], path: bytes) -> dict[bytes, tuple[int, st
 
 
 def _target(path: bytes, content: bytes, root: Path) -> bytes:
-    """Return the path below the worktree of the submodule's repository that a `.git` file names, if any."""
+    """Return the path, in the worktree, of the repository that a `.git` file names; `None` for any other path."""
     word, _, target = content.strip().partition(b" ")
     folder = normpath(join(os.fsencode(root), dirname(path), target))
     below = folder.removeprefix(os.fsencode(root) + b"/")
@@ -187,7 +187,7 @@ def _target(path: bytes, content: bytes, root: Path) -> bytes:
 
 
 def _names_worktree(path: bytes, content: bytes, root: Path) -> bool:
-    """Return whether a `.git` file makes its folder a linked worktree, as `git worktree add` does."""
+    """Return whether a `.git` file makes its folder a linked worktree, like `git worktree add`."""
     word, _, target = content.strip().partition(b" ")
     folder = normpath(join(os.fsencode(root), dirname(path), target))
     return word == _LINK_WORD and b"/.git/worktrees/" in folder and bool(dirname(path))
@@ -200,7 +200,7 @@ def _is_below(path: bytes, folders: Iterable[bytes]) -> bool:
 def _small_contents(
     vault: Git, sides: Iterable[Mapping[bytes, Item]], paths: Collection[bytes]
 ) -> list[dict[bytes, bytes]]:
-    """Return, for each of `sides`, the contents of the small files at `paths`; one process reads all files."""
+    """Return, for each of `sides`, the contents of its small files at `paths`."""
     found = [{path: side[path] for path in paths if path in side} for side in sides]
     files = [
         {path: item.sha for path, item in side.items() if item.mode == FILE and item.size <= _LIMIT_BYTES}

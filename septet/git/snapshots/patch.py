@@ -1,7 +1,7 @@
-"""Write `rescue.patch`: the changes since the base commit, in the form that `git apply` reads.
+"""Write `rescue.patch`: the changes since the base commit, in a form for `git apply`.
 
-A snapshot has raw bytes; a patch needs the bytes that the repository would commit, with converted line endings and
-encodings. So the changed files are written to a folder that no agent can reach, and staged from there.
+A snapshot has raw bytes; a patch needs the bytes that would be committed, with converted line ends and encodings.
+Therefore the changed files are written to a folder that no agent can reach, and staged there.
 """
 
 import os
@@ -30,11 +30,10 @@ _DIFF: Final = ("diff-index", "--cached", "--binary", "--find-renames", "--no-ex
 
 
 def write_patch(place: Place, snapshot: Snapshot, to: Path) -> Path | None:
-    """Write the difference between base commit and snapshot to `to`, and return `to`; `None` if they are equal.
+    """Write the difference between base commit and snapshot to a file, and return its path; `None` if equal.
 
-    The patch has tracked and untracked files, binary files, modes, renames and links, whether the agent committed
-    them or not. Ignored files, submodules and paths that are too long to open are only in the snapshot. No filter
-    program runs.
+    The patch has all changes that a commit could have, committed or not. Ignored files, submodules and paths that
+    are too long to open are only in the snapshot. No filter program runs.
 
     Raises:
         SnapshotError: The patch could not be written. The snapshot is unchanged.
@@ -56,14 +55,14 @@ def write_patch(place: Place, snapshot: Snapshot, to: Path) -> Path | None:
 
 @dataclass(frozen=True, slots=True)
 class _Patch:
-    """Writes one patch; the changed files are first written to a separate folder."""
+    """Writes one patch with the help of a separate folder for the changed files."""
 
     place: Place
     snapshot: Snapshot
     folder: Path
 
     def write(self, to: Path) -> None:
-        """Add the snapshot's changes to an index of the base commit, and write the difference to `to`."""
+        """Stage the snapshot's changes on the base commit, and write the difference to `to`."""
         items = read(vault_at(self.place), self.snapshot.commit)
         removals, others = self._changes()
         self._lay_out({path: items[path] for path in others})
@@ -76,7 +75,7 @@ class _Patch:
         git.run(*_DIFF, f"--output={to}", self.place.base_sha)
 
     def _changes(self) -> tuple[list[bytes], list[bytes]]:
-        """Return the paths that the snapshot lacks, and the paths that are new or changed in the snapshot."""
+        """Return the deleted paths, and the new or changed paths."""
         vault = vault_at(self.place)
         trees = (f"{self.place.base_sha}^{{tree}}", self.snapshot.tree)
         fields = vault.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", *trees).split(b"\0")
@@ -91,7 +90,7 @@ class _Patch:
         return removals, [path for status, path in usable if status != b"D"]
 
     def _lay_out(self, items: Mapping[bytes, Item]) -> None:
-        """Write the changed files and links below the separate folder, with git's modes."""
+        """Write the changed files and links to the separate folder."""
         (self.folder / "files").mkdir()
         folders = {b"": _OPEN} | {folder: _OPEN for path in items for folder in above(path)}
         files = {path: item._replace(bits=item.mode & 0o777) for path, item in items.items()}
@@ -100,7 +99,7 @@ class _Patch:
             lay(root, {b"": _OPEN}, want, partial(read_blobs, vault_at(self.place)))
 
     def _index_with(self, git_dir: Path, names: bytes) -> Git:
-        """Return a repository whose index is the base commit with the separate folder's versions of `names`."""
+        """Return a repository whose index is the base commit with the changed versions of `names`."""
         objects = self.folder / "objects"
         objects.mkdir(exist_ok=True)
         git = Git(git_dir, self.folder / "files", self.place.env, index=self.folder / "index").with_env(

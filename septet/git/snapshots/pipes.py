@@ -1,6 +1,6 @@
-"""Refuse named pipes at paths that git opens in a worktree: git would wait for a writer for ever.
+"""Refuse named pipes where git would open them in a worktree and wait forever.
 
-`septet.git.worktree.dot_git` checks the worktree's own `.git`, except the repositories of submodules.
+`septet.git.worktree.dot_git` checks most of the worktree's own `.git`.
 """
 
 import os
@@ -18,14 +18,14 @@ from septet.system.durable import close_after
 _OPENED: Final = frozenset({
     b".gitignore", b".gitattributes", b".gitmodules", b"HEAD", b"commondir", b"config", b"packed-refs",
 })  # fmt: skip
-"""The names of files that git may open in any folder: a `.git` file or link may lead to any folder."""
+"""The names that git may open in any folder, because a `.git` file or link may lead to any folder."""
 _OPENED_FOLDERS: Final = frozenset({GIT_FOLDER, b"refs"})
 _MODULES: Final = b".git/modules"
 _LONGEST_PATH_BYTES: Final = 4096
 
 
 def refuse_pipes(worktree: Path, survey: Survey | None = None) -> None:
-    """Refuse a worktree in which git would wait at a pipe; list the worktree only without a current `survey`.
+    """Refuse a worktree in which git would wait at a pipe; a current `survey` saves a listing of the worktree.
 
     Raises:
         WorkspaceError: git would wait at a pipe; the message names the pipe.
@@ -45,14 +45,14 @@ def _is_opened(path: bytes) -> bool:
 
 
 def _pipes_in(survey: Survey) -> Iterator[bytes]:
-    """Yield the paths of pipes in a complete survey, except pipes in the worktree's own `.git`."""
+    """Yield the paths of pipes in a survey, except those in the worktree's own `.git`."""
     for folder, look in survey.looks.items():
         if folder.partition(b"/")[0] != GIT_FOLDER or (folder + b"/").startswith(_MODULES + b"/"):
             yield from (join(folder, name) for name in pipes_in(look))
 
 
 def _find_pipes(worktree: bytes) -> Iterator[bytes]:
-    """Yield the relative paths of the pipes below a folder; a folder that cannot be listed is skipped."""
+    """Yield the relative paths of pipes below a folder; skip folders that cannot be listed."""
     folders = [b""]
     while folders:
         folder = folders.pop()
@@ -69,7 +69,7 @@ def _find_pipes(worktree: bytes) -> Iterator[bytes]:
 
 @contextmanager
 def _listing(worktree: bytes, folder: bytes) -> Iterator[Iterator[os.DirEntry[Any]]]:
-    """Yield the entries of a folder; a path that is longer than the system's limit is opened part by part."""
+    """Yield the entries of a folder, even if its path is longer than the system allows."""
     path = join(worktree, folder) if folder else worktree
     if len(path) < _LONGEST_PATH_BYTES:
         with os.scandir(path) as entries:

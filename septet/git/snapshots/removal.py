@@ -1,4 +1,4 @@
-"""Remove a folder with its content, of any depth and with any permission bits, and follow no links."""
+"""Delete a folder with its content, of any depth and with any permissions, and follow no links."""
 
 import itertools
 import os
@@ -14,9 +14,9 @@ _OWNER_ALL: Final = 0o700
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove `folder` with its content.
+    """Delete a folder with its content.
 
-    Each nested folder is first moved into `folder` itself, so that deep folders need no recursion.
+    Nested folders are first moved up into `folder`, so that a deep folder needs no recursion.
 
     Raises:
         OSError: A file cannot be removed; the rest may be gone.
@@ -36,7 +36,7 @@ def _names(folder: int) -> list[str]:
 
 
 def _remove_entry(root: int, name: str, new_names: Iterator[str]) -> None:
-    """Remove a file, or remove the files in a folder and move the folders in it up to `root`."""
+    """Delete a file; of a folder, delete the files, and move the folders in it up to `root`."""
     try:
         os.unlink(name, dir_fd=root)
     except (IsADirectoryError, PermissionError):  # the first on Linux, the second on macOS
@@ -53,7 +53,7 @@ def _remove_entry(root: int, name: str, new_names: Iterator[str]) -> None:
 
 
 def _open_for_removal(folder: int, name: str) -> int:
-    """Return a descriptor of a folder, even if the folder's mode denies all rights to its owner."""
+    """Return a descriptor of a folder, even if its mode denies its owner everything."""
     if not os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=folder, follow_symlinks=False):
         os.chmod(name, _OWNER_ALL, dir_fd=folder)
     return os.open(name, OPEN_FOLDER, dir_fd=folder)

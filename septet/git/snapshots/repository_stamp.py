@@ -1,6 +1,6 @@
-"""Recorded digests, by which Septet finds out whether a guest has touched a worktree's own repositories.
+"""Find out by a recorded digest whether a guest has changed a worktree's repositories.
 
-A digest takes a few `lstat` and small reads for each repository of a worktree, and starts no process.
+A digest needs a few `lstat` calls and small reads for each repository, and starts no process.
 """
 
 import hashlib
@@ -40,18 +40,18 @@ _MOST: Final = 10_000
 
 
 class OwnRepository(Wire):
-    """The record about a workspace's repositories, which is in the vault and out of the reach of guests."""
+    """What is recorded about a workspace's repositories, in the vault, where no guest can write."""
 
     baseline: str
-    """The name of the snapshot from before the first agent."""
+    """The name of the snapshot before the first agent."""
     depends_on: tuple[str, ...] = ()
-    """The paths of the worktree that the repositories' settings depend on."""
+    """The worktree's paths on which the repositories' settings depend."""
     stamp: str = ""
-    """The digest of the repositories after Septet's last change; empty if unknown."""
+    """The digest after Septet's last change; empty if unknown."""
 
 
 def note_baseline(place: Place, snapshot: Snapshot) -> None:
-    """Record the snapshot from before the first agent, whose `.git` only Septet and set-up have written.
+    """Record the snapshot from before the first agent.
 
     Raises:
         SnapshotError, GitError: The snapshot cannot be read.
@@ -65,7 +65,7 @@ def note_baseline(place: Place, snapshot: Snapshot) -> None:
 
 
 def find_baseline(vault: Git, order_id: str) -> Snapshot | None:
-    """Return the snapshot from before a work order's first agent; `None` if no snapshot is left."""
+    """Return the snapshot from before a work order's first agent; `None` if it no longer exists."""
     record = read_model(vault.git_dir / RECORDS / order_id / FILE, OwnRepository)
     if record is not None:
         with suppress(NotFoundError):
@@ -75,13 +75,13 @@ def find_baseline(vault: Git, order_id: str) -> Snapshot | None:
 
 
 def is_own(place: Place) -> bool:
-    """Return whether a worktree's repositories are as Septet left them, by the recorded digest."""
+    """Return whether a worktree's repositories are as Septet left them."""
     record = read_model(place.records / FILE, OwnRepository)
     return record is not None and record.stamp != "" and record.stamp == _stamp(place, record.depends_on)
 
 
 def note_own(place: Place) -> None:
-    """Record the digest of a worktree's repositories, which have only Septet's settings now."""
+    """Record the digest of a worktree's repositories, in which only Septet's settings are left."""
     record = read_model(place.records / FILE, OwnRepository)
     if record is None and (baseline := find_baseline(vault_at(place), place.order_id)) is not None:
         record = OwnRepository(baseline=baseline.name)
@@ -94,9 +94,9 @@ def _write(place: Place, record: OwnRepository) -> None:
 
 
 def _stamp(place: Place, depends_on: Collection[str]) -> str:
-    """Return the digest of a worktree's repositories; empty if the digest would need too many files.
+    """Return the digest of a worktree's repositories; empty if it would need too many files.
 
-    The digest is also empty if a setting depends on the whole worktree, or if a folder cannot be listed.
+    It is also empty if a setting depends on the whole worktree, or if a folder cannot be listed.
     """
     root = os.fspath(place.worktree)
     look = _Look(root)
@@ -113,16 +113,16 @@ def _stamp(place: Place, depends_on: Collection[str]) -> str:
 
 @dataclass(slots=True)
 class _Look:
-    """Computes the digest of a worktree's repositories, after each guest; for speed, paths are plain strings."""
+    """Computes the digest of a worktree's repositories; for speed, paths are plain strings."""
 
     root: str
     digest: "hashlib._Hash" = field(default_factory=hashlib.sha256)
     budget: int = _MOST
-    """The number of files and folders that may still be read."""
+    """How many files and folders may still be read."""
     looks: set[str] = field(default_factory=set)
 
     def repository(self, tree: str, git_dir: str) -> None:
-        """Add a repository, and the repositories of its submodules, to the digest."""
+        """Add a repository and its submodules' repositories to the digest."""
         if git_dir in self.looks or not self.budget:
             return
         self.looks.add(git_dir)
@@ -137,7 +137,7 @@ class _Look:
             self._modules(f"{git_dir}/modules")
 
     def tree(self, path: str) -> None:
-        """Add a file, or everything in a folder, to the digest; sample hooks do not count."""
+        """Add a file, or everything in a folder except sample hooks, to the digest."""
         try:
             mode = os.lstat(path).st_mode
         except OSError:
@@ -163,7 +163,7 @@ class _Look:
                 self.repository(tree, target)
 
     def _modules(self, folder: str) -> None:
-        """Add the repositories of submodules to the digest; the submodules' names may contain slashes."""
+        """Add the repositories of submodules to the digest; a submodule's name may contain slashes."""
         for name in sorted(os.listdir(folder)) if self.budget else ():
             path = f"{folder}/{name}"
             if _kind(path) != stat.S_IFDIR:
@@ -179,7 +179,6 @@ class _Look:
 
 
 def _kind(path: str) -> int:
-    """Return the type of a file, without following a link; 0 for a missing file."""
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:
@@ -205,7 +204,7 @@ def _gitlinks_in(index: str, stamp: tuple[int, int, int]) -> tuple[bytes, ...]: 
 
 
 def _plain_gitlinks(content: bytes) -> Iterator[bytes]:
-    """Yield the paths that look like gitlinks in an index of version 2 or 3; a false match names no repository."""
+    """Yield the paths that look like submodules in an index of version 2 or 3; a false match does no harm."""
     at = content.find(_GITLINK, _HEADER_BYTES)
     while at >= 0:
         name = at - _MODE_AT + _name_at(content, at - _MODE_AT)
@@ -214,7 +213,7 @@ def _plain_gitlinks(content: bytes) -> Iterator[bytes]:
 
 
 def _compressed_gitlinks(content: bytes) -> Iterator[bytes]:
-    """Yield the gitlinks of an index of version 4, which stores each name as a difference from the name before."""
+    """Yield the submodules' paths in an index of version 4, which stores names as differences."""
     start, name = _HEADER_BYTES, b""
     for _ in range(int.from_bytes(content[8:12], "big")):
         at = start + _name_at(content, start)
@@ -235,5 +234,5 @@ def _compressed_gitlinks(content: bytes) -> Iterator[bytes]:
 
 
 def _name_at(content: bytes, start: int) -> int:
-    """Return the offset of the name in the entry that begins at `start`."""
+    """Return where the name begins in the index entry at `start`."""
     return _NAME_AT + (2 if int.from_bytes(content[start + _FLAGS_AT : start + _FLAGS_AT + 1]) & _EXTENDED else 0)

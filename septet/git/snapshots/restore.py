@@ -1,4 +1,4 @@
-"""Restore a snapshot to a separate folder that needs neither workspace nor vault nor mirror."""
+"""Restore a snapshot to a separate folder, which then needs no workspace, vault or mirror."""
 
 import os
 import shutil
@@ -23,15 +23,15 @@ from septet.system.durable import close_after
 
 _ALTERNATES: Final = Path("info") / "alternates"
 _PACKED: Final = ("pack-*.pack", "pack-*.rev", "pack-*.idx")
-"""The files of a pack, in the order of their creation: git looks for the index and then expects the rest."""
+"""The files of a pack in the order of their creation; git looks for the index first."""
 
 
 def restore(vault: Git, snapshot: Snapshot, to: Path, *, borrows: bool = False) -> None:
     """Write a snapshot's content to the new or empty folder `to`.
 
-    Names, types, bytes, permission bits, index, and the state of HEAD, branches, stash, merge or rebase are
-    restored. Unless the folder `borrows` the mirror's objects, it gets its own copies. Only settings and hooks of
-    Septet and of set-up are restored, so a person's git runs nothing that an agent has left.
+    Everything is restored: files, permission bits, index, HEAD, branches, stash and an unfinished merge or rebase.
+    The folder gets its own copies of objects unless it `borrows` the mirror's. Settings and hooks of agents are
+    left out, so that a person's git does not run them.
 
     Raises:
         SnapshotError: `to` is not empty, or the snapshot cannot be read or written.
@@ -54,7 +54,7 @@ def restore(vault: Git, snapshot: Snapshot, to: Path, *, borrows: bool = False) 
 
 
 def _own_objects(vault: Git, objects: Path) -> None:
-    """Link or copy, into a restored repository, the objects that the repository borrows from the mirror."""
+    """Link or copy the objects that a restored repository borrows from the mirror."""
     if not objects.is_dir() or any(path.is_symlink() for path in (objects.parent, objects, *objects.iterdir())):
         return  # nothing is written through an agent's link
     alternates = read_file(objects / _ALTERNATES)
@@ -74,7 +74,7 @@ def _own_objects(vault: Git, objects: Path) -> None:
 
 
 def _lenders(objects: Path) -> Iterator[Path]:
-    """Yield the folders from which a repository borrows objects, directly or through another repository."""
+    """Yield the folders from which a repository borrows objects, directly or through others."""
     for line in (read_file(objects / _ALTERNATES) or b"").splitlines():
         lender = objects / os.fsdecode(line)
         yield lender
@@ -82,7 +82,7 @@ def _lenders(objects: Path) -> Iterator[Path]:
 
 
 def _link(source: Path, to: Path) -> None:
-    """Make a hard link to an object file, which never changes; copy the file if `to` is on another disk."""
+    """Link an object file, or copy it to another disk; object files never change."""
     to.parent.mkdir(exist_ok=True)
     with suppress(FileExistsError):
         try:

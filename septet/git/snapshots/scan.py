@@ -1,4 +1,4 @@
-"""Scan a worktree, and compare it with the last snapshot, which the ledger describes, or the base commit."""
+"""Scan a worktree, and compare it with the last snapshot or the base commit."""
 
 import os
 import stat
@@ -24,28 +24,28 @@ from septet.system.durable import close_after, hold_lock
 LEDGER: Final = "ledger"
 _KEPT: Final = 16
 _KEPT_BYTES: Final = 4 << 20
-"""The size in bytes of the longest ledger that is cached in memory."""
+"""The most bytes of a ledger that is cached in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotBaseline:
-    """What is known from the last snapshot, so that the next snapshot need not find it out again."""
+    """What is known from the last snapshot, so that the next one need read only what changed."""
 
     records: Mapping[bytes, Record] = field(default_factory=dict)
     usual: Mapping[int, int] | None = None
-    """git's mode → the permission bits that the ledger's records leave out."""
+    """By git's mode, the permission bits that the records leave out."""
     last: str | None = None
     """The latest snapshot's name."""
     commit: str = ""
-    """The latest snapshot's commit, if `records` describes it."""
+    """The latest snapshot's commit, if `records` is about it."""
     base: Mark | None = None
     """The digests of the workspace right after checkout."""
     objects: set[bytes] = field(default_factory=set)
     """The ids of objects that the vault already has."""
     tracked: frozenset[bytes] = frozenset()
-    """The files and folders of the base commit; empty if `records` has them."""
+    """The files and folders of the base commit; empty if `records` has them already."""
     stamp: tuple[int, ...] = ()
-    """The inode, time and size of the ledger's file; empty if nothing is from the ledger."""
+    """The inode, time and size of the ledger's file; empty if there was no ledger."""
 
     def heavy(self) -> frozenset[bytes]:
         """Return the ignored folders that the last snapshot left out because they exceed the limit."""
@@ -58,14 +58,14 @@ class SnapshotBaseline:
 
 
 class _Latest:
-    """A cache of the baselines that this process wrote or read last."""
+    """Caches the baselines that this process used last."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._baselines: OrderedDict[Path, SnapshotBaseline] = OrderedDict()
 
     def keep(self, path: Path, baseline: SnapshotBaseline) -> None:
-        """Add a ledger's baseline to the cache, and drop the oldest baseline if the cache is full."""
+        """Cache the baseline of the ledger at `path`; drop the oldest one of a full cache."""
         if not baseline.stamp or baseline.stamp[-1] > _KEPT_BYTES:
             return
         with self._guard:
@@ -75,7 +75,7 @@ class _Latest:
                 self._baselines.popitem(last=False)
 
     def find(self, path: Path, stamp: tuple[int, ...]) -> SnapshotBaseline | None:
-        """Return the baseline of the ledger at `path` if the cache has it and the file still has this `stamp`."""
+        """Return the cached baseline of the ledger at `path`; `None` if the file has changed or is not cached."""
         with self._guard:
             baseline = self._baselines.get(path)
         # `objects` belongs to one snapshot.
@@ -86,7 +86,7 @@ _LATEST: Final = _Latest()
 
 
 def write_baseline(place: Place, baseline: SnapshotBaseline) -> None:
-    """Write the latest snapshot's baseline to the ledger. The caller holds the lock."""
+    """Write a baseline to the ledger. The caller holds the lock."""
     path = place.records / LEDGER
     names = (baseline.last or "", baseline.commit)
     save(path, Ledger(VERSION, baseline.usual or {}, baseline.base, *names, dict(baseline.records)))
@@ -94,7 +94,7 @@ def write_baseline(place: Place, baseline: SnapshotBaseline) -> None:
 
 
 def recall(place: Place) -> SnapshotBaseline:
-    """Return the ledger's baseline if the vault still has its snapshot; otherwise the result of `begin`.
+    """Return the ledger's baseline; if the vault no longer has its snapshot, the result of `begin`.
 
     The caller holds the lock.
     """
@@ -110,7 +110,7 @@ def recall(place: Place) -> SnapshotBaseline:
 
 
 def _stamp(place: Place) -> tuple[int, ...]:
-    """Return the inode, time and size of the ledger's file, which change with the file; empty if it is missing."""
+    """Return the inode, time and size of the ledger's file; empty if it is missing."""
     try:
         facts = (place.records / LEDGER).stat()
     except FileNotFoundError:
@@ -119,7 +119,7 @@ def _stamp(place: Place) -> tuple[int, ...]:
 
 
 def begin(place: Place) -> SnapshotBaseline:
-    """Return the first baseline: objects of the base commit are not stored again, and its files are not ignored.
+    """Return the first baseline, which knows the objects and files of the base commit.
 
     If the mirror cannot be read, the next snapshot stores all files.
     """
@@ -141,7 +141,7 @@ class WorktreeScan:
 
     survey: Survey
     past: SnapshotBaseline
-    """The baseline before the scan."""
+    """The baseline with which the worktree was compared."""
 
     @property
     def since(self) -> str:
@@ -150,7 +150,7 @@ class WorktreeScan:
 
     @property
     def touched(self) -> frozenset[bytes]:
-        """The paths outside every `.git` whose `lstat` figures have changed since the last snapshot."""
+        """The paths outside of every `.git` whose `lstat` numbers changed since the last snapshot."""
         return frozenset(
             join(path, name)
             for path, names in _changed_names(self.survey, self.past)
@@ -160,7 +160,7 @@ class WorktreeScan:
 
 
 def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
-    """Scan the worktree once, and return the scan; the limit of ignored files is the same as for a snapshot.
+    """Scan the worktree once; the limit for ignored files is the same as for a snapshot.
 
     Raises:
         SnapshotError: The worktree or the ledger cannot be read, or more was added than the limit allows.
@@ -180,7 +180,7 @@ def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
 
 
 def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> None:
-    """Refuse a worktree to which too many bytes were added since the last snapshot; holes in files count too.
+    """Refuse a worktree to which too many bytes were added since the last snapshot; holes in files count.
 
     Raises:
         SnapshotError: The limit is exceeded; the message names the largest file.
@@ -203,7 +203,7 @@ def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> No
 
 
 def differing(survey: Survey, records: Mapping[bytes, Record]) -> dict[bytes, dict[bytes, Figures]]:
-    """Return the names and figures of the folders that differ from their records."""
+    """Return the folders that differ from their records, with their names and `lstat` numbers."""
     return {
         path: look.entries()
         for path, look in survey.looks.items()
@@ -212,7 +212,7 @@ def differing(survey: Survey, records: Mapping[bytes, Record]) -> dict[bytes, di
 
 
 def _changed_names(survey: Survey, past: SnapshotBaseline) -> Iterator[tuple[bytes, set[bytes]]]:
-    """Yield the folders that differ, each with its changed names."""
+    """Yield each folder that differs, with its changed names."""
     for path, now in differing(survey, past.records).items():
         record = past.records.get(path)
         before = record.look.entries() if record is not None else {}

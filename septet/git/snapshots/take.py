@@ -1,7 +1,7 @@
-"""Take a snapshot: list the worktree, store the changes, and return when they are synced to disk.
+"""Take a snapshot: list the worktree, store what changed, and return after it is synced to disk.
 
-No git command reads the files through the agent's repository, so its config, filters, hooks and index have no
-effect. A snapshot contains ignored files too, up to a limit.
+No git command uses the agent's repository, so its config, filters, hooks and index have no effect. A snapshot has
+ignored files too, up to a limit.
 """
 
 import hashlib
@@ -44,13 +44,13 @@ _HEADS: Final = b".git/refs/heads"
 _REWRITTEN: Final = frozenset({
     b"HEAD", b"index", b"config", b"refs", b"logs", b"COMMIT_EDITMSG", b"FETCH_HEAD", b"ORIG_HEAD",
 })  # fmt: skip
-"""Names in `.git` that git rewrites even if no work changed; HEAD and branches are compared by their commits."""
+"""The names in `.git` that git rewrites without a change of work; HEAD and branches are compared by commit."""
 
 
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
-    """Take the first snapshot, right after checkout and before any agent; later snapshots are compared with it.
+    """Take the first snapshot, after the checkout and before any agent.
 
-    This snapshot reads every file; later snapshots read only changed files.
+    It reads every file; later snapshots read only changed files, and are compared with it.
 
     Raises:
         SnapshotError: The snapshot could not be taken.
@@ -67,10 +67,10 @@ def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
 def take(
     place: Place, kind: SnapshotKind, options: SnapshotOptions, last_scan: WorktreeScan | None = None
 ) -> Snapshot | None:
-    """Take a snapshot of the workspace, and return the snapshot when it is on disk; `None` if none is needed.
+    """Take a snapshot of the workspace, and return it after it is on disk; `None` if none is needed.
 
     Args:
-        kind: If nothing changed since the base commit, a checkpoint is still recorded, but a rescue is not.
+        kind: Without changes since the base commit, a checkpoint is still taken, but no rescue.
         last_scan: A scan of the worktree after which only Septet has written, and only below `.git`. With this
             scan, only `.git` is scanned again.
 
@@ -135,7 +135,7 @@ class _Taking:
         return msgspec.structs.replace(snapshot, commit=commit)
 
     def _scan(self, past: SnapshotBaseline) -> tuple[Scene, Sorting]:
-        """Scan the worktree without large ignored folders; scan all folders if one is no longer ignored."""
+        """Scan the worktree without large ignored folders; if one is no longer ignored, scan all folders."""
         place, root = self.place, self.root
         limit = self.options.ignored_limit_bytes
         vault = Git(place.vault, place.worktree, place.env)
@@ -152,7 +152,7 @@ class _Taking:
 
 
 def _see_git_again(last_scan: WorktreeScan | None, past: SnapshotBaseline, root: int) -> Survey | None:
-    """Return the last scan's survey with the present `.git`; `None` if everything must be scanned."""
+    """Return the last scan's list of files with the present `.git`; `None` if everything must be scanned."""
     if last_scan is None or last_scan.since != past.commit or GIT_FOLDER not in last_scan.survey.looks:
         return None
     survey = look_again(root, last_scan.survey, os.fsdecode(GIT_FOLDER))
@@ -168,7 +168,7 @@ def _left_out(records: Mapping[bytes, Record]) -> tuple[LeftOut, ...]:
 
 
 def _clock_ns(place: Place) -> int:
-    """Return the current time of the file system's clock."""
+    """Return the present time of the file system's clock."""
     stamp = place.records / "clock"
     stamp.touch()
     return stamp.stat().st_mtime_ns
@@ -177,8 +177,8 @@ def _clock_ns(place: Place) -> int:
 def mark_of(place: Place, records: Mapping[bytes, Record]) -> Mark:
     """Return the digests of a worktree from its new records.
 
-    The digest `essence` covers files and modes, paths that are left out, the commits of HEAD and the branches, and
-    the rest of `.git` with its objects (a stash, a dropped commit, an unfinished merge).
+    The digest `essence` covers files and modes, paths that were left out, the commits of HEAD and branches, and
+    all other work in `.git`, such as a stash, a dropped commit or an unfinished merge.
     """
     within_git = {
         path: record for path, record in records.items() if path == GIT_FOLDER or path.startswith(b".git/")
@@ -213,7 +213,7 @@ def mark_of(place: Place, records: Mapping[bytes, Record]) -> Mark:
 
 
 def is_base(place: Place, now: Mark, base: Mark) -> bool:
-    """Return whether nothing changed since the base commit; a rewritten index with equal entries is no change."""
+    """Return whether nothing changed since the base commit; an index with equal entries counts as unchanged."""
     if now.essence != base.essence:
         return False
     if now.index == base.index:
@@ -230,7 +230,7 @@ def _entries(records: Mapping[bytes, Record], path: bytes) -> dict[bytes, Ledger
 
 
 def _moved_branches(records: Mapping[bytes, Record], place: Place) -> set[bytes]:
-    """Return the blob ids of the branch files that name another commit than the base commit."""
+    """Return the blob ids of the branch files with another commit than the base commit."""
     at_base = object_id("blob", f"{place.base_sha}\n".encode())
     heads = (record for path, record in records.items() if path == _HEADS or path.startswith(_HEADS + b"/"))
     files = {entry.sha for record in heads for entry in record.entries().values() if entry.mode != FOLDER}
@@ -238,7 +238,7 @@ def _moved_branches(records: Mapping[bytes, Record], place: Place) -> set[bytes]
 
 
 def _head(place: Place) -> str:
-    """Return the id of HEAD's commit; empty if HEAD leads to no commit."""
+    """Return HEAD's commit; empty if there is none."""
     try:
         return read_head(place.worktree / ".git").sha
     except WorkspaceError:

@@ -1,4 +1,4 @@
-"""Keep files of a workspace that no snapshot contains, move them out of the workspace, or refuse a removal."""
+"""Handle files of a workspace that no snapshot contains: leave them, move them away, or refuse a deletion."""
 
 import os
 import stat
@@ -18,18 +18,18 @@ from septet.system.text import name_some
 
 
 def moved_out(place: Place) -> Path:
-    """Return the path of the folder, next to a workspace, for files that are moved out of the workspace."""
+    """Return the path of the folder, next to a workspace, for files that are moved out of it."""
     return place.worktree.with_name(f"{place.worktree.name}~left")
 
 
 def aside_of(place: Place) -> Path | None:
-    """Return the folder with files that were moved out of a workspace; `None` if no file was moved out."""
+    """Return the folder with files that were moved out of a workspace; `None` if there are none."""
     folder = moved_out(place)
     return folder if folder.exists() else None
 
 
 def set_aside(place: Place, paths: Iterable[bytes]) -> None:
-    """Move files out of a workspace, to the folder of `moved_out`.
+    """Move files of a workspace to the folder `moved_out`.
 
     Raises:
         SnapshotError: The disk failed halfway; the other files stay in place.
@@ -56,7 +56,7 @@ def set_aside(place: Place, paths: Iterable[bytes]) -> None:
 
 
 def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> dict[bytes, Item]:
-    """Return `want` without the ignored folders over the limit, which stay unchanged in the worktree."""
+    """Return `want` without the ignored folders over the limit, which stay in the worktree."""
     heavy = {path for path, reason in left_out.items() if reason == OVER_LIMIT}
     return {
         path: item
@@ -66,12 +66,12 @@ def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> 
 
 
 def is_in_the_way(path: bytes, want: Mapping[bytes, Item]) -> bool:
-    """Return whether a file that the snapshot left out has a path that wanted content needs."""
+    """Return whether a file that the snapshot left out is where wanted content must be written."""
     return path in want or any(folder in want and want[folder].mode != FOLDER for folder in above(path))
 
 
 def refuse_unkept(place: Place, left_out: Iterable[bytes], remedy: str) -> None:
-    """Refuse to remove files that no snapshot contains.
+    """Raise if there are files that no snapshot contains; call this before a deletion.
 
     Raises:
         SnapshotError: `left_out` has a file.

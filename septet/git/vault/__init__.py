@@ -1,1 +1,1 @@
-"""The vault of snapshots: its objects, the ledger of a worktree, and the layout of a snapshot's commit."""
+"""The vault: its objects, the form of a snapshot's commit, and the ledger of a worktree."""

@@ -1,4 +1,4 @@
-"""Store a worktree as git objects: read the files that changed, and build trees from the lowest folders up."""
+"""Store a worktree as git objects: read the changed files, and build trees from the lowest folders up."""
 
 import os
 import stat
@@ -30,13 +30,13 @@ LINK: Final = 0o120000
 FOLDER: Final = 0o040000
 
 CLOCK_STEP_NS: Final = 20_000_000
-"""The nanoseconds in which two changes of a file may have the same time; a tick on Linux is 10 ms or less."""
+"""The nanoseconds within which two changes of a file may have the same time; Linux needs at most 10 ms."""
 _COARSE_STEP_NS: Final = 2_000_000_000
-"""`CLOCK_STEP_NS` for file systems whose clock counts whole seconds (FAT: two seconds)."""
+"""The same for file systems whose times are whole seconds (FAT: two seconds)."""
 _SECOND_NS: Final = 1_000_000_000
 _SMALL_BYTES: Final = 1 << 20
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""The flags to open a file; if a link or a FIFO has just replaced it, the open neither follows nor waits."""
+"""The flags to open a file; a link is not followed, and a FIFO is not waited for."""
 _UNREADABLE_KINDS: Final[Mapping[int, str]] = {
     stat.S_IFIFO: "a FIFO",
     stat.S_IFSOCK: "a socket",
@@ -55,17 +55,17 @@ class Builder:
     sorting: Sorting
     pack: Pack
     present: set[bytes]
-    """The ids of objects that the vault has; the pack skips them."""
+    """The ids of objects that the vault has already; they are not written again."""
     usual: Mapping[int, int]
-    """git's mode → the usual permission bits of files and folders with this mode."""
+    """By git's mode, the usual permission bits."""
     now_ns: int
-    """The file system's clock before the first file is read."""
+    """The file system's time before the first file is read."""
     file_limit_bytes: int = 0
-    """The size in bytes above which a file is left out and not read; 0 is no limit."""
+    """The size in bytes above which a file is left out; 0: no limit."""
     records: dict[bytes, Record] = field(default_factory=dict)
 
     def build(self) -> dict[bytes, Record]:
-        """Store the worktree, and return the record of every folder; only folders that changed are read."""
+        """Store the worktree, and return the record of every folder; only changed folders are read."""
         looks, left_out = self.scene.survey.looks, self.sorting.left_out
         skipped = set[bytes]()  # the folders that are left out, with all folders below
         for path in looks if left_out else ():
@@ -85,7 +85,7 @@ class Builder:
         return self.records
 
     def _folder(self, path: bytes, old: Record | None) -> Record:
-        """Store the changed files of one folder, and return the folder's record."""
+        """Store the changed files of a folder, and return its record."""
         before = old.look.entries() if old is not None else {}
         figures = self.scene.fresh.get(path, before)
         reading = _Reading(self, path, before, old)
@@ -114,9 +114,9 @@ class Builder:
         )
 
     def _lasting_figures(self, row: Figures, entry: LedgerEntry) -> Figures:
-        """Return the figures to record, so that a file with equal figures later has equal content.
+        """Return the `lstat` numbers to record for a name.
 
-        The change time is 0 for a file that is too young or was not read.
+        The change time is 0 for a file that is too young or was not read, so that the next snapshot reads it.
         """
         if stat.S_ISDIR(row.mode):
             return row
@@ -124,13 +124,13 @@ class Builder:
         return row if entry.sha and row.ctime_ns < self.now_ns - step else row._replace(ctime_ns=0)
 
     def _odd_bits(self, row: Figures) -> int | None:
-        """Return the permission bits of a name; `None` if they are the usual bits of its git mode."""
+        """Return a name's permission bits; `None` if they are the usual ones."""
         bits = stat.S_IMODE(row.mode)
         return None if stat.S_ISLNK(row.mode) or bits == self.usual.get(git_mode(row.mode)) else bits
 
 
 class _Reading:
-    """Stores the entries of one folder, which is opened when the first file must be read."""
+    """Stores the entries of one folder, which is opened when needed."""
 
     def __init__(self, builder: Builder, path: bytes, before: Mapping[bytes, Figures], old: Record | None) -> None:
         self._builder = builder
@@ -146,7 +146,7 @@ class _Reading:
             os.close(self._folder)
 
     def entry(self, name: bytes, row: Figures) -> LedgerEntry:
-        """Store the content of one name, and return its entry; if this fails, add the reason to `missing`."""
+        """Store one name, and return its entry; if that fails, add the reason to `missing`."""
         full = join(self._path, name)
         kind = self._kind(full, name)
         sha, reason, size = self._content(full, name, row)
@@ -163,7 +163,7 @@ class _Reading:
         return EntryKind.TRACKED if tracked else EntryKind.UNTRACKED
 
     def _content(self, full: bytes, name: bytes, row: Figures) -> tuple[bytes, str, int]:
-        """Return a name's object id; if it has no object, return an empty id, the reason and the size."""
+        """Return a name's object id; without an object, an empty id, the reason and the size."""
         builder = self._builder
         if full in builder.sorting.left_out:
             return b"", OVER_LIMIT, builder.sorting.left_out[full]
@@ -196,7 +196,7 @@ class _Reading:
 
 
 def _read_file(folder: int, name: bytes, pack: Pack) -> bytes | None:
-    """Store a file and return its object's id; `None` if the file changed meanwhile."""
+    """Store a file, and return its object's id; `None` if the file changed meanwhile."""
     with close_after(os.open(name, _READ, dir_fd=folder)) as descriptor:
         before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
@@ -212,22 +212,22 @@ def _read_file(folder: int, name: bytes, pack: Pack) -> bytes | None:
 
 
 def tree_content(entries: Mapping[bytes, LedgerEntry]) -> bytes:
-    """Return the content of a tree object, sorted as git does: a folder sorts as if its name ended with `/`."""
+    """Return the content of a tree object, sorted as git sorts: a folder's name counts with a `/` at its end."""
     order = sorted(entries, key=lambda name: name + b"/" if entries[name].mode == FOLDER else name)
     return b"".join(b"%o %s\0%s" % (entries[name].mode, name, entries[name].sha) for name in order)
 
 
 def git_mode(mode: int) -> int:
-    """Return git's mode for a file's mode; if git has no such mode, return the file's type."""
+    """Return git's mode for a file's mode; if git has none, the file's type."""
     if stat.S_ISREG(mode):
         return PROGRAM if mode & stat.S_IXUSR else FILE
     return stat.S_IFMT(mode)
 
 
 def usual_bits(fresh: Mapping[bytes, Mapping[bytes, Figures]]) -> dict[int, int]:
-    """Return the most common permission bits by git mode: only other bits are recorded.
+    """Return the most common permission bits by git's mode; only other bits are recorded.
 
-    Of two equally common values, the higher counts, so that the order of files has no effect.
+    Of two equally common values, the higher counts.
     """
     counts = Counter(
         (git_mode(row.mode), stat.S_IMODE(row.mode)) for figures in fresh.values() for row in figures.values()

@@ -1,4 +1,4 @@
-"""The facts about a snapshot, which are stored in the message of the snapshot's commit."""
+"""What is known of a snapshot, stored in the message of its commit."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import msgspec
 from septet.errors import SnapshotError
 
 SnapshotKind = Literal["base", "checkpoint", "rescue"]
-"""`base`: right after checkout; `checkpoint`: after a step; `rescue`: before a destructive change."""
+"""`base`: after the checkout; `checkpoint`: after a step; `rescue`: before work could be lost."""
 
 REFS: Final = "refs/septet/"
 _SHOWN_LINES: Final = 200
@@ -19,26 +19,26 @@ class LeftOut(msgspec.Struct, frozen=True):
     """A path of the worktree that the snapshot does not contain."""
 
     path: str
-    """The path relative to the worktree's root; bytes that are not UTF-8 are shown as `\\xNN`."""
+    r"""The path in the worktree; bytes that are not UTF-8 are shown as `\xNN`."""
     reason: str
     size_bytes: int
-    """The size in bytes, or the part of it that was counted."""
+    """The size in bytes, as far as it was counted."""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A snapshot: the complete state of a workspace, as a commit in the vault."""
 
     name: str = ""
-    """`<work order>/<number>-<kind>`; the names of a work order's snapshots sort by age."""
+    """`<work order>/<number>-<kind>`; sorted by name, a work order's snapshots are sorted by age."""
     commit: str = ""
     content: str = ""
-    """The id of the commit's tree, which is equal for snapshots of the same files, modes, index and git state."""
+    """The id of the commit's tree; equal for equal files, modes, index and git state."""
     tree: str
-    """The id of a tree of the worktree's tracked and untracked files alone, as raw bytes."""
+    """The id of a tree with the worktree's tracked and untracked files, as raw bytes."""
     index: str
-    """The id of the blob of the agent's index; empty without an index."""
+    """The id of the blob with the agent's index; empty if there is none."""
     essence: str
-    """A digest that ignores the index and the files that git rewrites by itself."""
+    """A digest of everything except the index and the files that git rewrites by itself."""
     kind: SnapshotKind
     reason: str
     step: str | None = None
@@ -48,7 +48,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     size_bytes: int
     """The size of the restored files, in bytes."""
     left_out: tuple[LeftOut, ...] = ()
-    """The paths that the snapshot does not contain, some hundreds at most; see `shorten`."""
+    """The paths that the snapshot does not contain, at most some hundreds; see `shorten`."""
 
     @property
     def order_id(self) -> str:
@@ -57,11 +57,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def ref(self) -> str:
-        """The vault's ref that points to the snapshot's commit."""
+        """The vault's ref for the snapshot's commit."""
         return ref_of(self.name)
 
     def message(self) -> bytes:
-        """Return the commit's message: a line for people, and all fields as a line of JSON."""
+        """Return the commit's message: a line for people, and a line of JSON with all fields."""
         where = f" at {self.step}" if self.step else ""
         subject = " ".join(f"{self.kind}{where}: {self.reason}".split())[:100]
         return subject.encode() + b"\n\n" + msgspec.json.encode(self) + b"\n"
@@ -69,29 +69,29 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOptions:
-    """The reason for taking a snapshot, and its limits."""
+    """Why a snapshot is taken, and its limits."""
 
     reason: str
     """The reason, in a few words."""
     ignored_limit_bytes: int
-    """The most bytes on disk of all ignored files together; the largest files beyond this limit are left out."""
+    """The most bytes of all ignored files; beyond that, the largest ones are left out."""
     step: str | None = None
     equal_to: Snapshot | None = None
-    """A snapshot; if the workspace is still equal to it, no new snapshot is taken."""
+    """An earlier snapshot; if the workspace still equals it, no new one is taken."""
 
 
 def ref_of(name: str) -> str:
-    """Return the ref of a snapshot; git refuses refs with `..` or with `.lock` at the end, so dots are encoded."""
+    """Return the ref of a snapshot, with dots encoded, because git refuses some names with dots."""
     return REFS + name.replace(".", "%2E")
 
 
 def name_of(ref: str) -> str:
-    """Return the name of the snapshot to which a ref of the vault points."""
+    """Return the name of the snapshot with a ref."""
     return ref.removeprefix(REFS).replace("%2E", ".")
 
 
 def parse(ref: str, commit: str, content: bytes) -> Snapshot:
-    """Return the snapshot that a commit describes.
+    """Return the snapshot from its ref, its commit's id and the commit's content.
 
     Raises:
         SnapshotError: The commit is not a snapshot.
@@ -106,7 +106,7 @@ def parse(ref: str, commit: str, content: bytes) -> Snapshot:
 
 
 def shorten(items: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
-    """Return some hundreds of items, and one more item with the number and total size of the rest, if any."""
+    """Return some hundreds of items, and one item with the number and the total size of all others."""
     everything = tuple(items)
     head, tail = everything[:_SHOWN_LINES], everything[_SHOWN_LINES:]
     if not tail:

@@ -1,10 +1,10 @@
 """Write and read the tree of a snapshot's commit, which contains a workspace.
 
-`tree/` has the worktree's files, tracked and untracked, as raw bytes. `state` is the agent's whole `.git`, and
-`index` is the agent's index again, where people find it. `extra/` has files that git keeps out of trees: ignored
-files, the `.git` of nested repositories, names that git refuses. `manifest.json` lists the path of each entry of
-`extra/`, the permission bits that git does not store, and the paths that were left out. An empty folder is an
-empty tree. Everything is stored as git objects, so equal content of several snapshots is stored once.
+`tree/` has the worktree's tracked and untracked files as raw bytes. `state` is the agent's whole `.git`, and
+`index` is the agent's index once more. `extra/` has what git keeps out of trees: ignored files, the `.git` of
+nested repositories, names that git refuses. `manifest.json` lists the paths of `extra/`, the permission bits that
+git does not store, and what was left out. An empty folder is an empty tree. Equal content of several snapshots is
+stored once, because everything is a git object.
 """
 
 import json
@@ -21,27 +21,27 @@ from septet.git.vault.pack import Pack
 from septet.git.vault.survey import GIT_FOLDER, join
 
 _MISSING: Final = b"BAD"
-"""The size that `git ls-tree -l` prints for a missing blob."""
+"""What `git ls-tree -l` prints as the size of a missing blob."""
 _TREE, _STATE, _INDEX, _EXTRA, _MANIFEST = b"tree", b"state", b"index", b"extra", b"manifest.json"
 _ROOT: Final = b""
 
 
 @dataclass(frozen=True, slots=True)
 class _Manifest:
-    """The content of `manifest.json`; in paths, a byte that is not UTF-8 becomes a lone surrogate."""
+    """The content of `manifest.json`; in its paths, a byte that is not UTF-8 is a lone surrogate."""
 
     version: int
     usual: dict[str, str]
-    """git's mode → the permission bits of paths that are not in `modes`; both octal."""
+    """By git's mode, the permission bits of paths that are not in `modes`; both octal."""
     extra: list[str]
     """The paths of the entries of `extra/`."""
     modes: dict[str, str]
     left_out: dict[str, str]
-    """Each path that the snapshot does not contain → the reason."""
+    """For each path that the snapshot does not contain, the reason."""
 
 
 class Item(NamedTuple):
-    """One file, link or folder of a workspace in a snapshot."""
+    """A file, link or folder of a workspace, as a snapshot has it."""
 
     mode: int
     """git's mode."""
@@ -51,11 +51,11 @@ class Item(NamedTuple):
     size: int
     """The size in bytes; 0 for a folder."""
     in_tree: bool = True
-    """Whether the item is in the snapshot's `tree/`: neither ignored nor part of a `.git`."""
+    """Whether it is in the snapshot's `tree/`, and so neither ignored nor in a `.git`."""
 
 
 def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int], root_mode: int) -> bytes:
-    """Store the manifest and the tree of a snapshot's commit, and return the id of that tree.
+    """Store the manifest and the tree of a snapshot's commit, and return the tree's id.
 
     Args:
         records: Every folder of the workspace; the folders' objects are already in the pack or the vault.
@@ -94,13 +94,13 @@ def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int
 
 
 def index_of(records: Mapping[bytes, Record]) -> bytes:
-    """Return the blob id of the agent's index; empty without an index."""
+    """Return the blob id of the agent's index; empty if there is none."""
     entry = records[GIT_FOLDER].entries().get(b"index") if GIT_FOLDER in records else None
     return entry.sha if entry is not None and entry.mode == FILE else b""
 
 
 def read(vault: Git, commit: str) -> dict[bytes, Item]:
-    """Return the items of a snapshot by path, each folder before its content; the root is `b""`.
+    """Return a snapshot's items by path, each folder before its content; the root's path is `b""`.
 
     Raises:
         SnapshotError: The commit is not a snapshot.
@@ -128,7 +128,7 @@ def read(vault: Git, commit: str) -> dict[bytes, Item]:
 
 
 def read_left_out(vault: Git, commit: str) -> dict[bytes, str]:
-    """Return the reason for every path that a snapshot does not contain, by path.
+    """Return the paths that a snapshot does not contain, each with the reason.
 
     Raises:
         SnapshotError: The commit is not a snapshot.
@@ -145,7 +145,7 @@ def _read_manifest(vault: Git, commit: str) -> "_Manifest":
 
 
 def _home(path: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
-    """Return the path in the workspace of a path in the commit; `None` if it is not part of the workspace."""
+    """Return the workspace's path for a path in the commit; `None` if the workspace has none."""
     parts = path.split(b"/", 2)
     depth = 2 if parts[0] == _EXTRA else 1
     home = homes.get(b"/".join(parts[:depth]))

@@ -1,7 +1,7 @@
-"""Septet's own index of a worktree: the names and figures in each folder at the last snapshot, and their objects.
+"""The ledger of a worktree: the names in each folder at the last snapshot, with their `lstat` numbers and objects.
 
-git's index is not enough: it has no permission bits, no empty folder and no ignored file, and the agent can write
-it. The ledger only saves work: without a ledger, a snapshot reads every file.
+git's index is not enough: it has no permission bits, no empty folders and no ignored files, and the agent can
+write it. Without a ledger, a snapshot must read every file.
 """
 
 from collections.abc import Mapping
@@ -19,61 +19,61 @@ VERSION: Final = 1
 
 
 class EntryKind(IntEnum):
-    """The kind of a name, which decides on the part of the snapshot that contains the name."""
+    """The kind of a name, which decides in which part of the snapshot it is."""
 
     TRACKED = 0
-    """A name in the base commit."""
+    """A name that the base commit has."""
     UNTRACKED = 1
     IGNORED = 2
-    """A name that a `.gitignore` ignores, in a folder that is not ignored."""
+    """A name that a `.gitignore` ignores, in a folder that is not ignored itself."""
     REFUSED = 3
     """A name that git refuses in trees, such as `.git`."""
 
 
 class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The object that a snapshot has for one name."""
+    """The object that stands for one name in a snapshot."""
 
     mode: int
     """git's mode: 0o100644, 0o100755, 0o120000 or 0o40000."""
     sha: bytes
-    """The object's id; empty if the name was left out."""
+    """The object's id; empty for a name that was left out."""
     kind: EntryKind
 
 
 class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A name that is outside git's trees, together with everything below the name."""
+    """A name outside of git's trees, which stands for everything below it too."""
 
     name: bytes
     entry: LedgerEntry
     usage: int
-    """The bytes on disk of a file; 0 for a folder."""
+    """The bytes of a file on disk; 0 for a folder."""
 
 
 class Missing(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A name whose content the snapshot does not contain."""
+    """A name whose content is not in the snapshot."""
 
     name: bytes
     reason: str
     size: int
-    """The size in bytes, or the part of it that was counted."""
+    """The size in bytes, as far as it was counted."""
 
 
 class Record(msgspec.Struct, array_like=True, frozen=True):
-    """What the last snapshot recorded of one folder: its names, their objects, and the folder's tree and sizes."""
+    """One folder at the last snapshot: its names, their objects, its tree and its sizes."""
 
     look: Look
     packed: bytes
-    """Name → entry, as bytes of MessagePack, which are decoded only if the folder has changed."""
+    """The entries by name, as MessagePack that is decoded only if the folder has changed."""
     tree: bytes
     """The id of the folder's tree object."""
     outside: tuple[Outside, ...] = ()
     odd: tuple[tuple[bytes, int], ...] = ()
-    """Each name whose permission bits are not the usual bits of its git mode, with its permission bits."""
+    """The names with other than the usual permission bits, and these bits."""
     missing: tuple[Missing, ...] = ()
     usage: int = 0
     """The bytes on disk of the folder's own files."""
     size: int = 0
-    """The bytes of the folder's own files that the snapshot contains."""
+    """The bytes of the folder's own files in the snapshot."""
 
     def entries(self) -> dict[bytes, LedgerEntry]:
         """Return the entries by name."""
@@ -81,22 +81,22 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Mark(msgspec.Struct, array_like=True, frozen=True):
-    """Digests of a worktree, by which Septet finds out whether the worktree changed since the base commit."""
+    """Digests of a worktree, by which a change since the base commit shows."""
 
     essence: bytes
-    """A digest of everything except the index and the files that git rewrites without a change of work."""
+    """A digest of everything except the index and the files that git rewrites by itself."""
     index: bytes
-    """The id of the blob of the agent's index; empty without an index."""
+    """The blob id of the agent's index; empty if there is none."""
 
 
 class Ledger(msgspec.Struct, array_like=True, frozen=True):
-    """The records of all folders of a worktree at the snapshot `last`."""
+    """The records of all of a worktree's folders at the snapshot `last`."""
 
     version: int
     usual: Mapping[int, int]
-    """git's mode → the most common permission bits at checkout."""
+    """By git's mode, the most common permission bits at the checkout."""
     base: Mark | None
-    """The digests of the worktree right after checkout."""
+    """The digests of the worktree after the checkout."""
     last: str
     """The snapshot's name."""
     commit: str
@@ -109,12 +109,12 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 def pack_entries(entries: dict[bytes, LedgerEntry]) -> bytes:
-    """Return the entries as bytes of MessagePack, as in `Record.packed`."""
+    """Return the entries as MessagePack, in the form of `Record.packed`."""
     return _ENCODER.encode(entries)
 
 
 def load(path: Path) -> Ledger | None:
-    """Return the ledger at `path`; `None` if the file is missing, incomplete or of another version."""
+    """Return the ledger in a file; `None` if the file is missing, incomplete or of another version."""
     try:
         ledger = _DECODER.decode(whole_body(path.read_bytes()) or b"")
     except (FileNotFoundError, msgspec.DecodeError):
@@ -123,5 +123,5 @@ def load(path: Path) -> Ledger | None:
 
 
 def save(path: Path, ledger: Ledger) -> None:
-    """Replace the ledger at `path`. The file is not synced: `load` detects a torn ledger."""
+    """Write the ledger to a file. The file is not synced to disk, because `load` detects an incomplete one."""
     write_atomically(path, with_checksum(_ENCODER.encode(ledger)))

@@ -1,4 +1,4 @@
-"""Find the paths of a worktree that are not in git's trees: ignored files up to a limit, and names git refuses."""
+"""Find a worktree's paths outside of git's trees: ignored files up to a limit, and names that git refuses."""
 
 import re
 from collections.abc import Container, Mapping
@@ -10,29 +10,29 @@ from septet.git.vault.ledger import EntryKind, Outside, Record
 from septet.git.vault.survey import OVER_LIMIT, Figures, Survey, above, blocks, disk_usage, join, parent, pipes_in
 
 LONGEST_PATH_BYTES: Final = 4000
-"""The longest path that is passed to git, because the system does not let git open longer paths."""
+"""The longest path that is given to git, because the system would not open longer ones."""
 
 _IGNORE_RULES: Final = b".gitignore"
 _UNSEEN_BY_HFS: Final = dict.fromkeys(
     [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
 )
-"""Code points that HFS+ ignores in a name; `git fsck` ignores them too."""
+"""The code points that HFS+ and `git fsck` ignore in a name."""
 _GIT_FOLDER: Final = re.compile(r"(?:.*\\)?(?:\.git|git~1)[. ]*(?:[:\\].*)?\Z", re.DOTALL)
-"""The pattern of `.git` and of other spellings that NTFS reads as `.git`."""
+"""The pattern of `.git` and of spellings that NTFS takes for it."""
 
 
 @dataclass(slots=True)
 class Sorting:
-    """The paths that belong outside git's trees, and those ignored paths that the snapshot leaves out."""
+    """The paths outside of git's trees, and the ignored ones that the snapshot leaves out."""
 
     outside: dict[bytes, EntryKind] = field(default_factory=dict)
-    """Path → `IGNORED` or `REFUSED`; a folder's entry covers all names below, except further refused names."""
+    """The paths, each `IGNORED` or `REFUSED`; a folder stands for all below it, except refused names."""
     within: set[bytes] = field(default_factory=set)
-    """The folders that are outside git's trees, or below such a folder."""
+    """The folders that are, or are below, a folder outside of git's trees."""
     left_out: dict[bytes, int] = field(default_factory=dict)
-    """Ignored path that is left out because of the limit → the bytes that it takes on disk, as far as counted."""
+    """The ignored paths over the limit, with their bytes on disk as far as counted."""
     resorted: set[bytes] = field(default_factory=set)
-    """The folders with a name that the last snapshot put in another part."""
+    """The folders with a name whose kind differs from that in the last snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class Scene:
     survey: Survey
     records: Mapping[bytes, Record]
     fresh: Mapping[bytes, dict[bytes, Figures]]
-    """The names and figures of the folders that differ from `records`."""
+    """The folders that differ from `records`, with their names and `lstat` numbers."""
     tracked: Container[bytes]
-    """The files and folders of the base commit; empty if `records` has them."""
+    """The files and folders of the base commit; empty if `records` has them already."""
 
 
 def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
-    """Return the paths that belong outside git's trees, and those that the snapshot leaves out.
+    """Return the paths outside of git's trees, and those that the snapshot leaves out.
 
-    git reads only the `.gitignore` files. `limit_bytes` is the size on disk that all ignored files together may
-    take. The smallest are taken first, so that an `.env` is in the snapshot even if `node_modules` is not.
+    git reads only the `.gitignore` files. All ignored files together may take `limit_bytes` on disk. The smallest
+    are taken first, so an `.env` is in the snapshot even if `node_modules` is not.
     """
     sorting = Sorting()
     candidates = _find_candidates(scene, sorting)
@@ -62,7 +62,7 @@ def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
 
 
 def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
-    """Return the part of `paths` for which git reads no pipe: a `.gitignore` that is a pipe ignores nothing."""
+    """Return the paths for which git would wait at no pipe; a `.gitignore` that is a pipe ignores nothing."""
     looks = scene.survey.looks if paths else {}
     ruled = {path: look for path, look in looks.items() if _IGNORE_RULES in look.names}
     silent = {path for path, look in ruled.items() if _IGNORE_RULES in pipes_in(look)}
@@ -70,12 +70,12 @@ def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
 
 
 def is_refused(name: bytes) -> bool:
-    """Return whether git refuses a name in trees on any operating system."""
+    """Return whether git refuses a name in trees, on any operating system."""
     return _GIT_FOLDER.match(name.decode(errors="ignore").translate(_UNSEEN_BY_HFS).lower()) is not None
 
 
 def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
-    """Add the paths that need no git to `sorting`; return the paths that git must check, parents first."""
+    """Add to `sorting` the paths that need no git; return the paths that git must check, parents first."""
     candidates: list[bytes] = []
     rules_changed = any(_rules_differ(scene, path) for path in scene.fresh)
     for path in scene.survey.looks:
@@ -102,14 +102,14 @@ def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
 
 
 def _rules_differ(scene: Scene, path: bytes) -> bool:
-    """Return whether a folder's `.gitignore` was added, removed or changed."""
+    """Return whether a folder's `.gitignore` was added, deleted or changed."""
     record = scene.records.get(path)
     before = record.look.entries().get(_IGNORE_RULES) if record is not None else None
     return scene.fresh[path].get(_IGNORE_RULES) != before
 
 
 def _ask(vault: Git, paths: list[bytes]) -> set[bytes]:
-    """Return the part of `paths` that git ignores; empty if git fails, so that all count as not ignored."""
+    """Return which paths git ignores; empty if git fails."""
     stdin = b"".join(b"./%s\0" % path for path in paths if len(path) < LONGEST_PATH_BYTES)
     if not stdin:
         return set()
@@ -120,7 +120,7 @@ def _ask(vault: Git, paths: list[bytes]) -> set[bytes]:
 
 
 def _take_ignored(scene: Scene, sorting: Sorting, candidates: list[bytes], ignored_paths: set[bytes]) -> None:
-    """Add the ignored candidates to `sorting`; an ignored folder covers everything below."""
+    """Add the ignored candidates to `sorting`; an ignored folder stands for everything below it."""
     for full in candidates:
         folder, _, name = full.rpartition(b"/")
         is_root = full in ignored_paths and folder not in sorting.within
@@ -135,7 +135,7 @@ def _take_ignored(scene: Scene, sorting: Sorting, candidates: list[bytes], ignor
 
 
 def _apply_limit(scene: Scene, sorting: Sorting, limit_bytes: int) -> None:
-    """Leave out the largest ignored paths, until the rest is within the limit."""
+    """Leave out the largest ignored paths until the others are within the limit."""
     roots = [path for path, kind in sorting.outside.items() if kind is EntryKind.IGNORED]
     if not roots:
         return
@@ -155,7 +155,7 @@ def _apply_limit(scene: Scene, sorting: Sorting, limit_bytes: int) -> None:
 
 
 def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
-    """Return the bytes on disk of each folder outside git's trees, including everything below."""
+    """Return the bytes on disk of each folder outside of git's trees, with everything below."""
     totals: dict[bytes, int] = {}
     for path in reversed(scene.survey.looks):
         if path in sorting.within:
@@ -166,7 +166,7 @@ def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
 
 
 def _usage(scene: Scene, path: bytes, totals: Mapping[bytes, int]) -> int | None:
-    """Return the bytes on disk of an ignored name; `None` for a folder that could not be read."""
+    """Return an ignored name's bytes on disk; `None` for a folder that could not be read."""
     if path in totals:
         return totals[path]
     if path in scene.survey.closed:
@@ -179,7 +179,7 @@ def _usage(scene: Scene, path: bytes, totals: Mapping[bytes, int]) -> int | None
 
 
 def _record_of(scene: Scene, path: bytes) -> Outside | None:
-    """Return the last snapshot's record of a path that was outside git's trees; `None` if there is none."""
+    """Return the last record of a path outside of git's trees; `None` if there is none."""
     folder, _, name = path.rpartition(b"/")
     record = scene.records.get(folder)
     return next((item for item in record.outside if item.name == name), None) if record is not None else None

@@ -1,7 +1,7 @@
-"""A pack of new objects for the vault: written whole, synced to disk, and only then visible to git.
+"""A pack of new objects for the vault, which git sees only after it is complete and synced to disk.
 
-One pack for each snapshot costs three `fsync`s and no process; loose objects would cost one `fsync` each, and
-through git's own commands three to five milliseconds each. Format: gitformat-pack(5), version 2, SHA-1, no deltas.
+One pack for a snapshot costs three `fsync`s and no process. Loose objects would cost one `fsync` each, and git's
+own commands milliseconds. Format: gitformat-pack(5), version 2, SHA-1, no deltas.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ ObjectType = Literal["commit", "tree", "blob"]
 
 _TYPE_BITS: Final[dict[ObjectType, int]] = {"commit": 1, "tree": 2, "blob": 3}
 _COMPRESSION: Final = 1
-"""zlib's fastest level, because the agent waits; the vault's objects can be compressed more later."""
+"""zlib's fastest level, because the agent waits."""
 _CHUNK_BYTES: Final = 1 << 20
 _REMEDY: Final = "Nothing was removed. Make room on that disk, then try again."
 _LARGE_OFFSET: Final = 1 << 31
-"""The smallest offset that needs eight bytes in a pack's index."""
+"""The first offset that needs eight bytes in a pack's index."""
 
 
 def object_id(kind: ObjectType, content: bytes) -> bytes:
@@ -36,21 +36,21 @@ def object_id(kind: ObjectType, content: bytes) -> bytes:
 
 
 def commit_content(tree: str, parents: Iterable[str], message: bytes) -> bytes:
-    """Return the content of a commit by Septet with the present time."""
+    """Return the content of a commit by Septet, now."""
     signature = f"Septet <septet@localhost> {int(time.time())} +0000"
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     return "\n".join([*lines, f"author {signature}", f"committer {signature}", "", ""]).encode() + message
 
 
 class Pack:
-    """A pack that is being written. Use it in a `with` block, whose end discards a pack that was not published."""
+    """A pack that is being written; at the end of a `with` block it is discarded unless it was published."""
 
     def __init__(self, vault: Path, present: Container[bytes] = frozenset()) -> None:
-        """Start a pack in a repository, which has the objects with the ids in `present`: these are not written."""
+        """Begin a pack for a repository, which already has the objects `present`."""
         self._folder = vault / "objects" / "pack"
         self._present = present
         self._places: dict[bytes, tuple[int, int]] = {}
-        """Object id → the offset in the pack, and the CRC-32 of the compressed bytes."""
+        """For each object id, its offset in the pack and the CRC-32 of its compressed bytes."""
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix="tmp_pack_")
         self._path = Path(name)
         self._file = os.fdopen(descriptor, "w+b", buffering=_CHUNK_BYTES)
@@ -69,7 +69,7 @@ class Pack:
             self._file.close()
 
     def add(self, kind: ObjectType, content: bytes) -> bytes:
-        """Add one object and return its id.
+        """Add an object, and return its id.
 
         Raises:
             SnapshotError: The disk has no room for the object.
@@ -82,7 +82,7 @@ class Pack:
         return name
 
     def add_stream(self, size: int, read: Callable[[int], bytes]) -> bytes | None:
-        """Add a blob of `size` bytes in pieces; return its id, or `None` if `read` returns more or fewer bytes.
+        """Add a blob of a known size in parts; return its id, or `None` if `read` returns more or fewer bytes.
 
         Raises:
             OSError: `read` raised it.
@@ -116,13 +116,13 @@ class Pack:
             raise SnapshotError(f"{self._folder} cannot be written: {error.strerror}.", remedy=_REMEDY) from error
 
     def _forget_from(self, offset: int) -> None:
-        """Remove the bytes after `offset`."""
+        """Delete the bytes from `offset` on."""
         self._file.seek(offset)
         self._file.truncate()
         self._offset = offset
 
     def publish(self) -> None:
-        """Give pack and index their final names: the index last, because git looks for the index."""
+        """Give pack and index their final names, the index last because git looks for it."""
         trailer = self._seal()
         index = self._index(trailer)
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix="tmp_idx_")
@@ -154,7 +154,7 @@ class Pack:
         return checksum.digest()
 
     def _index(self, trailer: bytes) -> bytes:
-        """Return the content of the pack's index in version 2."""
+        """Return the pack's index, in version 2."""
         names = sorted(self._places)
         counts = [0] * 256
         for name in names:
@@ -185,7 +185,7 @@ class _OtherSizeError(Exception):
 
 
 def _deflated_blob(size: int, read: Callable[[int], bytes], note: Callable[[bytes], None]) -> Iterator[bytes]:
-    """Yield a blob's compressed bytes piece by piece; call `note` with each piece of the content."""
+    """Yield a blob's compressed bytes in parts; call `note` with each part before its compression."""
     deflate = zlib.compressobj(_COMPRESSION)
     rest_bytes = size
     yield _object_header("blob", size)
@@ -201,7 +201,7 @@ def _deflated_blob(size: int, read: Callable[[int], bytes], note: Callable[[byte
 
 
 def _object_header(kind: ObjectType, size: int) -> bytes:
-    """Return an object's header: its type and its size, with four bits in the first byte, then seven in each."""
+    """Return an object's header: its type, and its size in groups of four and then seven bits."""
     byte, size = _TYPE_BITS[kind] << 4 | size & 0x0F, size >> 4
     header = bytearray()
     while size:

@@ -1,7 +1,7 @@
-"""List every name in a worktree with its `lstat` figures, without reading content or following links.
+"""List all names in a worktree with their `lstat` numbers, without reading files or following links.
 
-Each folder is opened by descriptor from its parent. So a link in the place of a folder is an error and does not
-lead out of the worktree, and a path may be longer than the system's limit.
+Each folder is opened from its parent. Therefore a link in place of a folder is an error, and a path may be longer
+than the system allows.
 """
 
 import os
@@ -20,17 +20,17 @@ OVER_FILE_LIMIT: Final = "over the limit for one file"
 MAX_DEPTH: Final = 200
 """The depth below which folders are left out, because each level needs an open descriptor."""
 BLOCK_BYTES: Final = 4096
-"""The bytes that even the smallest file takes on disk, so that a million tiny files exceed a limit too."""
+"""The least bytes that a file takes on disk, so that a million tiny files exceed a limit."""
 
 OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""The flags to open a folder, by which a link in place of the folder is an error."""
+"""The flags to open a folder; a link in its place is an error."""
 _FIGURES: Final = 5
 _SIGNED_LIMIT: Final = 1 << 63
 _TYPE_MASK: Final = 0o170000
 
 
 class Figures(NamedTuple):
-    """The `lstat` figures of one name; for a folder only the mode, because its times change with its entries."""
+    """The `lstat` numbers of one name; of a folder only the mode, because its times change with its entries."""
 
     mode: int
     """Type and permission bits; 0 if `lstat` failed."""
@@ -41,15 +41,15 @@ class Figures(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The names in one folder with their `lstat` figures, packed; only a changed folder's bytes are decoded."""
+    """The names in one folder with their `lstat` numbers, as bytes that are decoded only if needed."""
 
     names: bytes
-    """The names in the system's order, with NUL between them."""
+    """The names in the system's order, separated by NUL."""
     figures: bytes
-    """Five signed 64-bit numbers for each name, as in `Figures`."""
+    """For each name, five signed 64-bit numbers in the order of `Figures`."""
 
     def entries(self) -> dict[bytes, Figures]:
-        """Return the `lstat` figures by name."""
+        """Return the `lstat` numbers by name."""
         if not self.names:
             return {}
         numbers = iter(array("q", self.figures))
@@ -58,12 +58,12 @@ class Look(NamedTuple):
 
 
 def pack_look(entries: Mapping[bytes, Figures]) -> Look:
-    """Return `entries` in the form of a `Look`."""
+    """Return the names and numbers of a folder as bytes."""
     return Look(b"\0".join(entries), array("q", [number for row in entries.values() for number in row]).tobytes())
 
 
 def pipes_in(look: Look) -> list[bytes]:
-    """Return the names of pipes in a folder; the packed names are read only if there is a pipe."""
+    """Return the names of pipes in a folder."""
     if not any(map(stat.S_ISFIFO, set(array("q", look.figures)[::_FIGURES]))):
         return []
     return [name for name, row in look.entries().items() if stat.S_ISFIFO(row.mode)]
@@ -71,12 +71,12 @@ def pipes_in(look: Look) -> list[bytes]:
 
 @dataclass(slots=True)
 class Survey:
-    """The present names in a worktree with their `lstat` figures."""
+    """All names in a worktree with their `lstat` numbers."""
 
     looks: dict[bytes, Look] = field(default_factory=dict)
-    """Folder → the names in it with their `lstat` figures, parents before their children; the root is `b""`."""
+    """Each folder by path, parents first; the root is `b""`."""
     closed: dict[bytes, str] = field(default_factory=dict)
-    """Each path that could not be read → the reason."""
+    """The paths that could not be read, each with the reason."""
 
 
 def join(folder: bytes, name: bytes) -> bytes:
@@ -85,12 +85,12 @@ def join(folder: bytes, name: bytes) -> bytes:
 
 
 def parent(path: bytes) -> bytes:
-    """Return the folder that contains `path`."""
+    """Return the path of the folder of `path`."""
     return path.rpartition(b"/")[0]
 
 
 def above(path: bytes) -> list[bytes]:
-    """Return the folders above `path`, the nearest first, without the root."""
+    """Return the paths of the folders above `path`, the nearest first, without the root."""
     folders = []
     while path := parent(path):
         folders.append(path)
@@ -98,9 +98,9 @@ def above(path: bytes) -> list[bytes]:
 
 
 def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> Survey:
-    """Return a survey of every folder below the descriptor `root`.
+    """Return all names below the folder with descriptor `root`.
 
-    The `heavy` folders, which the last snapshot left out as too large, are read only up to `limit_bytes`.
+    The folders `heavy`, which the last snapshot left out as too large, are read only up to `limit_bytes`.
     """
     survey = Survey()
     _Walk(survey, heavy, limit_bytes).enter(root, b"", 0)
@@ -108,7 +108,7 @@ def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> S
 
 
 def look_again(root: int, earlier: Survey, name: str) -> Survey:
-    """Return a copy of `earlier` in which the root's folder `name` was read again."""
+    """Return a copy of an earlier survey with the root's folder `name` read again."""
     folder = os.fsencode(name)
 
     def is_elsewhere(path: bytes) -> bool:
@@ -139,37 +139,37 @@ def open_below(root: int, path: bytes) -> int:
 
 
 def disk_usage(entries: Mapping[bytes, Figures]) -> int:
-    """Return the bytes on disk of the files of one folder, in whole blocks."""
+    """Return the bytes on disk of the files in one folder."""
     return sum(blocks(row.size) for row in entries.values() if not stat.S_ISDIR(row.mode))
 
 
 def blocks(size: int) -> int:
-    """Return the bytes on disk of a file of `size` bytes."""
+    """Return the bytes on disk of a file with so many bytes."""
     return -(-max(size, 1) // BLOCK_BYTES) * BLOCK_BYTES
 
 
 def unreadable(error: OSError) -> str:
-    """Return a text for people on why a path could not be read."""
+    """Return why a path could not be read, as a text for people."""
     return f"not readable: {error.strerror}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Adds the names in all folders below one root, with their `lstat` figures, to a survey."""
+    """Adds all folders below a root to a survey."""
 
     survey: Survey
     heavy: Collection[bytes]
     limit_bytes: int
 
     def enter(self, folder: int, path: bytes, depth: int) -> None:
-        """Add the folder with descriptor `folder`, and everything below, to the survey."""
+        """Add the folder with descriptor `folder`, and everything below it, to the survey."""
         names, numbers, folders = _list(folder, path, self.survey)
         self.survey.looks[path] = Look(os.fsencode("\0".join(names)), _pack(numbers))
         for name in folders:
             self.go_down(folder, path, name, depth)
 
     def go_down(self, folder: int, path: bytes, name: str, depth: int) -> None:
-        """Add the folder `name` in the folder with descriptor `folder`, and everything below, to the survey."""
+        """Add the folder `name` in `folder`, and everything below it, to the survey."""
         below = join(path, os.fsencode(name))
         try:
             child = os.open(name, OPEN_FOLDER, dir_fd=folder)
@@ -188,9 +188,9 @@ class _Walk:
 
 
 def _list(folder: int, path: bytes, survey: Survey) -> tuple[list[str], list[int], list[str]]:
-    """Return the names in a folder, five `lstat` figures for each name, and the names of its folders.
+    """Return a folder's names, five `lstat` numbers for each, and the names that are folders.
 
-    The lists are flat, without an object for each entry, because this loop takes most of a snapshot's time.
+    The lists are flat, because this loop takes most of a snapshot's time.
     """
     names: list[str] = []
     numbers: list[int] = []
@@ -224,7 +224,7 @@ def _pack(numbers: list[int]) -> bytes:
 
 
 def _usage(folder: int, limit_bytes: int, depth: int = 0) -> int:
-    """Return the bytes on disk of the files below `folder`; the count stops above the limit."""
+    """Return the bytes on disk of the files below a folder; the count ends above the limit."""
     names, numbers, folders = _list(folder, b"", Survey())
     used_bytes = disk_usage(Look(os.fsencode("\0".join(names)), _pack(numbers)).entries())
     for name in folders:

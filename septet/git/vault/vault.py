@@ -1,4 +1,4 @@
-"""The vault: a bare repository of snapshots, one for each repository, which no agent can reach."""
+"""The vault: a bare repository of snapshots for each repository, which no agent can reach."""
 
 import os
 import re
@@ -30,15 +30,15 @@ _CONFIG: Final = """\
 """
 # useSparse: a snapshot holds the files of the base commit in another folder, and a push must find them there.
 _RAW_ATTRIBUTES: Final = b"* -text -filter -ident -working-tree-encoding -eol\n"
-"""Attributes by which no git command in the vault converts a byte, whatever a `.gitattributes` sets."""
+"""The attributes by which no git command in the vault converts a file's bytes."""
 _WRITTEN_LAST: Final = Path("info") / "attributes"
 _SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)")
 
 
 def prepare(place: Place) -> None:
-    """Create the vault of the work order's repository if missing, and the work order's folder in the vault.
+    """Create the vault of the work order's repository if needed, and the work order's folder in it.
 
-    Repeated and concurrent calls are safe. The vault borrows the objects of the mirror.
+    Repeated and concurrent calls are safe. The vault borrows the mirror's objects.
 
     Raises:
         GitError: git could not create the vault, or a living process holds a lock of the vault.
@@ -58,18 +58,18 @@ def prepare(place: Place) -> None:
 
 
 def vault_at(place: Place) -> Git:
-    """Return the vault as a repository without a worktree."""
+    """Return the vault as a repository, without a worktree."""
     return Git(place.vault, env=place.env, guard=guard_of(place.vault))
 
 
 def vaults_in(folder: Path, env: Mapping[str, str]) -> list[Git]:
-    """Return the vaults in `folder`, except vaults whose creation did not finish, which are empty."""
+    """Return the vaults in a folder, except those whose creation did not finish."""
     whole = (path for path in sorted(folder.glob("*.git")) if (path / _WRITTEN_LAST).exists())
     return [Git(path, env=env, guard=guard_of(path)) for path in whole]
 
 
 def next_name(place: Place, kind: str, last: str | None, others: Iterable[str] = ()) -> str:
-    """Return the name of the work order's next snapshot. The caller holds the lock.
+    """Return the name for the work order's next snapshot. The caller holds the lock.
 
     Args:
         last: The name of the last snapshot; `None` if it is unknown, so that git must list the refs.
@@ -81,7 +81,7 @@ def next_name(place: Place, kind: str, last: str | None, others: Iterable[str] =
 
 
 def publish(place: Place, name: str, commit: str) -> None:
-    """Make the ref of snapshot `name` point to `commit`, and sync the ref to disk. The caller holds the lock."""
+    """Create the ref of a snapshot, and sync it to disk. The caller holds the lock."""
     path = place.vault / ref_of(name)
     with share_guard(guard_of(place.vault)):  # before it gets its name, the file is named like git's lock files
         if not path.parent.exists():
@@ -91,12 +91,12 @@ def publish(place: Place, name: str, commit: str) -> None:
 
 
 def points_to(place: Place, name: str) -> str:
-    """Return the commit of a snapshot, without starting git; empty if its ref is missing or packed."""
+    """Return a snapshot's commit without starting git; empty if its ref is missing or packed."""
     return _loose(vault_at(place), ref_of(name))
 
 
 def find(vault: Git, name: str) -> Snapshot:
-    """Return the snapshot with the name `<work order>/<number>-<kind>`.
+    """Return the snapshot with a name such as `<work order>/<number>-<kind>`.
 
     Raises:
         NotFoundError: The vault has no snapshot of that name.
@@ -106,9 +106,9 @@ def find(vault: Git, name: str) -> Snapshot:
 
 
 def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
-    """Return the snapshots of a vault, or of one work order, sorted by work order and age.
+    """Return a vault's snapshots, of all work orders or of one, sorted by work order and age.
 
-    A snapshot whose commit is missing is skipped, because only its name is known.
+    A snapshot without its commit is skipped.
     """
     refs = _refs(vault, REFS if order_id is None else f"{ref_of(order_id)}/")
     contents = read_objects(vault, refs.values()) if refs else {}
@@ -124,16 +124,16 @@ def owners(vault: Git) -> list[str]:
 def names_of_kind(place: Place, kind: str) -> list[str]:
     """Return the names of a work order's snapshots of one kind, oldest first, without starting git.
 
-    Snapshots are missing if a person has packed their refs.
+    If a person has packed the refs, names are missing.
     """
     names = [name for name in _names(place.vault / ref_of(place.order_id)) if name.endswith(f"-{kind}")]
     return [f"{place.order_id}/{name}" for name in sorted(names, key=_number)]
 
 
 def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | None:
-    """Return the oldest and the latest snapshot of a work order; `None` without snapshots.
+    """Return a work order's oldest and latest snapshot; `None` if it has none.
 
-    The function finds the two by name, and reads no others, because a lane can have thousands of snapshots.
+    This reads only these two, because a lane can have thousands of snapshots.
     """
     packed = (vault.git_dir / "packed-refs").exists()
     names = sorted(_names(vault.git_dir / ref_of(order_id)), key=_number) if not packed else []
@@ -148,7 +148,7 @@ def first_and_last(vault: Git, order_id: str) -> tuple[Snapshot, Snapshot] | Non
 
 
 def verify(vault: Git, snapshot: Snapshot) -> None:
-    """Check that a snapshot's ref points to its commit and that no object is missing.
+    """Raise unless a snapshot's ref is at its commit and no object is missing.
 
     Raises:
         SnapshotError: The snapshot cannot be restored.
@@ -166,7 +166,7 @@ def verify(vault: Git, snapshot: Snapshot) -> None:
 
 
 def _create(place: Place) -> None:
-    """Create the vault, even if an earlier attempt did not finish."""
+    """Create the vault, even if an earlier attempt has begun to."""
     place.vault.mkdir(mode=0o700, exist_ok=True)
     Git(place.vault, env=place.env).init("--bare")
     for folder in ("info", "refs/septet", "objects/info"):
@@ -178,7 +178,7 @@ def _create(place: Place) -> None:
 
 
 def _read_snapshots(vault: Git, *names: str) -> list[Snapshot]:
-    """Return snapshots like `find`; one git process reads all of them."""
+    """Return snapshots by name, like `find`, with one git process."""
     commits = {name: _commit(vault, name) for name in names}
     contents = read_objects(vault, commits.values())
     snapshots = []
@@ -200,7 +200,7 @@ def _commit(vault: Git, name: str) -> str:
 
 
 def _loose(vault: Git, ref: str) -> str:
-    """Return the commit of a snapshot's ref if the ref is a loose file; empty if not. This is faster than git."""
+    """Return the commit of a snapshot's ref from its file; empty if there is no such file."""
     try:
         return (vault.git_dir / ref).read_text().strip() if _SNAPSHOT_REF.fullmatch(ref) else ""
     except (FileNotFoundError, NotADirectoryError):
@@ -208,7 +208,7 @@ def _loose(vault: Git, ref: str) -> str:
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the last parts of the names of snapshots whose refs are loose files in `folder`."""
+    """Return the last parts of the snapshots' names in a folder of ref files."""
     try:
         with os.scandir(folder) as entries:
             return [each.name for each in entries if each.name[0].isdigit()]
@@ -221,7 +221,7 @@ def _number(name: str) -> int:
 
 
 def _refs(vault: Git, pattern: str) -> dict[str, str]:
-    """Return the commit of each ref by the ref's name, sorted by work order and age; commits may be missing."""
+    """Return the commits of refs by ref, sorted by work order and age; commits may be missing."""
     lines = vault.run("for-each-ref", "--format=%(refname) %(objectname)", pattern).decode().splitlines()
     refs = dict(line.split(" ") for line in lines)
     snapshots = sorted(

@@ -1,1 +1,1 @@
-"""The mirror of a repository, and the workspaces and lanes that borrow the mirror's objects."""
+"""The mirror of a repository, and the workspaces that borrow its objects."""

@@ -1,4 +1,4 @@
-"""The host's bare mirror of a repository, which all workspaces share and git never garbage-collects."""
+"""The host's bare mirror of a repository, which all workspaces share and which loses no objects."""
 
 import os
 import secrets
@@ -19,17 +19,16 @@ from septet.system.durable import hold_lock
 from septet.system.text import count_noun
 
 _PACK_FILES: Final = (".pack", ".rev", ".idx")
-"""The files of a pack, in the order of their creation: git looks for the index and then expects the rest."""
+"""The files of a pack in the order of their creation; git looks for the index first."""
 _UNPACK_LIMIT: Final = "fetch.unpackLimit"
-"""The setting by which a fetch makes one pack and no loose objects; git looks in packs first."""
+"""The git setting by which a fetch makes one pack and no loose objects."""
 
 
 def _mend(mirror: Path, remote: Remote) -> None:
-    """Fetch a fresh mirror, and complete the damaged mirror from the fresh one. The caller holds the lock.
+    """Fetch a fresh mirror, and complete the damaged one from it. The caller holds the lock.
 
-    Workspaces and vaults borrow objects by the mirror's path, so the mirror is mended in place: new files are
-    added to it, and files that new files replace move to the mirror's folder `damaged`. git reads the good copy of
-    an object if another copy is bad.
+    Workspaces and vaults know the mirror's path, so it stays in place. New files are added, and files that they
+    replace move to the folder `damaged`. git reads a good copy of an object if another copy is bad.
     """
     fresh = mirror.with_suffix(".mend")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -60,7 +59,7 @@ def _lay_packs(fresh: Path, mirror: Path, aside: Path) -> None:
 
 
 def _exchange(source: Path, target: Path, aside: Path) -> None:
-    """Move `source` to `target`, and move what was at `target` to `aside`; a file is replaced atomically."""
+    """Move `source` to `target`, and what was there to `aside`; a file is replaced in one step."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.is_file():
         os.link(target, aside / target.name)
@@ -93,19 +92,19 @@ _CONFIG: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The commit from which a work order starts."""
+    """The commit from which a work order starts, and its branch."""
 
     branch: str
     sha: str
     default_branch: str = ""
-    """The origin's default branch; empty if the origin's HEAD names no branch."""
+    """The origin's default branch; empty if it has none."""
 
 
 def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Base:
-    """Fetch the origin into `mirror`, which is made if missing, and return the commit from which work starts.
+    """Fetch the origin into the mirror, which is created if missing; return the commit from which work starts.
 
-    Concurrent calls wait for each other. Branches that the origin no longer has stay in the mirror. Without the
-    branch `base`, work starts from the origin's default branch.
+    Concurrent calls wait for each other. Branches that the origin no longer has stay in the mirror. Without
+    `base`, work starts from the origin's default branch.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -131,7 +130,7 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
 
 
 def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) -> Base:
-    """Return the commit from which a work order in a local repository would start; nothing is written.
+    """Return the commit from which a work order in a local repository would start; write nothing.
 
     Without `base`, work starts from the repository's default branch.
 
@@ -149,7 +148,7 @@ def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) ->
 
 
 def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
-    """Complete a damaged mirror from its origin, so that it has `commit` again; no file is deleted.
+    """Complete a damaged mirror from its origin, so that it has `commit` again; delete no file.
 
     Raises:
         SeptetError: The origin was not reached or refused, or no longer has the commit.
@@ -169,8 +168,8 @@ def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
 def tidy_mirror(mirror: Path, scratch: Path, env: Mapping[str, str]) -> None:
     """Join a mirror's packs and loose objects, if there are many.
 
-    No object is dropped, because workspaces and vaults borrow the mirror's objects. A temporary repository is made
-    in `scratch`.
+    No object is deleted, because workspaces and vaults borrow them. git works in a temporary repository in
+    `scratch`.
 
     Raises:
         GitError: git failed; every object is still in place.
@@ -233,12 +232,12 @@ def _branch(url: str, refs: RemoteRefs, base: str | None) -> str:
 
 
 def _likeliest(branches: Sequence[str], default: str = "") -> list[str]:
-    """Return the three most likely base branches: the default branch first, then the usual names."""
+    """Return the three likeliest base branches: the default branch, then branches with usual names."""
     usual = (default, *_USUAL_BRANCHES)
     return sorted(branches, key=lambda name: usual.index(name) if name in usual else len(usual))[:3]
 
 
 def _default_branch(refs: RemoteRefs) -> str:
-    """Return the branch that the origin's HEAD names; empty if the HEAD names no branch."""
+    """Return the origin's default branch; empty if it has none."""
     head = refs.head or ""
     return head.removeprefix(_HEADS) if head in refs.shas else ""

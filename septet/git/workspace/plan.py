@@ -1,4 +1,4 @@
-"""Restore a snapshot in a workspace together with a plan's file, for a lane or after the plan was changed."""
+"""Restore a snapshot in a workspace together with a plan's file."""
 
 import hashlib
 from dataclasses import replace
@@ -15,10 +15,10 @@ from septet.git.vault.vault import find, first_and_last, vault_at
 
 
 def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[bytes, Item]:
-    """Return the plan's file, and those of its folders that the target snapshot lacks, as items by path.
+    """Return the plan's file, and its folders that a snapshot lacks, as items by path.
 
     Args:
-        there: The target snapshot, to which the caller adds the plan.
+        there: The snapshot to which the caller adds the plan.
         name: The snapshot that has the plan.
 
     Raises:
@@ -52,7 +52,7 @@ def holds_plan(place: Place, snapshot: Snapshot, path: str, sha256: str) -> bool
 
 
 def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, options: SnapshotOptions) -> None:
-    """Restore a plan's file from the snapshot `source`; all other files stay as in the snapshot `current`.
+    """Restore a plan's file from the snapshot `source`; all other files stay as in `current`.
 
     Raises:
         WorkspaceError: `source` has no such file, or another file is in the place of its folder.
@@ -64,10 +64,9 @@ def put_plan_back(place: Place, current: Snapshot, source: Snapshot, path: str, 
 def switch(
     place: Place, start: Snapshot, options: SnapshotOptions, plan: tuple[str, str] | None = None
 ) -> Snapshot | None:
-    """Restore a lane's snapshot `start`, add the plan, and return the rescue, if any, of the former state.
+    """Restore a snapshot in a lane, add the plan, and return the rescue of the earlier state.
 
-    The former state is rescued only if it differs from the lane's last snapshot, which has the work of the
-    previous work order.
+    `None` if the earlier state equals the lane's last snapshot, which has the previous work order's work.
 
     Args:
         plan: The name of a snapshot in the same vault, and the path of the plan's file in the snapshot.

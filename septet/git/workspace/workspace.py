@@ -1,4 +1,4 @@
-"""Open and record a workspace: a work order's clone, which borrows its objects from the mirror."""
+"""Open and record workspaces, which are clones that borrow their objects from the mirror."""
 
 import shutil
 from collections.abc import Mapping
@@ -27,11 +27,11 @@ _FILE: Final = "workspace.json"
 
 
 class WorkspaceRecord(Wire):
-    """The record of how a workspace was opened."""
+    """What is recorded about a workspace when it is opened."""
 
     order_id: str
     first_run_id: str
-    """The work order's first Temporal run, by which Septet finds out whether the id was used before."""
+    """The work order's first Temporal run, which shows whether the id was used before."""
     origin: str
     kind: Literal["local", "remote"]
     host: str
@@ -41,7 +41,7 @@ class WorkspaceRecord(Wire):
     base_sha: str
     default_branch: str
     fork: str = ""
-    """The URL of the fork that the work is pushed to; empty if that is the origin."""
+    """The URL of the fork to which work is pushed; empty if it is pushed to the origin."""
 
     def place(self, state: StateDir, env: Mapping[str, str]) -> Place:
         """Return the work order's folders."""
@@ -67,11 +67,11 @@ class OrderStart:
     base: str | None = None
     """The branch to start from; `None` for the default branch."""
     fork: str = ""
-    """The URL of the fork that the work is pushed to; empty for the origin."""
+    """The URL of the fork to which work is pushed; empty for the origin."""
 
 
 def record_for(start: OrderStart, address: Address, base: Base) -> WorkspaceRecord:
-    """Return the record of a workspace that is about to be opened."""
+    """Return the record for a workspace that will be opened."""
     return WorkspaceRecord(
         fork=start.fork,
         order_id=start.order_id,
@@ -88,9 +88,9 @@ def record_for(start: OrderStart, address: Address, base: Base) -> WorkspaceReco
 
 
 def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) -> None:
-    """Record for a work order the same repository and commit as for the workspace `source` on this host.
+    """Record for a work order the repository and the commit of another workspace on this host.
 
-    If the work order has a record already, nothing changes.
+    An existing record of the work order stays.
 
     Raises:
         NotFoundError: `source` is not on this host.
@@ -106,7 +106,7 @@ def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) 
 
 
 def place_for(state: StateDir, order_id: str, address: Address, base: Base, env: Mapping[str, str]) -> Place:
-    """Return the folders of a work order on this host, whether its workspace was opened or not.
+    """Return the folders of a work order on this host, even if its workspace was not opened.
 
     Raises:
         InvalidInputError: The id cannot be a folder's name.
@@ -129,7 +129,7 @@ def find_place(state: StateDir, order_id: str, env: Mapping[str, str]) -> Place:
 
 
 def find_record(state: StateDir, order_id: str) -> WorkspaceRecord | None:
-    """Return the record of a work order on this host, whatever its repository is; `None` without a record.
+    """Return a work order's record on this host; `None` if it has none.
 
     Raises:
         WorkspaceError: The record cannot be read.
@@ -143,7 +143,7 @@ def find_record(state: StateDir, order_id: str) -> WorkspaceRecord | None:
 
 
 def record_of(place: Place) -> WorkspaceRecord:
-    """Return the record of the workspace at `place`.
+    """Return the record of a workspace.
 
     Raises:
         WorkspaceError: The record is missing or cannot be read.
@@ -152,13 +152,13 @@ def record_of(place: Place) -> WorkspaceRecord:
 
 
 def write_record(place: Place, record: WorkspaceRecord) -> None:
-    """Write the record of a workspace to disk; a kill leaves either the old or the new record."""
+    """Write a workspace's record to disk in one step."""
     place.records.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_durably(place.records / _FILE, record.model_dump_json(indent=2).encode())
 
 
 def check_order_id(order_id: str) -> None:
-    """Refuse an id that cannot be a folder's name.
+    """Raise if an id cannot be a folder's name.
 
     Raises:
         InvalidInputError: The id is not 1 to 64 characters of `A-Za-z0-9._-`, or is `.` or `..`.
@@ -181,10 +181,10 @@ _CHECKOUT_SECONDS: Final = 3600.0
 def open_workspace(
     state: StateDir, address: Address, start: OrderStart, *, env: Mapping[str, str], token: str | None = None
 ) -> Place:
-    """Open the workspace of a work order, and return the work order's folders.
+    """Open a work order's workspace, and return its folders.
 
-    Idempotent: the base commit is chosen and recorded once, and a later attempt uses the record. The clone is made
-    next to the workspace's path and moved there when it is complete.
+    Idempotent: the base commit is chosen and recorded once, for later attempts too. The clone is made next to its
+    final place, and moved when it is complete.
 
     Raises:
         AlreadyRunningError: The id was used before.
@@ -215,7 +215,7 @@ def open_workspace(
 
 
 def _begin(state: StateDir, address: Address, start: OrderStart, remote: Remote) -> WorkspaceRecord:
-    """Choose the base commit, and return the record of the workspace after it was written to disk."""
+    """Choose the base commit, write the workspace's record to disk, and return it."""
     if (worktree := state.workspaces / start.order_id).exists():
         remedy = "Choose another id, or move the folder away."
         raise WorkspaceError(f"{worktree} exists already, and no record says who opened it.", remedy=remedy)
@@ -226,7 +226,7 @@ def _begin(state: StateDir, address: Address, start: OrderStart, remote: Remote)
 
 
 def _clone(place: Place, record: WorkspaceRecord, clone: Path) -> None:
-    """Make the workspace like `git clone --shared`, with Septet's settings and without running a filter."""
+    """Make the clone like `git clone --shared`, with Septet's settings and without filters."""
     shutil.rmtree(clone, ignore_errors=True)  # of an attempt that died; no agent has used it
     make_view(place, fresh_config(place, clone))
     dot_git = clone / ".git"
@@ -240,7 +240,7 @@ def _clone(place: Place, record: WorkspaceRecord, clone: Path) -> None:
 
 
 def fresh_config(place: Place, folder: Path) -> str:
-    """Make an empty repository in a new folder, and return its config, in which git describes the file system."""
+    """Create an empty repository in a new folder, and return its config, which depends on the file system."""
     folder.mkdir(mode=0o700)
     dot_git = folder / ".git"
     Git(dot_git, folder, place.env).init(branch=place.base_branch)
@@ -250,7 +250,7 @@ def fresh_config(place: Place, folder: Path) -> str:
 def _write_config(dot_git: Path, place: Place) -> None:
     """Write the settings for the agent's git: the origin, the author and committer, and no background work.
 
-    Author and committer are written because some agents hide the user's own settings from git.
+    Author and committer are written because some agents hide the user's settings from git.
     """
     who = identity(Git(place.mirror, env=place.env))
     settings = {
@@ -268,7 +268,7 @@ def _write_config(dot_git: Path, place: Place) -> None:
 
 
 def _write_refs(dot_git: Path, place: Place, default_branch: str) -> None:
-    """Write the clone's base branch, the origin's branches and tags, and the path of the mirror's objects."""
+    """Write the clone's refs (base branch, the origin's branches, tags), and the path of the mirror's objects."""
     listing = Git(place.mirror, env=place.env).run(
         "for-each-ref", "--format=%(objectname) %(refname)", "refs/remotes/origin/", "refs/tags/"
     )

@@ -1,1 +1,1 @@
-"""Read an agent's worktree as data: no file of the worktree configures or starts anything."""
+"""Read an agent's worktree as data, so that no file in it configures or starts anything."""

@@ -1,4 +1,4 @@
-"""Read git's output about changed files: `git status --porcelain=v2 -z` and `git diff --name-status -z`."""
+"""Parse git's output about changed files: `git status --porcelain=v2 -z` and `git diff --name-status -z`."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -8,28 +8,28 @@ from septet.contracts.facts import FileChange, Operation
 
 @dataclass(frozen=True, slots=True)
 class StatusEntry:
-    """One path of `git status`: the difference of the index from HEAD, and of the worktree from the index."""
+    """One path in `git status`: how the index differs from HEAD, and the worktree from the index."""
 
     path: bytes
     staged: str
-    """The difference of the index from HEAD: one of `.AMDRCTU`, or `?` for an untracked file."""
+    """How the index differs from HEAD: one of `.AMDRCTU`, or `?` for an untracked file."""
     unstaged: str
     origin: bytes | None = None
-    """The former path of a rename or a copy."""
+    """The earlier path of a renamed or copied file; `None` for other files."""
 
     @property
     def is_untracked(self) -> bool:
-        """Whether the index does not have the path."""
+        """Whether the index lacks the path."""
         return self.staged == "?"
 
     @property
     def is_nested_repository(self) -> bool:
-        """Whether the path is a separate repository, which a commit cannot contain."""
+        """Whether the path is a separate repository, which no commit can include."""
         return self.is_untracked and self.path.endswith(b"/")
 
     @property
     def change(self) -> tuple[Operation, bytes] | None:
-        """The operation that leads from HEAD to the worktree's file, and its path; `None` if neither has one."""
+        """The operation between HEAD and the worktree, and the path; `None` if neither has the file."""
         is_gone = "D" in (self.staged, self.unstaged)
         if "R" in (self.staged, self.unstaged) and self.origin is not None:
             return ("delete", self.origin) if is_gone else ("rename", self.path)
@@ -39,7 +39,7 @@ class StatusEntry:
 
 
 def read_status(output: bytes) -> Iterator[StatusEntry]:
-    """Yield the entries in the output of `git status --porcelain=v2 -z`, without ignored files and headers."""
+    """Yield the entries of `git status --porcelain=v2 -z`, without ignored files."""
     fields = iter(output.split(b"\0"))
     for field in fields:
         match field[:2]:
@@ -54,7 +54,7 @@ def read_status(output: bytes) -> Iterator[StatusEntry]:
 
 
 def read_name_status(output: bytes) -> Iterator[tuple[Operation, bytes]]:
-    """Yield the operations and paths in the output of `git diff --name-status -z`."""
+    """Yield the operations and paths of `git diff --name-status -z`."""
     fields = iter(output.split(b"\0"))
     for status in fields:
         match status[:1]:
@@ -72,13 +72,13 @@ def read_name_status(output: bytes) -> Iterator[tuple[Operation, bytes]]:
 
 
 def file_changes(changes: Iterable[tuple[Operation, bytes]]) -> tuple[FileChange, ...]:
-    """Return the changes in the form of a step's result, sorted by path."""
+    """Return the changes as a step's result has them, sorted by path."""
     pairs = {(shown_path(path), operation) for operation, path in changes}
     return tuple(FileChange(path=path, operation=operation) for path, operation in sorted(pairs))
 
 
 def shown_path(path: bytes) -> str:
-    r"""Return a path as people see it; bytes that are not UTF-8 are shown as `\xNN`."""
+    r"""Return a path for people; bytes that are not UTF-8 are shown as `\xNN`."""
     return path.decode("utf-8", "backslashreplace")
 
 

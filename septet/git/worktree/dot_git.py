@@ -1,8 +1,8 @@
-"""Read a worktree's `.git` as data, so that no file of an agent configures or starts anything.
+"""Read a worktree's `.git` as data, so that nothing of an agent configures or starts anything.
 
-An agent may leave a link, a FIFO, a socket or a device anywhere in `.git`: git would read another user's file, or
-wait for a writer that never comes. Before git runs, `refuse_foreign` checks names, types and the content of
-`alternates`, but not HEAD, index and config: Septet reads HEAD and index as data and never reads config.
+An agent may leave a link, a FIFO, a socket or a device anywhere in `.git`. git would then read another user's
+file, or wait forever. Before git runs, `refuse_foreign` checks names, types and `alternates`. It does not check
+HEAD, index and config: Septet reads HEAD and index as data, and never reads config.
 """
 
 import os
@@ -32,11 +32,11 @@ REMEDY: Final = (
     "`septet retry ID --from STEP` starts that step again from its checkpoint. To look at the work first, "
     "write it to a new folder: `septet rescue restore SNAPSHOT --to DIR`."
 )
-"""The remedy for a broken `.git`. No person should use git in a worktree, where git obeys an agent's settings."""
+"""The remedy for a broken `.git`. People should not use git in a worktree, where git obeys an agent's settings."""
 _MOST_ENTRIES: Final = 1_000_000
 _MOST_KNOWN: Final = 4_000
 _plain_folders: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
-"""Path of a folder with only files and folders → its device, inode and change time, and the folders in it.
+"""By path, folders known to contain only files and folders: device, inode, change time, and the folders in it.
 
 An agent cannot set a change time, and no agent works during the check.
 """
@@ -44,10 +44,10 @@ An agent cannot set a change time, and no agent works during the check.
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The checked-out branch and commit of a worktree."""
+    """A worktree's current branch and commit."""
 
     branch: str | None
-    """The branch without `refs/heads/`; `None` for a detached HEAD."""
+    """The branch without `refs/heads/`; `None` if HEAD is detached."""
     sha: str
 
 
@@ -72,7 +72,7 @@ def read_head(git_dir: Path) -> Head:
 
 
 def switch_head(git_dir: Path, branch: str, was: Head) -> None:
-    """Make `branch` the current branch if HEAD is still `was`. No file and no index changes.
+    """Make `branch` current if HEAD is still `was`; files and index stay.
 
     Raises:
         WorkspaceError: HEAD has moved, or a running git process is writing HEAD.
@@ -99,12 +99,12 @@ def _expect_head(git_dir: Path, head: Head) -> None:
 
 
 def unfinished_operation(git_dir: Path) -> str:
-    """Return the operation that the agent left unfinished (`merge`, `rebase`, …); empty if there is none."""
+    """Return the operation that an agent left unfinished, such as `merge` or `rebase`; empty if there is none."""
     return next((what for name, what in _UNFINISHED.items() if os.path.lexists(git_dir / name)), "")
 
 
 def clear_locks(git_dir: Path) -> None:
-    """Remove lock files that a killed git left behind. No agent may run in the worktree meanwhile.
+    """Delete the lock files of killed gits. No agent may run in the worktree meanwhile.
 
     Raises:
         WorkspaceError: A folder of `.git` leads elsewhere.
@@ -117,7 +117,7 @@ def clear_locks(git_dir: Path) -> None:
 
 
 def refuse_links(git_dir: Path, branch: str = "") -> None:
-    """Refuse a `.git` with a link or a pipe in place of a folder, so that writes stay inside the `.git`.
+    """Raise if `.git` has a link or a pipe in place of a folder into which Septet will write.
 
     Raises:
         WorkspaceError: `.git`, its objects, or a folder above `branch` is not a plain folder, or `info/exclude` is
@@ -136,7 +136,7 @@ def refuse_links(git_dir: Path, branch: str = "") -> None:
 
 
 def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:
-    """Return the content of a plain file; `None` for a missing file, a link, a FIFO or a file over the limit."""
+    """Return a plain file's content; `None` if it is missing, too large, a link or a FIFO."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -150,7 +150,7 @@ def read_file(path: Path, limit_bytes: int = _FILE_LIMIT_BYTES) -> bytes | None:
 
 
 def read_ref(git_dir: Path, ref: bytes) -> bytes | None:
-    """Return the content of the ref's file, or else the SHA in `packed-refs`; `None` for a missing ref."""
+    """Return a ref's content, from its own file or `packed-refs`; `None` if there is no such ref."""
     loose = read_file(git_dir / os.fsdecode(ref), _HEAD_LIMIT_BYTES)
     if loose is not None:
         return loose
@@ -160,10 +160,10 @@ def read_ref(git_dir: Path, ref: bytes) -> bytes | None:
 
 
 def refuse_foreign(git_dir: Path, lender: bytes) -> None:
-    """Refuse a `.git` in which git would read anything but plain files and folders of the `.git` itself.
+    """Raise if git would read anything but plain files and folders in a `.git`.
 
-    The check takes one `lstat` for each of a few names and for each folder of refs and objects, and lists only
-    folders that changed since this process last listed them.
+    The check needs one `lstat` for each of a few names and each folder of refs and objects. It lists only folders
+    that changed since this process last listed them.
 
     Args:
         lender: The only folder from which `git_dir` may borrow objects, as the path in its `alternates`.
@@ -200,7 +200,7 @@ def _expect(path: Path, is_kind: Callable[[int], bool], what: str) -> None:
 
 
 def _odd_entries(folder: Path) -> Iterator[Path | None]:
-    """Yield the path of each entry below a folder that is neither file nor folder, and `None` for the others."""
+    """Yield, for each entry below a folder, its path if it is neither file nor folder, and otherwise `None`."""
     folders = [os.fspath(folder)]
     while folders:
         path = folders.pop()

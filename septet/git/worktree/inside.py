@@ -1,4 +1,4 @@
-"""Read a file of a worktree, even while an agent changes the worktree, and never read a file outside."""
+"""Read a file of a worktree, even while an agent works in it, but never a file outside."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def read_inside(root: Path, path: str, limit_bytes: int) -> bytes | None:
-    """Return the first `limit_bytes` of a plain file below `root`; `None` if there is no such file."""
+    """Return the first bytes of a plain file below `root`; `None` if there is no such file."""
     with open_inside(root, path) as file:
         try:
             return file.read(limit_bytes) if file is not None else None
@@ -22,7 +22,7 @@ def read_inside(root: Path, path: str, limit_bytes: int) -> bytes | None:
 
 @contextmanager
 def open_inside(root: Path, path: str) -> Iterator[BinaryIO | None]:
-    """Yield an open plain file below `root`; yield `None` if there is no such file.
+    """Open a plain file below `root` for the block; yield `None` if there is no such file.
 
     Each folder is opened from its parent, and a path through a symlink counts as missing.
     """

@@ -1,9 +1,9 @@
-"""Septet's own view of a worktree: a repository for the agent's files with settings that no agent can write.
+"""Septet's own view of a worktree: a repository for the agent's files, whose settings no agent can write.
 
-The view is in Septet's records. The view's config, attributes, HEAD and index are separate; objects, refs and
-excludes are links into the worktree's `.git`, so that view and worktree share commits and branches. Every git
-command by which Septet reads a worktree runs in the view, and ignores filters, hooks, file-system monitors,
-external diffs, signing programs, includes and promisor remotes of the agent's config.
+The view is in Septet's records, with its own config, attributes, HEAD and index. Objects, refs and excludes are
+links into the worktree's `.git`, so both have the same commits and branches. Every git command that reads a
+worktree runs in the view. It ignores filters, hooks, file-system monitors, external diffs, signing programs,
+includes and promisor remotes of the agent's config.
 """
 
 import shutil
@@ -43,7 +43,7 @@ _CONFIG: Final = """\
 _ATTRIBUTES: Final = b"* -filter !diff\n"
 _CHECKSUM_BYTES: Final = 20
 _MOST_ENTRIES: Final = 1_000_000
-"""The most entries of a commit's tree, which is twice as many as the largest public repositories have."""
+"""The most entries of a commit's tree, twice as many as the largest public repositories have."""
 
 
 def view_folder(place: Place) -> Path:
@@ -52,10 +52,9 @@ def view_folder(place: Place) -> Path:
 
 
 def view_git(place: Place) -> Git:
-    """Return Septet's own view of a worktree, with an index of the commit that `hold_head` saw last.
+    """Return Septet's view of a worktree, with an index of the commit that `hold_head` saw last.
 
-    `git status` may update the index: otherwise git would read most files of a fresh checkout again each time,
-    because they are as young as the index.
+    `git status` may update this index, because otherwise git would read most files of a fresh checkout each time.
 
     Raises:
         WorkspaceError: A file of `.git` that git would read is not a plain file: see `refuse_foreign`.
@@ -66,7 +65,7 @@ def view_git(place: Place) -> Git:
 
 
 def make_view(place: Place, config: str) -> None:
-    """Make the view's folder, without an index; `config` is from `git init` and describes the file system."""
+    """Create the view's folder without an index; `config` is from `git init`."""
     folder, dot_git = view_folder(place), place.worktree / ".git"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "info").mkdir(mode=0o700, parents=True)
@@ -79,7 +78,7 @@ def make_view(place: Place, config: str) -> None:
 
 
 def hold_head(place: Place) -> Head:
-    """Update the view's index to the tree of the worktree's HEAD, and return the HEAD.
+    """Update the view's index to the worktree's HEAD, and return that HEAD.
 
     Raises:
         WorkspaceError: HEAD leads to no commit, or to a tree that is too large for a checkout.
@@ -98,14 +97,14 @@ def hold_head(place: Place) -> Head:
 
 
 def _write_attributes(place: Place) -> None:
-    """Write the view's attributes, if the file is missing or from an earlier release."""
+    """Write the view's attributes if they are missing or from an earlier release."""
     path = view_folder(place) / "info" / "attributes"
     if read_file(path) != _ATTRIBUTES:
         write_atomically(path, _ATTRIBUTES)
 
 
 def _bound_tree(place: Place, sha: str) -> None:
-    """Refuse an agent's commit whose tree has too many entries: a few objects can describe millions of files."""
+    """Refuse an agent's commit with too many entries: a few objects can describe millions of files."""
     listing = view_git(place).run(
         "ls-tree", "-r", "-t", "--format=.", sha, limit_bytes=_MOST_ENTRIES * len(b".\n")
     )
@@ -117,7 +116,7 @@ def _bound_tree(place: Place, sha: str) -> None:
 
 
 def _bound_size(place: Place, since: str, sha: str) -> None:
-    """Refuse an agent's commit `sha` if it adds too many bytes to the worktree since commit `since`."""
+    """Refuse an agent's commit that adds too many bytes to the worktree since commit `since`."""
     if not place.tree_limit_bytes:
         return
     git, difference = view_git(place), ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames")
@@ -140,7 +139,7 @@ def _bound_size(place: Place, since: str, sha: str) -> None:
 
 
 def take_index(place: Place, index: Path, sha: str) -> None:
-    """Replace the view's index by `index`, an index of commit `sha`, and copy `index` to the agent's `.git`."""
+    """Make `index`, which is of commit `sha`, the view's index, and copy it to the agent's `.git`."""
     index.replace(view_folder(place) / "index")
     _note_held(place, sha)
     give_index(place, place.worktree / ".git")
@@ -156,7 +155,7 @@ def give_index(place: Place, git_dir: Path) -> None:
 
 
 def touched_index(place: Place) -> bytes | None:
-    """Return the content of the agent's index if the agent changed it; `None` if it is unchanged or unreadable."""
+    """Return the content of the agent's index if the agent has changed it; else, or if unreadable, `None`."""
     content = read_file(place.worktree / ".git" / "index")
     if content is None or content[-_CHECKSUM_BYTES:] == read_file(view_folder(place) / "given"):
         return None
@@ -164,5 +163,5 @@ def touched_index(place: Place) -> bytes | None:
 
 
 def _note_held(place: Place, sha: str) -> None:
-    """Record `sha`, whose tree the view's index has, as the view's HEAD."""
+    """Record that the view's index is of commit `sha`."""
     write_atomically(view_folder(place) / "HEAD", sha.encode() + b"\n")
