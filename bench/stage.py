@@ -19,6 +19,7 @@ from bench.machine import ROOT
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect
+from workers.connection.plugin import serving_options
 from workers.server.ports import Ports, free_port
 from workers.server.server import DYNAMIC_CONFIG, embedded_server
 
@@ -59,7 +60,7 @@ async def stage(*, config: Mapping[str, JsonValue] | None = DYNAMIC_CONFIG) -> A
         state.prepare()
         ports = Ports(free_port(), free_port(), metrics=free_port())
         async with embedded_server(state, ports, settings.git_env, config=config) as told:
-            client = await connect(settings, address=told.address, serves=True)
+            client = await connect(settings, address=told.address, options=serving_options)
             metrics = f"http://127.0.0.1:{ports.metrics}/metrics"
             yield Stage(settings, client, psutil.Process(told.server_pid), metrics)
 

@@ -16,6 +16,7 @@ from septet.sample import make_sample
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.connection import connect
+from workers.connection.plugin import serving_options
 from workers.server.ports import Ports
 from workers.server.server import embedded_server
 from workers.worker import running_worker
@@ -45,7 +46,7 @@ async def serving_day(day: Day) -> AsyncIterator[WorkOrders]:
         )
         day.opened(sample, Runs(state.runs))
         async with embedded_server(state, Ports(*free_ports(2)), settings.server_env) as server:
-            client = await connect(settings, address=server.address, serves=True)
+            client = await connect(settings, address=server.address, options=serving_options)
             async with running_worker(client, settings):
                 try:
                     yield WorkOrders(client, settings.task_queue)

@@ -20,6 +20,7 @@ from septet.contracts.order import WorkOrderInput
 from septet.forges.http.pauses import PAUSES
 from septet.settings import Settings
 from workers.connection.connection import connect
+from workers.connection.plugin import serving_options
 from workers.worker import running_worker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -79,7 +80,7 @@ async def test_work_orders_that_hang_on_a_remote_hold_nobody_up(client: Client, 
     async with AsyncExitStack() as stack:
         remote = await stack.enter_async_context(silent_remote())
         settings = busy_settings(tmp_path, remote)
-        own = await connect(settings, address=client.service_client.config.target_host, serves=True)
+        own = await connect(settings, address=client.service_client.config.target_host, options=serving_options)
         parts = await stack.enter_async_context(running_worker(own, settings, sole=True))
         orders = WorkOrders(own, settings.task_queue)
 

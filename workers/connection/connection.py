@@ -1,6 +1,7 @@
 """Find the Temporal server of a worker or a client, and connect."""
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from septet.settings import Settings
 from septet.state import StateDir
 from workers.connection.data_converter import pydantic_values
 from workers.connection.payload_codec import codec_of
-from workers.observing.runtime import heartbeat_seconds, measured_runtime, observers, quiet_runtime
+from workers.observing.runtime import heartbeat_seconds, observers, quiet_runtime
 from workers.server.server_file import read_server_file
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:7233"
@@ -48,8 +49,23 @@ _HIGHEST_PORT: Final = 65_535
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 
 
+def reading_options(settings: Settings) -> dict[str, Any]:
+    """Return the options of a client without workers.
+
+    Raises:
+        InvalidInputError: The keys that seal payloads cannot be read.
+    """
+    runtime = quiet_runtime(heartbeat_seconds(settings.probe_seconds))
+    codec = codec_of(settings)
+    return {"runtime": runtime, "data_converter": pydantic_values(codec), "interceptors": observers(settings)}
+
+
 async def connect(
-    settings: Settings, *, address: str | None = None, identity: str | None = None, serves: bool = False
+    settings: Settings,
+    *,
+    address: str | None = None,
+    identity: str | None = None,
+    options: Callable[[Settings], Mapping[str, Any]] = reading_options,
 ) -> Client:
     """Connect to a Temporal server.
 
@@ -59,7 +75,7 @@ async def connect(
     Args:
         address: The address from the command line.
         identity: The name of this client on the server; by default the names of process and machine.
-        serves: Whether workers use this client; if so, the client serves metrics if the settings say so.
+        options: Returns the client's other options; workers need `serving_options`.
 
     Raises:
         UsageError: The address is not HOST:PORT.
@@ -72,18 +88,9 @@ async def connect(
     config, why = _find(settings, address)
     if identity is not None:
         config["identity"] = identity
-    heartbeat = heartbeat_seconds(settings.probe_seconds)
-    metrics = settings.metrics if serves else None
-    runtime = quiet_runtime(heartbeat) if metrics is None else measured_runtime(heartbeat, metrics)
-    codec = codec_of(settings, serves=serves)
-    if serves:
-        from workers.connection.plugin import plugin_of  # workflows take long to import
-
-        config["plugins"] = [plugin_of(settings, codec)]
-    else:
-        config |= {"data_converter": pydantic_values(codec), "interceptors": observers(settings)}
+    config |= options(settings)
     try:
-        return await Client.connect(**config, runtime=runtime)
+        return await Client.connect(**config)
     except (RuntimeError, ValueError, RPCError) as error:
         where = f"{config['target_host']} ({why})"
         if refusal := _refusal(str(error), secure=bool(config.get("tls"))):

@@ -33,9 +33,10 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from septet.contracts.seal import NOTHING_SEALED, refusal_of
 from septet.settings import Settings
 from workers.connection.data_converter import pydantic_values
-from workers.connection.payload_codec import SealingCodec
+from workers.connection.payload_codec import SealingCodec, codec_of
 from workers.observing.activity_observer import activity_observer
-from workers.observing.runtime import observers
+from workers.observing.metrics import measured_runtime
+from workers.observing.runtime import heartbeat_seconds, observers, quiet_runtime
 from workflows.board import Board
 from workflows.budgets import Account, Costs, Quota
 from workflows.intake import CommentCommandWorkflow, Intake
@@ -137,13 +138,19 @@ class SeptetPlugin(SimplePlugin):
         return configured
 
 
-def plugin_of(settings: Settings, codec: SealingCodec | None) -> SeptetPlugin:
-    """Return the plugin of a client whose workers serve the settings' queue.
+def serving_options(settings: Settings) -> dict[str, Any]:
+    """Return the options of a client whose workers serve the settings' queue, and serve metrics if wanted.
 
     Raises:
-        InvalidInputError: Traces are on, and their packages are not installed.
+        InvalidInputError: The keys that seal payloads cannot be read; or traces are on, and their packages are not
+            installed.
+        MetricsAddressError: The metrics address of the settings cannot be used.
     """
-    return SeptetPlugin(settings.task_queue, [*observers(settings), activity_observer(settings)], codec)
+    heartbeat, metrics = heartbeat_seconds(settings.probe_seconds), settings.metrics
+    runtime = quiet_runtime(heartbeat) if metrics is None else measured_runtime(heartbeat, metrics)
+    codec = codec_of(settings, serves=True)
+    plugin = SeptetPlugin(settings.task_queue, [*observers(settings), activity_observer(settings)], codec)
+    return {"runtime": runtime, "plugins": [plugin]}
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:

@@ -2,20 +2,41 @@
 
 import math
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import cache, partial
 
 from temporalio import activity
 from temporalio.common import MetricMeter
-from temporalio.runtime import PrometheusConfig
+from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 
 from septet.contracts.lanes import SessionSummary, SummariseCall
 from septet.contracts.steps import EndCall, FinalizeCall, StepCall, StepResult
+from septet.errors import MetricsAddressError
 from septet.telemetry.metrics import METRICS, QUEUE_WAIT, Metric, MetricKind
 from septet.telemetry.recorder import RECORDER
 from septet.telemetry.step_values import record_end, record_finalizer, record_step, record_summary
+from workers.observing.runtime import sdk_logging
 
 
-def prometheus_config(address: str) -> PrometheusConfig:
+@cache
+def measured_runtime(heartbeat: float, address: str) -> Runtime:
+    """Return the runtime of a worker that serves metrics for Prometheus at an address (host:port).
+
+    Raises:
+        MetricsAddressError: Metrics cannot be served at the address.
+    """
+    telemetry = TelemetryConfig(
+        logging=sdk_logging(), metrics=_prometheus_config(address), attach_service_name=False
+    )
+    try:
+        runtime = Runtime(telemetry=telemetry, worker_heartbeat_interval=timedelta(seconds=heartbeat))
+    except ValueError as error:
+        raise MetricsAddressError(f"Metrics cannot be served at {address}: {error}.") from error
+    _record_with(runtime.metric_meter)
+    return runtime
+
+
+def _prometheus_config(address: str) -> PrometheusConfig:
     """Return the SDK's configuration to serve metrics at an address (host:port), named as Prometheus expects."""
     buckets = {metric.name: metric.buckets for metric in METRICS if metric.kind is MetricKind.HISTOGRAM}
     return PrometheusConfig(
@@ -27,7 +48,7 @@ def prometheus_config(address: str) -> PrometheusConfig:
     )
 
 
-def record_with(meter: MetricMeter) -> None:
+def _record_with(meter: MetricMeter) -> None:
     """Connect this process's recorder of metrics to a runtime, from which Prometheus reads."""
     instrument = cache(partial(_instrument, meter))  # made at the metric's first value
     RECORDER.send_to(lambda metric, value, labels: instrument(metric)(value, labels))

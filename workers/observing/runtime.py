@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from temporalio.client import Interceptor
 from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
-from septet.errors import InvalidInputError, MetricsAddressError
+from septet.errors import InvalidInputError
 from septet.settings import Settings
 
 if TYPE_CHECKING:
@@ -32,29 +32,11 @@ def heartbeat_seconds(probe_seconds: float) -> float:
 def quiet_runtime(heartbeat: float = _HEARTBEAT_SECONDS) -> Runtime:
     """Return this process's one runtime without metrics; `heartbeat` is in seconds."""
     return Runtime(
-        telemetry=TelemetryConfig(logging=_logging()), worker_heartbeat_interval=timedelta(seconds=heartbeat)
+        telemetry=TelemetryConfig(logging=sdk_logging()), worker_heartbeat_interval=timedelta(seconds=heartbeat)
     )
 
 
-@cache
-def measured_runtime(heartbeat: float, address: str) -> Runtime:
-    """Return the runtime of a worker that serves metrics for Prometheus at an address (host:port).
-
-    Raises:
-        MetricsAddressError: Metrics cannot be served at the address.
-    """
-    from workers.observing.metrics import prometheus_config, record_with  # the values of steps take long to import
-
-    telemetry = TelemetryConfig(logging=_logging(), metrics=prometheus_config(address), attach_service_name=False)
-    try:
-        runtime = Runtime(telemetry=telemetry, worker_heartbeat_interval=timedelta(seconds=heartbeat))
-    except ValueError as error:
-        raise MetricsAddressError(f"Metrics cannot be served at {address}: {error}.") from error
-    record_with(runtime.metric_meter)
-    return runtime
-
-
-def _logging() -> LoggingConfig:
+def sdk_logging() -> LoggingConfig:
     """Return the SDK's logging configuration; a command without logs prints no warnings of the SDK either."""
     logger = logging.getLogger("temporalio")
     logger.addHandler(logging.NullHandler())

@@ -26,6 +26,7 @@ from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from septet.system.masking import preview
 from workers.connection.connection import connect
+from workers.connection.plugin import serving_options
 from workers.observing.logs import set_up_logs
 from workers.recovery.strays import end_living
 from workers.server.ports import Ports, UiAddress
@@ -112,7 +113,7 @@ async def up(options: UpOptions) -> CommandReply:
     ui = UiAddress.free(ui_url, f"{ui_url}{CODEC_PATH}" if settings.seals else "")
     async with embedded_server(state, ports, settings.server_env, ui=ui) as server:
         identity = f"septet@{state.host_id()}"
-        client = await connect(settings, address=server.address, identity=identity, serves=True)
+        client = await connect(settings, address=server.address, identity=identity, options=serving_options)
         operations = Operations(WorkOrders(client, settings.task_queue), state, settings.git_env)
         lines = WorkOrderLines(datetime.now(UTC))
         async with running_worker(

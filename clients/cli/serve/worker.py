@@ -12,7 +12,8 @@ from clients.temporal.comment_commands import comment_decisions
 from clients.temporal.intakes import intakes_of
 from septet.settings import Settings, load_settings
 from septet.state import StateDir
-from workers.connection.connection import connect
+from workers.connection.connection import connect, reading_options
+from workers.connection.plugin import serving_options
 from workers.observing.logs import set_up_logs
 from workers.server.preflight import check_seal_keys, register_namespace, register_search_attributes
 from workers.worker import running_worker
@@ -25,7 +26,8 @@ async def worker(options: WorkerOptions) -> CommandReply:
     state = StateDir(settings.state_dir)
     state.prepare()
     identity, address = f"septet@{state.host_id()}", options.server.address
-    client = await connect(settings, address=address, identity=identity, serves=not options.register)
+    kind = reading_options if options.register else serving_options
+    client = await connect(settings, address=address, identity=identity, options=kind)
     is_made = options.register and await register_namespace(client)
     names = await register_search_attributes(client)
     payload = {"namespace": client.namespace, "registered": list(names)}

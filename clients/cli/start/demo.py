@@ -36,6 +36,7 @@ from septet.settings import Settings, load_settings
 from septet.state import StateDir
 from septet.system.durable import close_after, take_lock
 from workers.connection.connection import connect
+from workers.connection.plugin import serving_options
 from workers.observing.logs import set_up_logs
 from workers.server.ports import Ports, free_port
 from workers.server.server import SERVER_LOCK, embedded_server
@@ -97,7 +98,7 @@ async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
 
     sample = await asyncio.to_thread(make_sample, state.root / "sample", add_issue, settings.git_env)
     async with embedded_server(state, Ports(free_port(), free_port()), settings.server_env) as server:
-        client = await connect(settings, address=server.address, serves=True)
+        client = await connect(settings, address=server.address, options=serving_options)
         try:
             async with running_worker(client, settings):
                 yield _Stage(settings, sample, WorkOrders(client, settings.task_queue), server)
