@@ -206,7 +206,7 @@ class _Copier:
         return frozenset(marks)
 
     def _forget_attempts(self, attempts: Path) -> None:
-        """Mark the attempts in the copy as restored, so that they cause no refusal of later attempts.
+        """Mark the attempts in the copy as restored; otherwise they could lead to refusals of later attempts.
 
         The restored server numbers attempts from its own copy, which may be older.
         """
@@ -216,7 +216,7 @@ class _Copier:
 
 
 def _is_place(name: str) -> bool:
-    """Return whether a folder belongs to one work order, and only `copy_place` copies it."""
+    """Return whether a folder belongs to one work order, so that only `copy_place` copies it."""
     parts = name.split("/")
     return (len(parts) == 2 and parts[0] in _BY_ORDER) or (len(parts) == 4 and parts[2] == RECORDS)  # noqa: PLR2004
 

@@ -117,7 +117,7 @@ class Settings(SettingFields):
 
     @property
     def webhook_secrets(self) -> dict[str, str]:
-        """For each forge with one, the secret that signs its webhooks."""
+        """The secrets that sign webhooks, by forge; a forge without a secret is missing."""
         secrets = {
             "github": self.github_webhook_secret,
             "gitlab": self.gitlab_webhook_secret,

@@ -45,7 +45,7 @@ class Board:
 
     @workflow.run
     async def run(self, state: BoardState | None = None) -> None:
-        """Give seats without end, and continue as new before the history grows long."""
+        """Give seats whenever some are free, and continue as new before the history grows long."""
         if state is None:
             await self._take_stock()
         while not workflow.info().is_continue_as_new_suggested():
@@ -121,7 +121,7 @@ class Board:
         return self._has_news or looked or workflow.info().is_continue_as_new_suggested()
 
     async def _find_closed_later(self) -> list[str]:
-        """Wait for a pause, and return the ended work orders; without changes, the pauses grow."""
+        """Wait, longer each time while nothing changes; then return the work orders that have ended."""
         pause, self._look_after = self._look_after, min(2 * self._look_after, _RAREST_LOOK)
         self._look_at = _now() + pause.total_seconds()
         await workflow.sleep(pause, summary="is a seat free?")

@@ -90,7 +90,7 @@ class TrackerSession:
         return claim.order_id
 
     def _who_stopped(self) -> SessionPrompted | None:
-        """Return a person's request to stop; a signal can bring it during any wait."""
+        """Return a person's request to stop, which may arrive during any wait; `None` for no request."""
         return self._stop
 
 

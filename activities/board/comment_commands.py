@@ -165,7 +165,7 @@ def _is_answered(forge: Forge, event: CommentWritten) -> bool:
 
 
 def _is_old(created_at: str) -> bool:
-    """Return whether a comment is so old that a server may have forgotten its workflow, or has no known time."""
+    """Return whether a server may have forgotten a comment's workflow; `True` if the comment has no time."""
     try:
         written = datetime.fromisoformat(created_at)
     except ValueError:

@@ -185,7 +185,7 @@ class IntakeActivities:
         return find_commands(forge, request, found, address.key)
 
     def _find_in_team(self, page: TeamPage, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
-        """Return the issues of a team; a tracker has no commands in comments."""
+        """Return the unclaimed issues of a team, without commands: a tracker has none in comments."""
         issues = tracker_for("linear", self.host.settings).open_issues(page.team, request.label)
         free = [each.number for each in issues if each.mark is None or each.mark.claimant in left_by]
         return IssuesFound(numbers=in_turn(free, request.passed_over))
@@ -210,7 +210,7 @@ class IntakeActivities:
     async def _intake_for(
         self, request: ClaimIssue, key: str, read_labels: Callable[[], Collection[str]]
     ) -> IntakeInput | None:
-        """Return the intake whose options apply to an issue; `None` if only one intake comes into question."""
+        """Return the intake whose options apply to an issue; `None` if there is no choice between intakes."""
         intakes = await self.intakes_of(activity.client(), key)
         if len(intakes) == 1 or request.label not in {each.label for each in intakes}:
             return None

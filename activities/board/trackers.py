@@ -91,7 +91,7 @@ def _answer(prompt: SessionPrompted, text: str, *, kind: MessageKind) -> Session
 
 
 async def _expect_order(client: Client, order_id: str) -> None:
-    """Raise if the server does not have the work order yet that an issue's mark names."""
+    """Raise if the server does not know the work order that an issue's mark names."""
     try:
         await client.get_workflow_handle(order_id).describe()
     except RPCError as error:

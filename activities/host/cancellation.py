@@ -29,9 +29,9 @@ _log = structlog.get_logger()
 async def why_agent_ends(*, is_pushed: bool) -> str | None:
     """Return why the agent has to end with its cancelled activity; `None` if the agent continues.
 
-    A person's cancel ends the agent. If the worker stops or the attempt times out, the next attempt adopts the
-    agent. The server can also report that it no longer knows the attempt. After a reset or in a later attempt, the
-    agent then stays. After a termination, no later attempt would end the agent, so this attempt has to.
+    A person's cancel ends the agent. If the worker stops or the attempt times out, the agent continues, and the
+    next attempt adopts it. If the server no longer knows the attempt, the agent ends only if the work order is
+    closed: no later attempt would end it. After a reset, or if another attempt has begun, it continues.
 
     Args:
         is_pushed: Whether the server pushes cancels: the server then reports a cancel, a reset and a termination
@@ -136,7 +136,7 @@ async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
 
 
 async def error_before_reset(client: Client, workflow_id: str, run_id: str) -> str:
-    """Return the type of the error that ended the workflow run before its reset to this run.
+    """Return the type of the error that ended the earlier workflow run, from which a reset made this run.
 
     The result is empty if there was no error, or if the server no longer knows the earlier run.
 

@@ -63,7 +63,7 @@ def failure(
 ) -> ApplicationError:
     """Return an error as Temporal's failure, which says whether a retry can help and after which delay.
 
-    Temporal's own list of non-retryable errors would match only exact class names.
+    Temporal's list of non-retryable types is not used, because it matches only exact class names.
     """
     if will_retry(error, most_tries):
         attempt = activity.info().attempt

@@ -81,7 +81,7 @@ def words_of(place: Place, run_id: str, number: int) -> str:
 
 
 def read_issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue as agents see it; without an issue number of the forge, the number is an empty text.
+    """Return the issue as agents see it; an issue that is not the forge's has an empty number.
 
     A tracker's issue without a work order's mark gets the mark of this work order.
 

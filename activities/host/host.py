@@ -113,7 +113,7 @@ class Host:
 
     @property
     def queue_prefix(self) -> str:
-        """The prefix that the queues of all hosts share if these hosts take work orders from the same queue."""
+        """How the names of host queues begin, for all hosts that take work orders from the same queue."""
         return f"{self.settings.task_queue}-host-"
 
     @property

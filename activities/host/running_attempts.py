@@ -28,7 +28,7 @@ _SHORT: Final = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningAttempt:
-    """An attempt that can be made to send a heartbeat now, because only the answer reports a cancel or a pause."""
+    """An attempt that other code can make send a heartbeat, whose answer reports a cancel or a pause."""
 
     key: RunKey
     pause: timedelta
@@ -119,7 +119,7 @@ async def heartbeating(attempts: RunningAttempts) -> AsyncIterator[Heartbeats]:
 
 
 def pause_between_heartbeats(timeout: timedelta | None) -> timedelta:
-    """Return the longest pause between heartbeats that survives an outage of the server."""
+    """Return the longest pause between heartbeats with which an attempt survives an outage of the server."""
     timeout = timeout or _OUTAGE
     return max(timeout - _OUTAGE, min(_SHORT, timeout / 4))
 

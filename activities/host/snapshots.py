@@ -80,7 +80,7 @@ class Snapshots:
         return snapshot
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take and return a rescue, or `None` without work to save; restore `.git` to before the guest."""
+        """Take and return a rescue, `None` without work to save; then restore the `.git` from before the guest."""
         try:
             snapshot = self.take(place, "rescue", reason, step)
         except SnapshotError:

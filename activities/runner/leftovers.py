@@ -122,7 +122,7 @@ MAKES_WORK: Final = frozenset({Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT})
 
 @dataclass(frozen=True, slots=True)
 class WorkElsewhere:
-    """Work in a clone that is not in the judged worktree."""
+    """Work that an agent left in a clone, but outside of the worktree."""
 
     places: tuple[str, ...] = ()
     is_laid: bool = False

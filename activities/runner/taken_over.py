@@ -155,7 +155,7 @@ def _lay(host: Host, step: PreparedStep, push: Pushed) -> None:
 
 
 def _taken_over(place: Place) -> tuple[str, str] | None:
-    """Return the workflow run that has adopted pushed work on this host, and the pushed commit."""
+    """Return the workflow run that adopted pushed work on this host, and the pushed commit; else `None`."""
     try:
         note = json.loads((place.records / _FILE).read_bytes())
     except FileNotFoundError:

@@ -150,7 +150,7 @@ def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
 
 
 def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...]) -> bool:
-    """Return whether the push opens a pull request; always true without protected changes, which alone matter."""
+    """Return whether the push opens a pull request; without protected changes, return true without a request."""
     head, fork = claim.call.progress.branch_name or "", claim.call.workspace.fork
     return not changes or forge.find_pull_request(head, fork) is None
 
@@ -193,7 +193,7 @@ def _add_to(
 def _new(
     host: Host, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...], outgoing: Outgoing
 ) -> NewPullRequest:
-    """Return the pull request to open, with the agent's text; after a URL as answer, the issue's title serves."""
+    """Return the pull request to open, with the agent's text, or else with the issue's title."""
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
     wishes, body = claim.repository_settings.pull_request, outgoing.markdown(text.body) if text else ""

@@ -1,4 +1,4 @@
-"""The table of all proofs, which are functions that check the steps' answers, and the short proofs."""
+"""The table of all proofs, which are functions that check a step's answer; short proofs are here too."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -84,7 +84,7 @@ def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
 
 
 def _content(place: Place, leaving: Leaving, path: str) -> bytes:
-    """Return bytes that identify a path's content: the text, git's hash of the file, or else the whole digest."""
+    """Return bytes that identify a path's content: the text, git's hash of the file, or a digest of everything."""
     if path in leaving.texts:
         return leaving.texts[path].encode(errors="replace")
     found = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{leaving.head}:{path}")

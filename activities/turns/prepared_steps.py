@@ -200,7 +200,7 @@ def _turn_of_fallback(host: Host, call: StepCall, settings: RepositorySettings, 
 
 
 def payer_of(workspace: Workspace, step: str, project: str, model: str | None) -> Payer:
-    """Return the payer of a turn's costs: the work order and step, with the given project and model."""
+    """Return where a turn's costs are counted: the work order and step, with the given project and model."""
     return Payer(
         project=project or workspace.project,
         order_id=workspace.work_order_id,

@@ -1,8 +1,8 @@
 """Run the repository's checks on the base commit, so that people learn of a broken base before agents are paid.
 
 The checks run once, in a copy of a workspace after its set-up and before its first agent. Guests see the copy at
-the workspace's own path, which files of the set-up may contain. Without a sandbox, guests could not see the copy
-there, and no check runs.
+the workspace's own path, because files of the set-up may contain that path. Without a sandbox this is impossible,
+and no check runs.
 """
 
 import os

@@ -206,7 +206,7 @@ def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None
 
 
 def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
-    """Return what is left twice, to reserve and for the agent; `None` if nothing is left."""
+    """Return all that is left, as amounts to reserve and as the agent's limits; `None` if nothing is left."""
     return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
 
 

@@ -114,7 +114,7 @@ class CostBook:
 
 
 def _mixes(order: OrderCosts, note: CostNote) -> bool:
-    """Return whether a note's agent is not the agent that planned, or executed, this work order before."""
+    """Return whether another agent than the note's has planned, or executed, this work order before."""
     planner = order.planner if note.step in PLAN_STEPS else ""
     executor = order.agent if _executes(note.step, note.use) and _steps_of_executor(order) else ""
     return (planner or executor or note.agent) != note.agent

@@ -28,7 +28,7 @@ class NoteFiles:
 
     @property
     def _due(self) -> Path:
-        """A file that shows that a work order was completed, so that no note need be read to know that."""
+        """A file that exists once a work order is completed; it saves reading the notes."""
         return self.root / "due"
 
     def note(self, note: CostNote) -> None:

@@ -27,7 +27,7 @@ _LAGS: Final = re.compile(
 
 
 def added_by(method: str, path: str, what: str, names: Sequence[str]) -> Addition:
-    """Return an addition that one request makes; `{}` in `path` stands for the pull request's number."""
+    """Return an addition to a pull request by one request; `{}` in `path` stands for its number."""
     return what, names, lambda client, number: client.write(method, path.format(number), {what: names})
 
 
@@ -67,7 +67,7 @@ def own_pull_request(
     *,
     states: Collection[str] = ("open",),
 ) -> PullRequest | None:
-    """Return the one of `there` that the worker opened for a work order at commit `sha`; `None` for none.
+    """Return the pull request in `there` that the worker opened for a work order at commit `sha`, or `None`.
 
     Anybody who may push can copy a branch's name, a commit and a mark, but cannot use the worker's account.
 

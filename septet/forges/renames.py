@@ -1,6 +1,6 @@
 """Check that an answer is about the requested thing, and not about a moved issue or a renamed repository.
 
-Forges answer such a request with a redirect (`http/client.py`), or with the moved thing itself.
+Forges answer a request for a moved thing with a redirect (`http/client.py`), or with the thing itself.
 """
 
 import re

@@ -254,7 +254,7 @@ def without_unseen(tag: str) -> str:
 
 
 def without_fence_words(code: str) -> str:
-    """Return a code block without the words after the language in its first line, which no page shows."""
+    """Return a code block with only the language in its first line; no page shows further words there."""
     first, newline, rest = code.partition("\n")
     shown = _FENCE_WORDS.sub(r"\1", first) if newline else first
     return f"{shown}{newline}{rest}"

@@ -82,7 +82,7 @@ def order_issues(issues: Iterable[PipelineIssue]) -> list[PipelineIssue]:
 
 
 def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue]) -> list[PipelineIssue]:
-    """Return `issues` with titles and dependencies from `read`; if `issues` is empty, return all of `read`."""
+    """Return `issues` with the titles and dependencies in `read`; return `read` if `issues` is empty."""
     by_id = {issue.id: issue for issue in read}
     merged: list[PipelineIssue] = []
     for issue in issues:

@@ -150,7 +150,7 @@ def _seconds(seconds: float | None) -> str:
 
 
 def _cell(text: str, limit: int = 120) -> str:
-    """Return a stranger's text on one line, without the meaning of its Markdown."""
+    """Return a stranger's text on one line, in which Markdown has no effect."""
     line = cut(one_line(text), limit)
     return "".join(f"\\{each}" if each in "\\`*[]<>|#!&" else each for each in line)
 

@@ -69,9 +69,9 @@ class ListedWorker:
 
     @property
     def last_sign_at(self) -> datetime:
-        """The latest time of which the worker's last heartbeat gives evidence.
+        """The time until which a poll can be explained by the worker's last heartbeat.
 
-        It is the time when the next heartbeat is due, or the last heartbeat of a stopping worker. A later poll
+        For a stopping worker it is the last heartbeat, otherwise the time when the next one is due. A later poll
         comes from another worker.
         """
         return self.heard_at if self.is_stopping else self.heard_at + self.interval
@@ -102,7 +102,7 @@ class Routing:
 class Deployment:
     """The server's deployment of a queue. Each method raises RPCError if the server refuses.
 
-    If too many changes of a deployment run at once, a request is repeated.
+    If the server makes too many changes of a deployment at once, a method repeats its request.
     """
 
     client: Client

@@ -158,7 +158,7 @@ def refuse_foreign_server(address: str, own: Path) -> None:
 
 
 def _check_address(address: str, why: str) -> str:
-    """Return an address if it is HOST:PORT; brackets are required around an IPv6 address."""
+    """Return an address; raise unless it is HOST:PORT, with brackets around an IPv6 address."""
     match = _ADDRESS.fullmatch(address)
     if match is None or not 0 < int(match["port"]) <= _HIGHEST_PORT:
         message = f"{address} is not the address of a Temporal server ({why})."

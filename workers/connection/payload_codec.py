@@ -52,7 +52,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
     """The workflow, type and id of the activity whose input or result is converted; each empty if unknown."""
 
     def with_context(self, context: SerializationContext) -> "SealingCodec":
-        """Return the codec for one activity's input and result; other payloads keep this codec."""
+        """Return a codec that binds payloads to the activity of `context`; without an activity, to nothing."""
         activity: tuple[str, ...] = ()
         if isinstance(context, ActivitySerializationContext):
             activity = (context.workflow_id or "", context.activity_type or "", context.activity_id or "")

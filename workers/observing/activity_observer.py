@@ -15,7 +15,7 @@ from workers.observing.runtime import tracing_of
 
 
 class Listener(Protocol):
-    """Is notified of each activity's start and outcome."""
+    """A receiver of the start and the outcome of each activity."""
 
     def begin(self) -> None:
         """Handle an activity's start, inside the activity's asyncio task."""
@@ -70,7 +70,7 @@ class _ObservedActivity(ActivityInboundInterceptor):
 
 
 def step_context(args: Sequence[Any]) -> Mapping[str, str]:
-    """Return the step and the agent, for log lines, of a step, a finalizer or a summary; empty for other input."""
+    """Return the step and the agent that an activity's input names, for log lines; empty for other inputs."""
     call = args[0] if args else None
     call = call.call if isinstance(call, FinalizeCall) else call
     if not isinstance(call, StepCall | SummariseCall):

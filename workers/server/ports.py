@@ -31,7 +31,7 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class UiAddress:
-    """The secret address of the server's own web UI, which checks no user, and what the relay before it needs."""
+    """The secret address of the server's own web UI, which checks no user, and the address of its relay."""
 
     host: str
     port: int

@@ -243,5 +243,5 @@ class SharedForgePauses:
 
 
 def _login(budget: str) -> str:
-    """Return the name for a forge's limit in place of a login."""
+    """Return the name under which a forge's rate limit is paused, as if it were a login."""
     return f"forge-{budget[:24]}"

@@ -68,7 +68,7 @@ class MetricsTurn:
         self._give_back()
 
     def is_ours(self) -> bool:
-        """Return whether this process may report now, after an attempt to become that process."""
+        """Return whether this process may report now; take the right to report if it is free."""
         if self.heard is not None and not self.heard.speaks(time.monotonic(), with_metrics=True):
             self._give_back()
         elif self._held is None:

@@ -59,7 +59,7 @@ class HeardHosts:
     """Since when each list has named this host; a restarted server's list is empty at first."""
 
     def note(self, heartbeats: Iterable[WorkerHeartbeat], now: float) -> None:
-        """Record the heartbeats in a fresh list of the server."""
+        """Record the heartbeats that the server has just listed."""
         before, self._workers = self._workers, {}
         for heartbeat in heartbeats:
             known = before.get(heartbeat.instance)

@@ -42,7 +42,7 @@ class WatchedPullRequest:
         return (datetime.now(UTC) - self.started_at).total_seconds()
 
     def is_news(self, news: PullRequestNews, event_ids: AbstractSet[str] = frozenset()) -> bool:
-        """Return whether a poll's result is new to the workflow; each trouble, and its end, is new once."""
+        """Return whether a poll's result is new to the workflow; an error is reported once, and so is its end."""
         events = {event.id for event in news.events}
         return news.state in {"merged", "closed"} or news.kind != self.trouble or not events <= event_ids
 
@@ -50,7 +50,7 @@ class WatchedPullRequest:
 async def list_watched(
     client: Client, task_queue: str, since: datetime | None = None
 ) -> AsyncIterator[WatchedPullRequest]:
-    """Yield the pull requests that a queue's hosts have to poll; log those that no key here opens.
+    """Yield the pull requests that a queue's hosts have to poll; log those whose data no key here opens.
 
     Args:
         since: The earliest start of the watches.

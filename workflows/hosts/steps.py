@@ -72,7 +72,7 @@ def going_on(
 
 
 def let_pass(waiting: StepCall | FinalizeCall, call: StepCall) -> StepCall | FinalizeCall | None:
-    """Return the call that continues with an answer that a person allowed; `None` if it is another step's."""
+    """Return the call that continues with an answer that a person allowed; `None` if `call` is of another step."""
     step = step_of(waiting)
     if (step.step, step.rework, step.progress) != (call.step, call.rework, call.progress):
         return None

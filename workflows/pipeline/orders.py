@@ -57,7 +57,7 @@ class Window:
     """Decides how many work orders one workflow run of a pipeline may start."""
 
     def __init__(self, limits: WindowLimits, on_news: Callable[[], None]) -> None:
-        """Create the window of a new run; call `on_news` when the patience with slow issues ends."""
+        """Create the window of a new run; call `on_news` when the run stops waiting for slow issues."""
         self._limits = limits
         self._on_news = on_news
         self._patience: asyncio.Task[None] | None = None
@@ -86,7 +86,7 @@ class Window:
             self._patience = asyncio.create_task(self._lose_patience())
 
     def end_patience(self) -> None:
-        """Stop the patience, because lanes have work again."""
+        """Cancel the later call of `go_on`, because lanes have work again."""
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None

@@ -190,7 +190,7 @@ class PipelineState:
         return self.view_of(self.issues)
 
     def view_of(self, issues: Iterable[str] = ()) -> PipelineView:
-        """Return the pipeline with only the named issues: all of them would fill the history of updates."""
+        """Return the pipeline with only the named issues, because all issues would fill the history."""
         return PipelineView(
             id=self.id,
             repository=self.request.repository,

@@ -90,7 +90,7 @@ class WorkOrder(WorkOrderBase):
                 self._show()
 
     async def _is_to_implement(self) -> bool:
-        """Return whether to implement the plan: with `plan_only`, only after a reset that a person made here."""
+        """Return whether to implement the plan: always without `plan_only`, else only after a reset to here."""
         return not self._order.plan_only or await self._decisions.apply_reset()
 
     async def _wait_for_approval(self) -> None:

@@ -188,7 +188,7 @@ class GiteaForge(RestForge):
                 }
 
     def read_comments(self, client: "ApiClient", thing: str) -> Iterable[GiteaCommentAnswer]:
-        """Return all comments on an issue or a pull request; Gitea's list has one page."""
+        """Return all comments on an issue or a pull request, which Gitea sends on one page."""
         return client.get(list[GiteaCommentAnswer], self.comments_path(thing))
 
     def is_listed(self, issue: Issue, label: str) -> bool:

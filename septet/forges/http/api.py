@@ -109,7 +109,7 @@ ASKING_SECONDS: Final = 180.0
 
 @dataclass(frozen=True, slots=True)
 class HttpApi:
-    """An API, with what differs between APIs."""
+    """The address and the key of an API, and the ways in which it differs from other APIs."""
 
     service: str
     """The API's name for people, such as `GitLab`."""

@@ -30,7 +30,7 @@ _THING: Final = re.compile(r"^.*?/(?:issues|pulls|merge_requests)/(?P<number>\d{
 
 
 def check_redirect(api: HttpApi, what: str, response: httpx.Response) -> None:
-    """Raise unless a redirect leads to the same thing under the same name; called before it is followed.
+    """Raise unless a redirect leads to the requested thing; call this before the redirect is followed.
 
     Raises:
         InvalidInputError: The requested thing is in another repository now.

@@ -169,7 +169,7 @@ PAUSES: Final = ForgePauses()
 
 @dataclass(slots=True)
 class ForgePatience:
-    """Waits for a client whose reads an API refuses for a while, within a limit for all waits."""
+    """Waits before a client repeats a refused read; all waits together have a limit."""
 
     left: float = _WAITING_SECONDS
     refusals: int = 0

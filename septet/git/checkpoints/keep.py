@@ -159,7 +159,7 @@ class _Page:
     extra: Mapping[str, bytes]
 
     def new_since(self, known_tip: str | None) -> list[str]:
-        """Return the commits of the snapshots that the commits up to `known_tip` do not include."""
+        """Return the snapshots' commits that the remote lacks if its last commit is `known_tip`."""
         commits = [snapshot.commit for snapshot in self.snapshots]
         if known_tip is None or not commits:
             return commits
@@ -168,8 +168,8 @@ class _Page:
     def after(self, before: str | None) -> str:
         """Return a new commit, whose parents are `before`, or else the base commit, and the new snapshots.
 
-        Its tree includes the latest snapshot's. A snapshot's commit has no parent, so only `before` or the base
-        commit shows git which objects the remote has already.
+        Its tree includes the tree of the latest snapshot. A snapshot's commit has no parent, so only `before` or
+        the base commit shows git which objects the remote has already.
         """
         latest = self.snapshots[-1]
         with Pack(self.place.vault) as pack:

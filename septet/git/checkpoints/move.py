@@ -53,7 +53,7 @@ def prepare_host(move: WorkspaceMove) -> None:
 
 
 def is_here(move: WorkspaceMove) -> bool:
-    """Return whether this host has the work order on the remote's record, and has its workspace.
+    """Return whether the remote names this host as the work order's host, and the workspace is here.
 
     Raises:
         NotFoundError: The checkpoint remote has no chain of the work order.

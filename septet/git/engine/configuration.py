@@ -75,7 +75,7 @@ def _user_settings(env: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The author and the committer of commits, from git's settings or else Septet."""
+    """The author and the committer of commits: from git's settings, or else Septet itself."""
 
     name: str
     email: str

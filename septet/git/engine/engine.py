@@ -215,15 +215,15 @@ _AT_THE_TOP: Final = (
 def guard_of(git_dir: Path) -> Path:
     """Return the path of a repository's guard file, which stays when the repository is deleted.
 
-    Several work orders write at once in a vault or a mirror. Whatever may make lock files there holds the guard's
-    lock shared. Stale lock files are deleted under its exclusive lock.
+    Several work orders write at once in a vault or a mirror. Each thread and each git that may make lock files
+    there shares a lock on the guard. Stale lock files are deleted under an exclusive lock on the guard.
     """
     return git_dir.with_name(f"{git_dir.name}.guard")
 
 
 @contextmanager
 def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
-    """Hold a guard's lock shared in the block; yield the descriptors that a git must inherit to hold it too.
+    """Share a guard's lock in the block; yield the descriptors that a git must inherit to share it too.
 
     A process that may not write next to the repository makes no lock files in it, and yields no descriptor.
     """

@@ -2,7 +2,7 @@
 
 What a snapshot can contain is saved in a rescue. Files that no snapshot contains, such as ignored files over their
 limit, move out of the worktree and stay on disk as long as the rescue. Such a file of the set-up moves only if it
-was changed later, by its change time, which no guest can set.
+was changed later. Its change time shows that, and no guest can set a change time.
 """
 
 import os

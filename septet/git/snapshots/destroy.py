@@ -107,7 +107,7 @@ def _change(
 
 
 def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, ...], Snapshot | None]:
-    """Restore Septet's settings and files in `.git` after a guest; return the changed paths, and the rescue.
+    """Restore Septet's files in `.git` after a guest; return the changed paths, and the rescue or `None`.
 
     If only settings changed, there is no rescue, but a snapshot has them. If nothing changed, no process is
     started. No guest may work in the workspace.
@@ -139,7 +139,7 @@ def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, .
 
 
 def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOptions) -> Snapshot | None:
-    """Change the worktree from tree `was` to tree `to`, like a checkout without force; return the rescue.
+    """Change the worktree from tree `was` to `to`, like a checkout without force; return the rescue, if any.
 
     Args:
         git: Septet's view, with an index that holds `was`.
@@ -194,7 +194,7 @@ def remove_workspace(place: Place, options: SnapshotOptions, *, accept_loss: boo
 
 
 def _secure(place: Place, options: SnapshotOptions) -> tuple[Snapshot, Snapshot | None]:
-    """Return a verified snapshot of the present workspace, and the rescue if that is what was taken.
+    """Return a verified snapshot of the workspace; the second value is the same if it is a rescue, else `None`.
 
     If nothing must be rescued, the snapshot is a checkpoint, or `options.equal_to` if it is still current.
     """

@@ -1,4 +1,4 @@
-"""Write a wanted content of files, links and folders below a root, in place of a known present content.
+"""Write the wanted files, links and folders below a root, in place of those that are known to be there.
 
 Each folder is opened from its parent and no link is followed, so nothing outside of the root changes. Paths that
 are not in the known content stay, with their folders.

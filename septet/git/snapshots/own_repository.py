@@ -1,4 +1,4 @@
-"""Remove what a guest has left in a worktree's repositories and git would run or follow.
+"""Remove a guest's files from a worktree's repositories, if git would run or follow these files.
 
 These are the workspace's own repository and the repositories of its submodules, and each repository inside the
 worktree. Objects, refs, logs and indexes stay.

@@ -86,7 +86,7 @@ def ref_of(name: str) -> str:
 
 
 def name_of(ref: str) -> str:
-    """Return the name of the snapshot with a ref."""
+    """Return the name of the snapshot to which a ref belongs."""
     return ref.removeprefix(REFS).replace("%2E", ".")
 
 

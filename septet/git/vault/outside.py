@@ -62,7 +62,7 @@ def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
 
 
 def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
-    """Return the paths for which git would wait at no pipe; a `.gitignore` that is a pipe ignores nothing."""
+    """Return the paths that git can check without waiting at a pipe; a pipe as `.gitignore` ignores nothing."""
     looks = scene.survey.looks if paths else {}
     ruled = {path: look for path, look in looks.items() if _IGNORE_RULES in look.names}
     silent = {path for path, look in ruled.items() if _IGNORE_RULES in pipes_in(look)}

@@ -36,7 +36,7 @@ def object_id(kind: ObjectType, content: bytes) -> bytes:
 
 
 def commit_content(tree: str, parents: Iterable[str], message: bytes) -> bytes:
-    """Return the content of a commit by Septet, now."""
+    """Return the content of a commit with Septet as author and the present time."""
     signature = f"Septet <septet@localhost> {int(time.time())} +0000"
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
     return "\n".join([*lines, f"author {signature}", f"committer {signature}", "", ""]).encode() + message

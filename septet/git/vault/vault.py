@@ -1,4 +1,4 @@
-"""The vault: a bare repository of snapshots for each repository, which no agent can reach."""
+"""The vaults, one for each repository: bare repositories of snapshots that no agent can reach."""
 
 import os
 import re
@@ -166,7 +166,7 @@ def verify(vault: Git, snapshot: Snapshot) -> None:
 
 
 def _create(place: Place) -> None:
-    """Create the vault, even if an earlier attempt has begun to."""
+    """Create the vault, also after an earlier attempt that did not finish."""
     place.vault.mkdir(mode=0o700, exist_ok=True)
     Git(place.vault, env=place.env).init("--bare")
     for folder in ("info", "refs/septet", "objects/info"):
