@@ -65,7 +65,7 @@ class BoardState(Wire):
 
 
 class KnownOrders(Wire):
-    """The work orders that the board already knows, sent with a request for others."""
+    """The work orders that the board knows already, and how many more it can add."""
 
     ids: tuple[str, ...] = ()
     limit: int = 0

@@ -1,4 +1,4 @@
-"""Adopt pushed work that a host restored from a backup does not know, so that no agent is paid for it again.
+"""Adopt pushed work that a host no longer knows after its restore from a backup: no agent is paid for it again.
 
 The evidence is an open pull request at the tip of the work order's branch. The pull request has the work order's
 mark, and the worker's account opened it. The step's proof then checks the pushed work.

@@ -12,7 +12,7 @@ SEALED: Final = b"binary/encrypted"
 """The encoding in a sealed payload's metadata."""
 KEY_ID: Final = "encryption-key-id"
 KEY_CHECK: Final = "encryption-key-check"
-"""The metadata keys of the sealing key's id, and of a check that tells apart keys with the same id."""
+"""The metadata keys of the sealing key's id, and of a check that distinguishes keys with the same id."""
 ACTIVITY: Final = "septet-activity"
 """The metadata key of the activity to which a payload belongs: workflow, type and id. The payload opens only
 there."""

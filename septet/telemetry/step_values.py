@@ -61,8 +61,8 @@ def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recor
 def is_settled(result: StepResult) -> bool:
     """Return whether a result is the last one of its try of a step.
 
-    It is not the last if a finalizer follows, if a push waits for the reader, or if the step waits only for
-    amounts that running agents have reserved.
+    Another result follows after an unread answer, after a wait for the reader, or after a wait for a budget that
+    running agents have reserved.
     """
     if result.unread:
         return False

@@ -1,4 +1,4 @@
-"""The id of a build, which is a hash of all code that workflows run, and the ids of that code's patches."""
+"""The id of a build (a hash of all code that workflows run), and the ids of the patches in this code."""
 
 import ast
 import hashlib

@@ -87,7 +87,7 @@ class MetricsTurn:
 
 @dataclass(slots=True)
 class AmountMetrics:
-    """Records the budgets of the day and of projects, and paused logins, of one queue of work orders.
+    """Records metrics for one queue of work orders: the budgets of the day and of projects, and paused logins.
 
     Budgets of single work orders and pipelines are left out, because their ids would make too many labels.
     """

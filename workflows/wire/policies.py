@@ -64,9 +64,9 @@ _STAGES: Final = (range(1, 2), range(2, 5), range(5, 6), range(6, 8))
 def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
     """Return a step's priority for a host's slots: best score first, and fairly between projects.
 
-    The scores from 9 to -3 become the server's priority keys 1 to 5, and the default score 3 becomes key 3. Within
-    a key, the server takes turns between fairness keys. Each project has a fairness key per stage of its work
-    orders, weighted by the stage's number of steps, so that each project completes equally many work orders.
+    The scores from 9 to -3 become the server's priority keys 1 to 5; the default score 3 becomes key 3. Within a
+    key, the server takes turns between fairness keys. Each project has one for each stage of its work orders. Its
+    weight is the stage's number of steps, so that all projects complete equally many work orders.
     """
     key = 3 - round((task.score - _DEFAULT_SCORE) / _SCORES_TO_A_KEY)
     stage = next(stage for stage in _STAGES if step.number in stage)

@@ -124,6 +124,6 @@ def checkpoint_ref_at(remote: Remote, place: Place, first_run_id: str) -> Checkp
 
 
 def _ref(order_id: str, first_run_id: str) -> str:
-    """Return the name of a work order's ref; the digest tells apart equal ids on different servers."""
+    """Return the name of a work order's ref; the digest distinguishes equal ids on different servers."""
     digest = hashlib.sha256(first_run_id.encode()).hexdigest()[:16]
     return f"refs/{_REFS}/{order_id.replace('.', '%2E')}/{digest}"

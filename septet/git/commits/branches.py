@@ -28,8 +28,8 @@ _NO_COMMIT: Final = "0" * 40
 def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
     """Return why `name` cannot be this work order's branch, as a text for the agent; `None` if it can.
 
-    A branch that exists on the remote is allowed if its commit was pushed for this work order. It is also allowed
-    if its commit is HEAD, which the agent pushed, but not if that is `began_at`, another work order's commit.
+    A branch that exists on the remote is allowed if this work order has pushed its commit. It is also allowed if
+    its commit is HEAD, because the agent pushed it; but `began_at`, another work order's commit, is not enough.
 
     Raises:
         GitUnavailableError: The origin was not reached.
