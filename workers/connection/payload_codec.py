@@ -40,10 +40,9 @@ _ABOUT: Final = b"septet-payload-1"
 class SealingCodec(PayloadCodec, WithSerializationContext):
     """Seals every payload that is written, and opens every sealed payload that is read.
 
-    Unsealed payloads are accepted unless the worker requires seals, because work from before the keys must
-    continue. A worker replaces a refused or damaged payload by a marker, which the payload converter and the
-    workflows refuse: an error here would only repeat the task. A missing key is an error, so that Temporal retries
-    the task.
+    Unsealed payloads are accepted, for work from before the keys, unless the worker requires seals. A worker
+    replaces a refused or damaged payload by a marker, which the payload converter and the workflows refuse: an
+    error here would only repeat the task. A missing key is an error, so that Temporal retries the task.
     """
 
     keys: "KeyRing"
