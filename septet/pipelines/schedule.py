@@ -1,9 +1,10 @@
-"""Choose the next issue of a pipeline to plan or to execute, without side effects."""
+"""Make the lanes of a pipeline, and choose its next issue to plan or to execute, without side effects."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from septet.pipelines.views import IssueState, IssueStatus
+from septet.contracts.lanes import Lane
+from septet.pipelines.views import IssueState, IssueStatus, PipelineRun
 
 CLOSED: Final = frozenset({IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatus.SKIPPED, IssueStatus.CANCELLED})
 """The final statuses of an issue."""
@@ -104,3 +105,38 @@ def below_of(issue: IssueState, issues: Mapping[str, IssueState]) -> IssueState 
     return max(
         candidates, key=lambda each: (len(held_by(each, issues) & needs), each.executed_at or ""), default=None
     )
+
+
+def make_lanes(pipeline_id: str, opened_by: str, run: PipelineRun) -> Iterator[Lane]:
+    """Yield the lanes of a new pipeline, the planner's first."""
+    thinker, doer = run.planner or run.agent, run.executor or run.agent
+    yield Lane(
+        id=f"{pipeline_id}-planner",
+        pipeline=pipeline_id,
+        agent=thinker,
+        beside=() if doer == thinker else (doer,),
+        opened_by=opened_by,
+    )
+    for number in range(1, run.executors + 1):
+        yield Lane(
+            id=f"{pipeline_id}-executor-{number}",
+            pipeline=pipeline_id,
+            agent=doer,
+            opened_by=opened_by,
+            one_branch=run.one_branch,
+        )
+
+
+def is_open(lane: Lane) -> bool:
+    """Return whether a lane is open on a host."""
+    return lane.task_queue != "" and (lane.workspace is None or lane.workspace.lane == lane.id)
+
+
+def host_of(lane: Lane) -> str:
+    """Return the host of a lane; empty while the lane is not open on any host."""
+    return lane.workspace.host if lane.workspace is not None else ""
+
+
+def shown_lane(lane: Lane) -> Lane:
+    """Return a lane as people see it, without its workspace."""
+    return lane.model_copy(update={"workspace": None, "beside": ()})

@@ -1,4 +1,4 @@
-"""The bounds of the structure: sizes of modules and rooms, and words of docstrings."""
+"""The bounds of the structure: sizes of modules and rooms, folders of features, and words of docstrings."""
 
 import runpy
 from pathlib import Path
@@ -11,9 +11,18 @@ BOUNDS: Final = {
     "modules over 300 lines": 0,
     "functions with more than 5 parameters": 1,
     "noqa": 43,
-    "modules with one importer": 110,
-    "imports inside functions": 22,
+    "modules with one importer": 105,
+    "imports inside functions": 20,
     "modules with an underscore": 0,
+    "folders of pipeline": 5,
+    "folders of pull_request": 5,
+    "folders of budget": 5,
+    "folders of intake": 5,
+    "folders of board": 5,
+    "folders of tracker": 4,
+    "folders of rescue": 2,
+    "folders of janitor": 2,
+    "folders of seal": 2,
     "settings": 92,
     "dependencies that run": 20,
     "`told` in docstrings": 10,

@@ -9,7 +9,16 @@ from septet.contracts.names import Step
 from septet.contracts.task import Task, TaskError
 from septet.pipelines.inputs import PipelineCall, PipelineIssue
 from septet.pipelines.issues import MANY, TITLE_BYTES, shorten_issue
-from septet.pipelines.schedule import CLOSED, below_of, held_by, same_files
+from septet.pipelines.schedule import (
+    CLOSED,
+    below_of,
+    held_by,
+    host_of,
+    is_open,
+    make_lanes,
+    same_files,
+    shown_lane,
+)
 from septet.pipelines.views import (
     ContinuedState,
     IssueSession,
@@ -22,7 +31,6 @@ from septet.pipelines.views import (
 )
 from septet.system.text import cut_line
 from septet.system.timestamps import timestamp
-from workflows.pipeline.lanes import host_of, is_open, make_lanes, shown_lane
 
 
 class PipelineState:
