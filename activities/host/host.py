@@ -2,8 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -26,16 +25,15 @@ from septet.agents.sandbox.supervisors import Supervisors
 from septet.agents.turns.follow import Pace
 from septet.agents.turns.request import AgentRuntime
 from septet.budgets.account import AccountState, Grant, ReserveCall, SettleCall
-from septet.budgets.held_turns import HeldTurns
+from septet.budgets.turn_notes import HeldTurns, NoteFiles
 from septet.contracts.names import CONTROL
 from septet.contracts.pauses import QuotaPause
 from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, PULL_REQUESTS
-from septet.costs.note_files import NoteFiles
 from septet.errors import HostFullError
 from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
 from septet.git.engine.address import Address, parse_address
-from septet.git.engine.place import Place
+from septet.git.engine.place import Place, SizeLimits
 from septet.git.workspace.workspace import find_place
 from septet.settings import MIB, Settings
 from septet.state import StateDir
@@ -91,7 +89,7 @@ class Forges:
         return self.token(parse_address(repository, home=Path.home()))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Host:
     """A worker's host: the settings, folders and abilities that its activities use."""
 
@@ -110,6 +108,50 @@ class Host:
     """How many agents each worker of the host runs at a time; `None` for any number."""
     accounts: Accounts | None = None
     """The budget accounts that must allow each agent; `None` without budgets and records of costs."""
+
+    forges: Forges = field(init=False)
+    """The forges that this host can reach."""
+    runs: Runs = field(init=False)
+    """The agent runs of this host."""
+    snapshots: Snapshots = field(init=False)
+    """The snapshots of this host's work orders."""
+    homes: Homes = field(init=False)
+    """The home folders that the host's work orders have in place of the user's home."""
+    agents: Machine = field(init=False)
+    """What the adapters of agent CLIs need to know about this machine."""
+    further_logins: Mapping[str, Mapping[str, Path]] = field(init=False)
+    """The paths of each agent's further logins, by agent and name."""
+    runtime: AgentRuntime = field(init=False)
+    """The part of Septet that runs this host's agents."""
+    held_turns: HeldTurns = field(init=False)
+    """The host's notes about turns for which a budget has reserved room."""
+    cost_notes: NoteFiles = field(init=False)
+    """The notes about costs of the host's agents that were not reported yet."""
+
+    def __post_init__(self) -> None:
+        """Make the parts that all activities of the host use."""
+        settings, state = self.settings, self.state
+        self.forges = Forges(settings)
+        self.runs = Runs(state.runs, state.runner / RUNNER_LOCK if settings.runner else None)
+        self.snapshots = Snapshots(self.id, self.runs, settings.ignored_limit_bytes)
+        self.homes = Homes(state.homes, Logins(state.logins))
+        environ = {"SEPTET_SCRIPTED_HOME": str(state.agent_homes), **settings.environ}
+        is_sandboxed = settings.sandboxed or self.sandbox.confines
+        self.agents = Machine(environ, settings.agent_programs, sandboxed=is_sandboxed)
+        self.further_logins = settings.agent_logins
+        self.runtime = AgentRuntime(
+            self.runs,
+            self.supervisors,
+            self.agents,
+            settings.orphan_limit_seconds,
+            pace=self.pace,
+            sandbox=self.sandbox,
+            warm=settings.warm_agents,
+            homes=self.homes,
+            resources=settings.guest_resources,
+        )
+        self.held_turns, self.cost_notes = HeldTurns(state.held_turns), NoteFiles(state.cost_notes)
+        self._limits = SizeLimits(settings.tree_limit_mib * MIB, settings.file_limit_bytes)
 
     @property
     def queue_prefix(self) -> str:
@@ -162,52 +204,6 @@ class Host:
             async with heartbeating(self.attempts) as heartbeats:
                 yield heartbeats
 
-    @cached_property
-    def runs(self) -> Runs:
-        """The agent runs of this host."""
-        return Runs(self.state.runs, self.state.runner / RUNNER_LOCK if self.settings.runner else None)
-
-    @cached_property
-    def snapshots(self) -> Snapshots:
-        """The snapshots of this host's work orders."""
-        return Snapshots(self.id, self.runs, self.settings.ignored_limit_bytes)
-
-    @cached_property
-    def forges(self) -> Forges:
-        """The forges that this host can reach."""
-        return Forges(self.settings)
-
-    @cached_property
-    def runtime(self) -> AgentRuntime:
-        """The part of Septet that runs this host's agents."""
-        orphan_limit = self.settings.orphan_limit_seconds
-        return AgentRuntime(
-            self.runs,
-            self.supervisors,
-            self.agents,
-            orphan_limit,
-            pace=self.pace,
-            sandbox=self.sandbox,
-            warm=self.settings.warm_agents,
-            homes=self.homes,
-            resources=self.settings.guest_resources,
-        )
-
-    @cached_property
-    def held_turns(self) -> HeldTurns:
-        """The host's notes about turns for which a budget has reserved room."""
-        return HeldTurns(self.state.held_turns)
-
-    @cached_property
-    def cost_notes(self) -> NoteFiles:
-        """The notes about costs of the host's agents that were not reported yet."""
-        return NoteFiles(self.state.cost_notes)
-
-    @cached_property
-    def homes(self) -> Homes:
-        """The home folders that the host's work orders have in place of the user's home."""
-        return Homes(self.state.homes, Logins(self.state.logins))
-
     def sessions(self, place: Place, adapter: Adapter) -> SessionFolder | None:
         """Return an agent's session folder in a work order's home; `None` if the agent uses the user's home."""
         if not self.sandbox.confines:
@@ -225,13 +221,6 @@ class Host:
             runtime.runs, runtime.supervisors, self.sandbox, folder, place.objects, writer_lock, runtime.resources
         )
 
-    @cached_property
-    def agents(self) -> Machine:
-        """What the adapters of agent CLIs need to know about this machine."""
-        settings = self.settings
-        environ = {"SEPTET_SCRIPTED_HOME": str(self.state.agent_homes), **settings.environ}
-        return Machine(environ, settings.agent_programs, sandboxed=settings.sandboxed or self.sandbox.confines)
-
     def keeps_process(self, agent: str) -> bool:
         """Return whether an agent's process can serve several turns on this host; `False` for an empty name."""
         return bool(agent) and self.settings.warm_agents and adapter_for(agent).capabilities.input_stream
@@ -246,10 +235,4 @@ class Host:
         Raises:
             NotFoundError: The work order was opened on another host.
         """
-        settings = self.settings
-        return replace(
-            find_place(self.state, order_id, settings.git_env),
-            tree_limit_bytes=settings.tree_limit_mib * MIB,
-            file_limit_bytes=settings.file_limit_bytes,
-            visitor=visitor,
-        )
+        return find_place(self.state, order_id, self.settings.git_env, visitor, self._limits)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -75,8 +74,14 @@ def judge_turn(host: Host, step: PreparedStep, turn: TurnResult) -> StepResult:
         lost, taken = take_clone(host, step)
         scan = host.snapshots.scan(step.place)  # raises if the agent has left more than the limit
         evidence = gather(step.place, step.began_at, scan.survey)
-        guests = partial(host.guests, step.place, turn.run.checks, writer_lock)
-        judge = Judge(host, step, evidence, guests, turn.run.name, scan)
+        judge = Judge(
+            host,
+            step,
+            evidence,
+            guests=lambda: host.guests(step.place, turn.run.checks, writer_lock),
+            run=turn.run.name,
+            scan=scan,
+        )
         result = add_warnings(begin_result(step.call, turn, evidence.files_changed), *taken)
         if lost:
             return judge.complete(with_reasons(result, Verdict.UNPROVEN, (lost,)), checkpoint=None)
@@ -112,7 +117,7 @@ def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
         length=len(outcome.text or ""),
         preview=preview(answer.value.result_text),
     )
-    return replace(answer, warnings=(*notes, *answer.warnings))
+    return replace(answer, warnings=(*notes, *answer.warnings)) if notes else answer
 
 
 @dataclass(frozen=True, slots=True)

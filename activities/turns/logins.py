@@ -87,7 +87,7 @@ def in_order(requests: list[TurnRequest], last: TurnResult | None) -> list[TurnR
 def read_logins(host: Host, adapter: Adapter) -> tuple[NamedLogin, ...]:
     """Return an agent's readable logins: the worker's own login, then further logins in the settings' order."""
     logins = [own_login(host)]
-    for name, path in host.settings.agent_logins.get(adapter.name, {}).items():
+    for name, path in host.further_logins.get(adapter.name, {}).items():
         try:
             logins.append(read_login(adapter, host.agents, name, path))
         except InvalidInputError as error:
@@ -107,7 +107,7 @@ def check_logins(host: Host) -> None:
         AgentMissingError: The settings name logins of an agent that does not exist.
         InvalidInputError: A login cannot be used; the message names the login and the reason.
     """
-    for agent, logins in host.settings.agent_logins.items():
+    for agent, logins in host.further_logins.items():
         for name, path in logins.items():
             read_login(adapter_for(agent), host.agents, name, path)
 

@@ -11,10 +11,10 @@ from activities.host.frozen_inputs import FrozenInputs, read_frozen_inputs, word
 from activities.host.host import Host
 from activities.host.running_attempts import Fence, take_fence
 from activities.outgoing.leaving_content import folder_of_reader, leaving_of, parts_of, reading_prompt
-from activities.turns.budget_openings import Opening, openings_of
 from septet.agents.clis.adapter import Turn
 from septet.agents.clis.registry import adapter_for
-from septet.agents.runs.records import Payer, read_archive
+from septet.agents.runs.folders import read_archive
+from septet.agents.runs.records import Payer
 from septet.agents.runs.usage import last_of_session
 from septet.agents.turns.request import TurnRequest
 from septet.answers.steps import finalizer_prompt, is_step_answer, request_schema_of
@@ -30,7 +30,7 @@ from septet.git.vault.vault import list_snapshots, vault_at
 from septet.pipelines.notes import executor_note, planner_note, summary_note
 from septet.pipelines.store import issue_of, store_of
 from septet.repository_file import load_repository_settings
-from septet.repository_settings import RepositorySettings
+from septet.repository_settings import Opening, RepositorySettings, openings_of
 
 
 @dataclass(frozen=True, slots=True)

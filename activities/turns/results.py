@@ -7,8 +7,7 @@ from pydantic import BaseModel, JsonValue
 from activities.host.claims import Proof
 from septet.agents.clis.models import names_another_model
 from septet.agents.clis.registry import adapter_for
-from septet.agents.runs.folders import Run, Runs
-from septet.agents.runs.records import read_archive
+from septet.agents.runs.folders import Run, Runs, read_archive
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
 from septet.agents.turns.turn_runs import TurnResult
 from septet.answers.ladder import Answer
@@ -45,7 +44,7 @@ def _with_turn(result: StepResult, turn: TurnResult, *, in_lane: bool) -> StepRe
     outcome, record = turn.outcome, turn.run.record
     return result.model_copy(
         update={
-            "agent": turn.agent or result.agent,
+            "agent": (record.agent if record is not None else "") or result.agent,
             "login": record.login if record is not None else "",
             "model": outcome.model,
             "session_id": outcome.session_id,
@@ -102,7 +101,7 @@ def with_proof(result: StepResult, proof: Proof, warnings: tuple[str, ...]) -> S
             "plan_bytes": proof.plan_bytes,
             "outline": proof.outline,
             "findings": proof.findings,
-            "warnings": _bound_texts((*result.warnings, *warnings)),
+            "warnings": (*result.warnings, *_bound_texts(warnings))[:_REASONS_SHOWN],
         }
     )
 

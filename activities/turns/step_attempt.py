@@ -86,20 +86,24 @@ class StepAttempt:
                 self.warnings = await seeing
             else:
                 self.warnings, _ = await asyncio.gather(seeing, self.budget.request_ahead())
-        place, step, start = self.prepared_step.place, self.prepared_step.call.name, self.prepared_step.starts_from
-        rescue = partial(self.host.snapshots.rescue, place, _ANEW, step)
-        if start:
-            rescue = partial(self.host.snapshots.return_to, place, start, _ANEW, step)
         result = await run_turn(
             self.prepared_step.request,
             lease=self.prepared_step.fence.lease,
             on_progress=self.heartbeats.progress.append,
-            leave_work=partial(shielded_thread, self.host.threads.disk, rescue),
+            leave_work=partial(shielded_thread, self.host.threads.disk, self._leave_work),
             budget=self.budget,
         )
         if self.prepared_step.call.settles and result.recovered_by == "read":
             result = replace(result, usage=Usage(), duration_seconds=0.0, agent_starts=0, recovered_by=None)
         return result
+
+    def _leave_work(self) -> None:
+        """Take a rescue of another agent's work, and return the worktree to the step's start."""
+        step, snapshots = self.prepared_step, self.host.snapshots
+        if step.starts_from:
+            snapshots.return_to(step.place, step.starts_from, _ANEW, step.call.name)
+        else:
+            snapshots.rescue(step.place, _ANEW, step.call.name)
 
     async def end(self, verdict: Verdict, reason: str) -> StepResult:
         """Take a rescue, and return the step's facts with the given verdict and reason.

@@ -9,7 +9,6 @@ from temporalio import activity
 from activities.host.frozen_inputs import read_frozen_inputs
 from activities.host.host import Host
 from activities.host.running_attempts import Heartbeats, take_fence
-from activities.turns.budget_openings import openings_of
 from activities.turns.guard import AttemptFailedError, WorkEndedError, guarding
 from activities.turns.prepared_steps import PreparedTurn, by_agents, payer_of
 from activities.turns.turn_budget import OverBudgetError, TurnBudget, run_turn
@@ -22,6 +21,7 @@ from septet.git.engine.place import Place
 from septet.pipelines.notes import PROMPT, bounded_summary, no_summary
 from septet.pipelines.store import store_of
 from septet.repository_file import load_repository_settings
+from septet.repository_settings import openings_of
 from septet.system.threads import shielded_thread, stoppable_thread
 
 

@@ -8,27 +8,28 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Final
 
 import structlog
 
 from activities.host.host import Accounts, Host
-from activities.turns.budget_openings import Opening
 from activities.turns.logins import LoginChoice
 from activities.turns.prepared_steps import PreparedStep, PreparedTurn
 from activities.turns.turn_costs import note_costs
+from septet.agents.runs.folders import Run
 from septet.agents.runs.lease import Lease
 from septet.agents.runs.usage import spending_of
 from septet.agents.turns.follow import TurnProgress
-from septet.agents.turns.request import TurnRequest, within_caps
+from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_attempt import Adopt, NeedsStart, TurnAttempt
 from septet.agents.turns.turn_runs import TurnResult, TurnRuns
 from septet.budgets.account import Caps, ReserveCall, SettleCall
-from septet.budgets.held_turns import HeldTurn
+from septet.budgets.turn_notes import HeldTurn
 from septet.contracts.amounts import BudgetWait, Spending
 from septet.errors import AgentApiUnavailableError, BudgetSpentError, SeptetError, SupersededError
+from septet.repository_settings import Opening
 
 _POLL_SECONDS: Final = 60.0
 """Seconds between two tries to start, for a workflow of an earlier release that does not wait for budgets."""
@@ -152,7 +153,7 @@ class TurnBudget:
                 scopes = tuple(dict.fromkeys((*held.scopes, opening.account.scope)))
                 held = held.model_copy(update={"scopes": scopes, "is_over": False})
                 await self._note(held)
-        return within_caps(ahead.request, caps)
+        return _within_caps(ahead.request, caps) if caps != Caps() else ahead.request
 
     async def _request_answers(self) -> _Answers:
         requested_at = time.monotonic()
@@ -186,10 +187,11 @@ class TurnBudget:
         """
         self.turn.fence.lease.check()
         try:
+            paid: list[Run] | None = None
             try:
                 paid = await asyncio.to_thread(TurnRuns(self.turn.request).conclude)
             finally:
-                await note_costs(self.host, self.turn, model)
+                await note_costs(self.host, self.turn, model, paid=paid)
             held = await self._find_note()
             if held is not None:
                 await self._settle(held, await asyncio.to_thread(spending_of, paid))
@@ -276,3 +278,14 @@ async def _start(
         if needs.changes_agent(request):
             await leave_work()
         return await attempt.start(needs, request)
+
+
+def _within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:
+    """Return the request with `caps`: the agent ends when it has used these amounts.
+
+    With a limit in dollars, no process stays warm, because a warm process keeps the options of its first turn.
+    """
+    turn = request.turn
+    if caps.usd is not None:
+        turn = replace(turn, max_usd=max(caps.usd, 0.000001), warm=False)
+    return replace(request, turn=turn, caps=caps)

@@ -16,7 +16,7 @@ from septet.agents.runs.records import Payer, RunKey
 from septet.agents.runs.usage import read_usage, spending_by_worker, spending_of
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import TurnRuns
-from septet.budgets.held_turns import turn_key
+from septet.budgets.turn_notes import turn_key
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import CostNote
 from septet.contracts.order import Timeouts
@@ -25,7 +25,14 @@ from septet.errors import WorkspaceBusyError
 _log = structlog.get_logger()
 
 
-async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *, completes: bool = False) -> None:
+async def note_costs(
+    host: Host,
+    turn: PreparedTurn,
+    model: str | None = None,
+    *,
+    completes: bool = False,
+    paid: list[Run] | None = None,
+) -> None:
     """Record the use of a turn's agents until now; if the disk fails, only the history of costs lacks the turn.
 
     Args:
@@ -33,7 +40,7 @@ async def note_costs(host: Host, turn: PreparedTurn, model: str | None = None, *
         completes: Whether the work order has its pull request after this turn.
     """
     try:
-        await asyncio.to_thread(_note, host, turn, model, completes=completes)
+        await asyncio.to_thread(_note, host, turn, model, paid, completes=completes)
     except OSError as error:
         _log.warning("cost_not_noted", step=turn.request.step, error=str(error))
 
@@ -91,16 +98,16 @@ def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
     return spending_of(paid)
 
 
-def _note(host: Host, turn: PreparedTurn, model: str | None, *, completes: bool) -> None:
+def _note(host: Host, turn: PreparedTurn, model: str | None, paid: list[Run] | None, *, completes: bool) -> None:
     """Write a note for each agent and login that worked on the turn; `model` is the last agent's model."""
-    request, payer, turn_runs = turn.request, turn.request.payer, TurnRuns(turn.request)
+    request, payer = turn.request, turn.request.payer
     if payer is None:
         return
-    uses = spending_by_worker(turn_runs.paid_runs())
+    uses = spending_by_worker(TurnRuns(request).paid_runs() if paid is None else paid)
     last = [*uses][-1:]
     if uses and model is None:
         with suppress(WorkspaceBusyError):  # the agent may have been stopped before its result
-            result = turn_runs.last_result()
+            result = TurnRuns(request).last_result()
             model = result.outcome.model if result is not None else None
     own = (payer.agent, "")
     if completes and not uses:

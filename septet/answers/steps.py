@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from pydantic import JsonValue, TypeAdapter
-from pydantic.json_schema import GenerateJsonSchema
 
 from septet.answers.json_values import is_alone
 from septet.answers.ladder import Answer, AnswerError, read_answer
@@ -147,8 +146,11 @@ def request_schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
 def forms_of(name: str, *, in_pipeline: bool = False) -> tuple[JsonSchema, ...]:
     """Return the JSON Schemas of the objects that can answer a step; several for a union of types."""
     contract = contract_of(name, in_pipeline=in_pipeline)
-    schema = contract.json_schema(schema_generator=_WithoutFieldTitles)
+    schema = contract.json_schema()
     definitions = schema.pop("$defs", {})
+    for form in (schema, *definitions.values()):
+        for each in form.get("properties", {}).values():
+            each.pop("title", None)  # it repeats the field's name
     forms = tuple(form for form in schema.get("anyOf", ())) or (schema,)
     return tuple(_resolve(form, definitions) for form in forms)
 
@@ -182,15 +184,6 @@ def _with_inner(schema: JsonSchema, change: Callable[[JsonSchema], JsonSchema]) 
     if "anyOf" in schema:
         copy["anyOf"] = [change(form) for form in schema["anyOf"]]
     return copy
-
-
-class _WithoutFieldTitles(GenerateJsonSchema):
-    """Generates JSON Schemas without titles of fields, which only repeat the fields' names."""
-
-    def field_title_should_be_set(self, schema: object) -> bool:
-        """Return false, so that no field gets a title."""
-        del schema
-        return False
 
 
 _FIRST: Final = """\

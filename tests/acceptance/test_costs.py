@@ -9,10 +9,10 @@ import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
 
+from septet.budgets.turn_notes import NoteFiles
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import CostNote
 from septet.costs.estimate import ALL_STEPS
-from septet.costs.note_files import NoteFiles
 
 pytestmark = pytest.mark.faces
 

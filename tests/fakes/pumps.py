@@ -25,7 +25,7 @@ from septet.errors import SeptetError
 from septet.forges.events.comment_commands import parse_command
 from septet.forges.opening import without_links_to
 from septet.git.engine.git_words import failure_of, remote_words, shown_words
-from septet.git.worktree.changes import file_changes, read_status
+from septet.git.worktree.view import file_changes, read_status
 from septet.keys.scanner import may_hold_a_key, read_added_lines
 from septet.pipelines.issues import depends_on_in
 from septet.system import masking, text

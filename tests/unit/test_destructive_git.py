@@ -43,7 +43,7 @@ MAY_DESTROY = {
     # Removes what is over: snapshots, and folders of closed work orders.
     "septet/git/snapshots/forget.py": (
         "remove_folder(aside)",
-        "vault.run('update-ref', '-d', snapshot.ref, snapshot.commit)",
+        "vault.run('update-ref', '-d', ref_of(snapshot.name), snapshot.commit)",
         "vault.run('update-ref', '-d', ref)",
         "vault.run('prune', f'--expire={expiry}', timeout_seconds=PACKING_SECONDS)",
         "remove_folder(path)",

@@ -24,7 +24,7 @@ from activities.turns.turn_costs import conclude_left_turn
 from septet.agents.runs.records import RunKey
 from septet.board import HostCapacity, board_id
 from septet.budgets.account import SettleCall
-from septet.budgets.held_turns import HeldTurn
+from septet.budgets.turn_notes import HeldTurn
 from septet.contracts.costs import MOST_NOTES, CostHistory, CostNote, CostNotes, costs_id
 from septet.settings import Settings
 from septet.system.durable import take_lock, write_atomically

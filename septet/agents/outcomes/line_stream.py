@@ -1,6 +1,5 @@
 """Read a CLI's stream of JSON lines: collect the facts of the run, and make the outcome."""
 
-import math
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ import msgspec
 from septet.agents.outcomes import api_errors, endings
 from septet.agents.outcomes.endings import OTHER_DIALECT
 from septet.agents.outcomes.outcome import NO_USAGE, Ending, ExitRecord, Outcome, StreamProgress
-from septet.agents.outcomes.stream import EventReader
+from septet.agents.outcomes.stream import DETAIL_LIMIT, EventReader
 from septet.contracts.facts import Usage
 from septet.system.masking import mask
 
@@ -22,7 +21,6 @@ _TEXT_LIMIT: Final = 4 * 1024 * 1024
 """The longest text, in characters; of a longer text the end is kept."""
 _PIECES_KEPT: Final = 16
 _NOTES_KEPT: Final = 20
-_DETAIL_LIMIT: Final = 160
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -103,7 +101,7 @@ class Facts:
         """Record a tool that the CLI does not have, if `words` match the CLI's `sentence` about a missing tool."""
         found = sentence.match(words) if isinstance(words, str) else None
         if found is not None and len(self.lacked) < _NOTES_KEPT:
-            self.lacked.append(found[1][:_DETAIL_LIMIT])
+            self.lacked.append(found[1][:DETAIL_LIMIT])
 
     def warn(self, warning: str) -> None:
         """Record a warning, with keys masked, for the run's outcome."""
@@ -223,33 +221,6 @@ class LineStream(ABC, Generic[E]):
 def api_error(status: int | None, words: str) -> Ending:
     """Return the ending for an error of the model API."""
     return endings.api_ending(api_errors.classify(status, words), words)
-
-
-def count(value: object) -> int:
-    """Return `value` as an integer if it is a positive number, otherwise 0."""
-    if type(value) is int and value > 0:  # a bool is of another type
-        return value
-    return int(value) if isinstance(value, float) and 0 < value < math.inf else 0
-
-
-def cost_of(value: object) -> float | None:
-    """Return `value` if it is a number that is not negative, otherwise `None`."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value < math.inf else None
-
-
-def text_of(value: object) -> str | None:
-    """Return `value` if it is a string, and `None` for any other value."""
-    return value if isinstance(value, str) else None
-
-
-def call_of(tool: object, arguments: object) -> str:
-    """Return a tool call as `name(argument)`; the argument is the first text among the arguments."""
-    values = arguments.values() if isinstance(arguments, dict) else ()
-    words = next((value for value in values if isinstance(value, str)), "")
-    detail = mask(" ".join(words.split()))[:_DETAIL_LIMIT]
-    return f"{tool}({detail})" if detail else str(tool)
 
 
 def lines_of(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from septet.agents.processes.event_lines import object_at_end
-from septet.system.masking import mask_bytes
+from septet.system.masking import mask, mask_bytes
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
 """The size of the longest line and document that is read; a longer line is skipped to its newline and counted."""
@@ -20,6 +20,8 @@ T = TypeVar("T")
 _PIECE_BYTES: Final = 64 * 1024
 """The bytes read at once: a piece in the processor's cache is read twice as fast as a megabyte."""
 _WORDS_KEPT: Final = 600
+DETAIL_LIMIT: Final = 160
+"""The longest detail of a tool call or a missing tool, in characters."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _NO_EVENT: Final = (ValueError, RecursionError)
 """The errors of msgspec and json for bytes that are no JSON, no UTF-8, no object, or nested too deep."""
@@ -171,6 +173,33 @@ def read_field(raw: msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T | None:
         return decoder.decode(raw)
     except _NO_EVENT:
         return None
+
+
+def count(value: object) -> int:
+    """Return `value` as an integer if it is a positive number, otherwise 0."""
+    if type(value) is int and value > 0:  # a bool is of another type
+        return value
+    return int(value) if isinstance(value, float) and 0 < value < math.inf else 0
+
+
+def cost_of(value: object) -> float | None:
+    """Return `value` if it is a number that is not negative, otherwise `None`."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < math.inf else None
+
+
+def text_of(value: object) -> str | None:
+    """Return `value` if it is a string, and `None` for any other value."""
+    return value if isinstance(value, str) else None
+
+
+def call_of(tool: object, arguments: object) -> str:
+    """Return a tool call as `name(argument)`; the argument is the first text among the arguments."""
+    values = arguments.values() if isinstance(arguments, dict) else ()
+    words = next((value for value in values if isinstance(value, str)), "")
+    detail = mask(" ".join(words.split()))[:DETAIL_LIMIT]
+    return f"{tool}({detail})" if detail else str(tool)
 
 
 class _Typed(msgspec.Struct):

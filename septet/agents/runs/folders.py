@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Final, TypeVar, cast
 
 import msgspec
+from pydantic import Field
 
-from septet.agents.outcomes.endings import RESTARTED
 from septet.agents.outcomes.outcome import ExitRecord
-from septet.agents.processes.process_tree import identity
-from septet.agents.runs.records import RunKey, RunRecord, read_archive
+from septet.agents.runs.records import RunKey, RunRecord
+from septet.contracts.facts import Usage
+from septet.contracts.wire import Wire
 from septet.errors import InvalidInputError
 from septet.system.durable import (
     create_file,
     lock,
     lock_is_held,
     open_lock,
-    read_struct,
+    read_model,
     take_lock,
     write_atomically,
 )
@@ -37,15 +38,43 @@ _SAFE_NAME: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
 _OWNER_ONLY_FOLDER: Final = 0o700
 R = TypeVar("R")
 _SET_ASIDE: Final = "set-aside"
+_ARCHIVE: Final = "past.json"
 _KEPT_FILES: Final = 1024
 """The number of cached records: a step reads the records of its work order many times."""
 
 
-class _Home(msgspec.Struct):
-    """The machine and container of a run's supervisor, as recorded in the run's lock file."""
+class InSession(Wire):
+    """The usage and bytes of all runs of one session, as sums."""
 
-    boot_id: str
-    pid_namespace: str
+    usage: Usage = Usage()
+    prompt_bytes: int = 0
+    stream_bytes: int = 0
+    """The bytes of the runs' streams, from which Septet estimates the session's length if the CLI reports none."""
+    model: str = ""
+    """The model that the last run requested; empty for the agent's own default."""
+
+
+class ArchivedRuns(Wire):
+    """The ended runs of work orders that have left a lane: names, and sums by session."""
+
+    runs: frozenset[str] = frozenset()
+    """The names of the runs' folders."""
+    serial: int = 0
+    sessions: dict[str, InSession] = Field(default_factory=dict)
+
+    def of(self, session_id: str | None) -> InSession:
+        """Return the sums of a session; zeros for an unknown session."""
+        return self.sessions.get(session_id or "", InSession())
+
+
+def read_archive(folder: Path) -> ArchivedRuns:
+    """Return the archive of a folder of runs; an empty archive if the file is missing or broken."""
+    return read_model(folder / _ARCHIVE, ArchivedRuns) or ArchivedRuns()
+
+
+def write_archive(folder: Path, past: ArchivedRuns) -> None:
+    """Replace the archive of a folder of runs; the caller holds the writer's lock."""
+    write_atomically(folder / _ARCHIVE, past.model_dump_json().encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +87,12 @@ class Run:
     runner: Path | None = None
     """The lock of this host's runner, if supervisors are children of the runner."""
 
-    @property
-    def name(self) -> str:
-        """The run's folder, relative to the state directory."""
-        return "/".join(self.folder.parts[-3:])
+    name: str = field(init=False, compare=False)
+    """The run's folder, relative to the state directory."""
+
+    def __post_init__(self) -> None:
+        """Derive the name, which is read often."""
+        object.__setattr__(self, "name", "/".join(self.folder.parts[-3:]))
 
     @property
     def checks(self) -> Path:
@@ -99,26 +130,11 @@ class Run:
         except (FileNotFoundError, msgspec.MsgspecError):
             return None
 
-    def close_as_lost(self) -> None:
-        """Record that nobody saw the end of the run, and whether its machine or container has ended."""
-        why = RESTARTED if self._was_elsewhere() else ""
-        self.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost", why=why)))
-
     def drop_unstarted(self) -> None:
         """Delete the folder if no supervisor has taken over the run."""
         if not (self.lives() or self.has_started):
             with suppress(OSError):
                 drop_run(self.folder)
-
-    def _was_elsewhere(self) -> bool:
-        """Return whether the run's machine, container or runner has ended or restarted since the run began."""
-        if self.runner is not None:
-            return not lock_is_held(self.runner) or _changed_at(self.runner) > _changed_at(self.folder / "lock")
-        home = read_struct(self.folder / "lock", _Home)
-        if home is None:
-            return False
-        here = identity(os.getpid())
-        return (home.boot_id, home.pid_namespace) != (here["boot_id"], here["pid_namespace"])
 
     def size_of(self, name: str) -> int:
         """Return the size, in bytes, of one of the run's files; 0 for a missing file."""
@@ -270,11 +286,3 @@ def _read_whole(path: str, kind: type[R]) -> R:
 def _read_once(path: str, kind: Hashable, stamp: tuple[int, ...]) -> object:
     del stamp  # a file that has changed has another stamp
     return msgspec.json.decode(Path(path).read_bytes(), type=cast("type[object]", kind))
-
-
-def _changed_at(path: Path) -> int:
-    """Return the time of a file's last change in nanoseconds; 0 for a missing file."""
-    try:
-        return path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0

@@ -203,6 +203,10 @@ class Homes:
         """Return the home of one CLI for a work order or lane; its folder may not exist yet."""
         return AgentHome(self.root / order_id / adapter.name, adapter, machine, self.logins)
 
+    def has(self, order_id: str) -> bool:
+        """Return whether a work order or lane has a home."""
+        return (self.root / order_id).exists()
+
     def take_logins_back(self, order_id: str, *, is_over: bool) -> None:
         """Write refreshed logins of a work order back to the user; if `is_over`, also delete the home's copies.
 

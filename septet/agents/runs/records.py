@@ -1,56 +1,8 @@
-"""The record of a run's start, and a lane's archive with the sums of earlier runs.
-
-When a work order leaves a lane, its runs are archived, so that no step reads these runs again. If the archive is
-missing or broken, Septet reads the folders of the runs.
-"""
+"""The record of a run's start."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Literal
-
-from pydantic import Field
-
-from septet.contracts.facts import Usage
-from septet.contracts.wire import Wire
-from septet.system.durable import read_model, write_atomically
-
-_FILE: Final = "past.json"
-
-
-class InSession(Wire):
-    """The usage and bytes of all runs of one session, as sums."""
-
-    usage: Usage = Usage()
-    prompt_bytes: int = 0
-    stream_bytes: int = 0
-    """The bytes of the runs' streams, from which Septet estimates the session's length if the CLI reports none."""
-    model: str = ""
-    """The model that the last run requested; empty for the agent's own default."""
-
-
-class ArchivedRuns(Wire):
-    """The ended runs of work orders that have left a lane: names, and sums by session."""
-
-    runs: frozenset[str] = frozenset()
-    """The names of the runs' folders."""
-    serial: int = 0
-    sessions: dict[str, InSession] = Field(default_factory=dict)
-
-    def of(self, session_id: str | None) -> InSession:
-        """Return the sums of a session; zeros for an unknown session."""
-        return self.sessions.get(session_id or "", InSession())
-
-
-def read_archive(folder: Path) -> ArchivedRuns:
-    """Return the archive of a folder of runs; an empty archive if the file is missing or broken."""
-    return read_model(folder / _FILE, ArchivedRuns) or ArchivedRuns()
-
-
-def write_archive(folder: Path, past: ArchivedRuns) -> None:
-    """Replace the archive of a folder of runs; the caller holds the writer's lock."""
-    write_atomically(folder / _FILE, past.model_dump_json().encode())
-
+from typing import Literal
 
 StartReason = Literal[
     "first", "crashed", "rerun", "limit", "context", "session", "refused", "waited", "interrupted"

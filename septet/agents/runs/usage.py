@@ -10,9 +10,9 @@ from typing import Final
 
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import NO_USAGE, Outcome
-from septet.agents.runs.folders import Run, Runs
+from septet.agents.runs.folders import ArchivedRuns, InSession, Run, Runs, read_archive, write_archive
 from septet.agents.runs.logs import tokens_seen
-from septet.agents.runs.records import ArchivedRuns, InSession, RunRecord, read_archive, write_archive
+from septet.agents.runs.records import RunRecord
 from septet.contracts.amounts import Spending, usd_text
 from septet.contracts.facts import Usage
 from septet.contracts.wire import Wire
@@ -130,8 +130,11 @@ def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
 
     Guests can forge the CLI's stream. The cost grows in proportion; it becomes unknown if the stream has no price.
     """
+    read, written = tokens_seen(run)
+    if read + written <= _TOKENS_MORE:
+        return outcome
     agent, used = run.record.agent if run.record is not None else "", outcome.usage
-    (read, written), told = tokens_seen(run), used.tokens
+    told = used.tokens
     is_more = read + written > _TIMES_MORE * told + _TOKENS_MORE
     if not is_more or "tokens" not in adapter_for(agent).capabilities.tells:
         return outcome

@@ -1,14 +1,19 @@
 """The end of a turn: end agents, record the ends of dead runs, and return the error for a failed run."""
 
 import asyncio
+import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from septet.agents.clis.registry import adapter_for
-from septet.agents.outcomes.endings import OTHER_DIALECT, SILENT
-from septet.agents.outcomes.outcome import Outcome
+from septet.agents.outcomes.endings import OTHER_DIALECT, RESTARTED, SILENT
+from septet.agents.outcomes.outcome import ExitRecord, Outcome
+from septet.agents.processes.process_tree import identity
 from septet.agents.proxy.model_port import OPENS
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.runs.logs import refused_requests
@@ -27,7 +32,7 @@ from septet.errors import (
     AgentRefusedError,
     WorkspaceBusyError,
 )
-from septet.system.durable import close_after
+from septet.system.durable import close_after, lock_is_held, read_struct
 
 _RECORD_SECONDS: Final = 10.0
 """The seconds to wait for a supervisor to record the end of its agent; a disk may be slow."""
@@ -56,7 +61,39 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
             await_sweep(run.runner.parent)
         if run.record is not None:
             sweep_leftovers(run.record.mark, run.folder)
-        run.close_as_lost()
+        close_as_lost(run)
+
+
+class _Home(msgspec.Struct):
+    """The machine and container of a run's supervisor, as recorded in the run's lock file."""
+
+    boot_id: str
+    pid_namespace: str
+
+
+def close_as_lost(run: Run) -> None:
+    """Record that nobody saw the end of a run, and whether its machine or container has ended."""
+    why = RESTARTED if _was_elsewhere(run) else ""
+    run.put("exit.json", msgspec.json.encode(ExitRecord(cause="lost", why=why)))
+
+
+def _was_elsewhere(run: Run) -> bool:
+    """Return whether the run's machine, container or runner has ended or restarted since the run began."""
+    if run.runner is not None:
+        return not lock_is_held(run.runner) or _changed_at(run.runner) > _changed_at(run.folder / "lock")
+    home = read_struct(run.folder / "lock", _Home)
+    if home is None:
+        return False
+    here = identity(os.getpid())
+    return (home.boot_id, home.pid_namespace) != (here["boot_id"], here["pid_namespace"])
+
+
+def _changed_at(path: Path) -> int:
+    """Return the time of a file's last change in nanoseconds; 0 for a missing file."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def sweep_order(runs: Runs, order_id: str) -> None:

@@ -17,7 +17,8 @@ from septet.agents.clis.adapter import FOR_EVERY_AGENT, Adapter, Machine, find_p
 from septet.agents.clis.own_files import locate, own_packages
 from septet.agents.guest.description import GuestFiles, guest_environment
 from septet.agents.guest.paths import OwnFolder
-from septet.agents.runs.homes import AgentHome, hide_keys_of
+from septet.agents.runs.folders import Runs
+from septet.agents.runs.homes import AgentHome, Homes, hide_keys_of
 from septet.agents.sandbox.sandbox import Sandbox
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.warm import WarmProcess
@@ -114,8 +115,9 @@ def open_home(request: TurnRequest) -> tuple[OwnFolder, ...]:
         AgentMissingError: The program was not found.
         OSError: The disk refused.
     """
-    home, runtime = _home_of(request), request.runtime
-    if home is None or not runtime.sandbox.confines:
+    runtime = request.runtime
+    home = _home_of(request) if runtime.sandbox.confines else None
+    if home is None:
         return ()
     return (*home.open(), *shared_packages(home.packages, request.adapter, runtime.host, runtime.sandbox))
 
@@ -147,19 +149,24 @@ def return_login(request: TurnRequest, *, holds_lock: bool = False) -> None:
     An error of the disk or a lock is only logged; a later start, worker or janitor writes the login back. The
     CLI's keys are masked from now on.
     """
-    homes, runs = request.runtime.homes, request.runtime.runs
+    homes = request.runtime.homes
     if homes is None:
         return
     try:
-        homes.take_logins_back(request.order_id, is_over=False)
-        lock = None if holds_lock else runs.lock_writer(request.order_id)
-        if holds_lock or lock is not None:
-            with nullcontext() if lock is None else close_after(lock):
-                if WarmProcess.living(runs, request.order_id) is None:
-                    homes.take_logins_back(request.order_id, is_over=True)
+        if homes.has(request.order_id):
+            _take_logins_back(homes, request.runtime.runs, request.order_id, holds_lock=holds_lock)
     except (OSError, LockHeldError) as error:
         _log.warning("login_not_taken_back: %s", error)
     hide_keys_of(request.adapter, request.runtime.host)
+
+
+def _take_logins_back(homes: Homes, runs: Runs, order_id: str, *, holds_lock: bool) -> None:
+    homes.take_logins_back(order_id, is_over=False)
+    lock = None if holds_lock else runs.lock_writer(order_id)
+    if holds_lock or lock is not None:
+        with nullcontext() if lock is None else close_after(lock):
+            if WarmProcess.living(runs, order_id) is None:
+                homes.take_logins_back(order_id, is_over=True)
 
 
 def _home_of(request: TurnRequest) -> AgentHome | None:

@@ -21,7 +21,7 @@ from septet.agents.runs.records import RunRecord, StartReason
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
 from septet.agents.turns.guest_home import open_home, prepare_home
-from septet.agents.turns.next_move import Start
+from septet.agents.turns.next_move import BEGIN_ANEW, Start
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.warm import REPLACED, TurnProcess, WarmProcessEndedError, WarmStart, end_warm
 from septet.errors import DiskFullError, WorkspaceError
@@ -114,7 +114,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
 
 def _turn(request: TurnRequest, start: Start) -> Turn:
     turn = request.turn
-    anew = start.begins_anew and not turn.about_session
+    anew = _begins_anew(start) and not turn.about_session
     resume_id = start.session_id or (None if anew else turn.resume_id)
     own_id = resume_id is None and request.adapter.capabilities.own_session_id
     prompt = _prompt(start, turn.prompt, whole=turn.resume_id is not None)
@@ -212,10 +212,21 @@ def _record(
     )
 
 
+def _begins_anew(start: Start) -> bool:
+    """Return whether a new session replaces the turn's session, which is broken, refused or out of date."""
+    return start.was_reset or not BEGIN_ANEW.isdisjoint({start.because, *start.earlier})
+
+
+def _begins_as(start: Start) -> StartReason:
+    """Return the reason that a new session's prompt states: the last reason that is no wait."""
+    reasons = (*start.earlier, start.because)
+    return next((because for because in reversed(reasons) if because != "waited"), "first")
+
+
 def _prompt(start: Start, prompt: str, *, whole: bool) -> str:
     """Return the agent's prompt; if `whole`, repeat the step's prompt even in a session that has received it."""
     anew = start.session_id is None
-    because = start.begins_as if anew else start.because
+    because = _begins_as(start) if anew else start.because
     note = "" if anew and because not in {"context", "session"} else _NOTES.get(because, "")
     if note and not anew and not whole:
         return note

@@ -19,7 +19,7 @@ work.
 _RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle", SILENT})
 _INTERRUPTIONS_BORNE: Final = 10
 """The most interruptions of a step: an agent may take its machine down at every start."""
-_BEGIN_ANEW: Final = frozenset({"context", "session", "refused", "rerun"})
+BEGIN_ANEW: Final = frozenset({"context", "session", "refused", "rerun"})
 _NEVER_RAN: Final = frozenset({"refused", "not_started", OTHER_DIALECT})
 """The kinds of crashes that neither a resume nor a rerun can repair."""
 _NO_SESSION: Final = frozenset({"unknown_session", "local_answer"})
@@ -55,23 +55,12 @@ class Start:
         """`resume` for a start in an earlier session, `rerun` for a repeat in a new session, otherwise `None`."""
         if self.session_id is not None:
             return "resume"
-        return "rerun" if self.because in {*_BEGIN_ANEW, "interrupted"} else None
+        return "rerun" if self.because in {*BEGIN_ANEW, "interrupted"} else None
 
     @property
     def leaves_a_session(self) -> bool:
         """Whether a rerun or interrupted turn starts in a new session, whose agent knows no earlier work."""
         return self.session_id is None and self.because in {"rerun", "interrupted"}
-
-    @property
-    def begins_anew(self) -> bool:
-        """Whether the turn's session is not continued: after a reset, rerun, refusal, or session failure."""
-        return self.was_reset or not _BEGIN_ANEW.isdisjoint({self.because, *self.earlier})
-
-    @property
-    def begins_as(self) -> StartReason:
-        """The last start reason that is not `waited`; the prompt of a new session states this reason."""
-        reasons = (*self.earlier, self.because)
-        return next((because for because in reversed(reasons) if because != "waited"), "first")
 
 
 Move = Accept | GiveUp | Start
@@ -151,7 +140,7 @@ def _after_limit(starts: Sequence[StartReason], last: Outcome) -> Move:
         return Start("interrupted", last.session_id)
     if last.kind in _RESUMED_LIMITS and last.session_id is not None and "limit" not in starts:
         return Start("limit", last.session_id)
-    if last.kind == SILENT and last.session_id is None and _BEGIN_ANEW.isdisjoint(starts):
+    if last.kind == SILENT and last.session_id is None and BEGIN_ANEW.isdisjoint(starts):
         return Start("rerun")
     return GiveUp()
 

@@ -1,7 +1,7 @@
 """An attempt's request for one turn of an agent, and what the host provides to run the turn."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from septet.agents.clis.adapter import Adapter, Machine, Turn
@@ -60,14 +60,3 @@ class TurnRequest:
     """The project and work order under which the turn's costs are counted; `None` if they are not counted."""
     is_answer: Callable[[str], bool] = bool
     """The function that returns whether a result's text answers the prompt."""
-
-
-def within_caps(request: TurnRequest, caps: Caps) -> TurnRequest:
-    """Return the request with `caps`: the agent ends when it has used these amounts.
-
-    With a limit in dollars, no process stays warm, because a warm process keeps the options of its first turn.
-    """
-    turn = request.turn
-    if caps.usd is not None:
-        turn = replace(turn, max_usd=max(caps.usd, 0.000001), warm=False)
-    return replace(request, turn=turn, caps=caps)

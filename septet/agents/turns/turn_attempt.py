@@ -21,7 +21,7 @@ from septet.agents.turns.end_of_turn import failure_of
 from septet.agents.turns.follow import StreamReading, TurnProgress, follow
 from septet.agents.turns.guest_home import return_login
 from septet.agents.turns.launch import launch
-from septet.agents.turns.next_move import Accept, GiveUp, Move, Rung, Start
+from septet.agents.turns.next_move import Accept, GiveUp, Move, Start
 from septet.agents.turns.request import TurnRequest
 from septet.agents.turns.turn_runs import NextStep, TurnResult, TurnRuns
 from septet.agents.turns.warm import WarmProcessEndedError
@@ -133,7 +133,7 @@ class TurnAttempt:
             AgentCrashedError: Supervisors end before they start an agent.
             OSError: The disk or the machine refused.
         """
-        return await self._follow(decision.run, decision.attachment, "adopt")
+        return await self._follow(decision.run, decision.attachment, None)
 
     async def start(self, needs: NeedsStart, request: TurnRequest) -> TurnResult | None:
         """Start an agent and follow it to its end; return the result, or `None` if `decide` must be called again.
@@ -155,7 +155,7 @@ class TurnAttempt:
         except WarmProcessEndedError:
             return None
         self._login_patience_ends = None
-        return await self._follow(run, await Attachment.over(attached), move.rung)
+        return await self._follow(run, await Attachment.over(attached), move)
 
     def _lock_and_decide(self) -> tuple[int, NextStep] | None:
         """Take the writer's lock; return its descriptor and the next step, or `None` if the lock is held."""
@@ -198,8 +198,7 @@ class TurnAttempt:
                 return _result_of(step, self.request)
             is_first = not (step.starts or move.was_reset)
             so_far = Spending() if is_first else await asyncio.to_thread(self._turn_runs.spending)
-            begins = move.because == "first" and step.after_reset
-            leaves_work = self._ended_another or move.leaves_a_session or begins
+            leaves_work = self._ended_another or step.leaves_work
             self._ended_another = False
             passed_on = True
             return NeedsStart(move, so_far, leaves_work, step.last.agent if step.last is not None else "", lock)
@@ -220,7 +219,7 @@ class TurnAttempt:
             ) from busy
         await asyncio.sleep(_LOGIN_SECONDS)
 
-    async def _follow(self, run: Run, attachment: Attachment, rung: Rung | None) -> TurnResult | None:
+    async def _follow(self, run: Run, attachment: Attachment, start: Start | None) -> TurnResult | None:
         loop, supervisors = asyncio.get_running_loop(), self.request.runtime.supervisors
         spare = loop.call_later(_SPARE_SECONDS, loop.run_in_executor, None, supervisors.prepare)
         try:
@@ -240,15 +239,15 @@ class TurnAttempt:
             self._count_unstarted(run)
             return None
         loop.run_in_executor(None, supervisors.prepare)
-        result, move = await asyncio.to_thread(self._note_end, reading, end, rung, own_runs)
+        result, move = await asyncio.to_thread(self._note_end, reading, end, start, own_runs)
         return result if isinstance(move, Accept) else None
 
     def _note_end(
-        self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]
+        self, reading: StreamReading, end: ExitRecord, start: Start | None, own_runs: list[Run]
     ) -> tuple[TurnResult, Move]:
         """Write the login back, record the ended run, and return the run's result and the next move."""
         return_login(self.request)
-        return self._turn_runs.note_end(reading, end, rung, own_runs)
+        return self._turn_runs.note_end(reading, end, start, own_runs)
 
     async def _return_login(self, *, holds_lock: bool = False) -> None:
         await shielded_thread(LOOKS, return_login, self.request, holds_lock=holds_lock)

@@ -6,8 +6,8 @@ from typing import Final
 from septet.agents.clis.adapter import Adapter
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import NO_USAGE, ExitRecord, Outcome
-from septet.agents.runs.folders import Run
-from septet.agents.runs.records import StartReason, read_archive
+from septet.agents.runs.folders import Run, read_archive
+from septet.agents.runs.records import StartReason
 from septet.agents.runs.usage import (
     count_try,
     count_unknown_errors,
@@ -64,8 +64,8 @@ class NextStep:
     starts: tuple[StartReason, ...]
     last: TurnResult | None
     """The result of the request's last run."""
-    after_reset: bool
-    """Whether all runs so far belong to other workflow runs, or to the time before the activity was reset."""
+    leaves_work: bool
+    """Whether the worktree may hold work that the next agent does not know: a rerun, or a start after a reset."""
 
 
 class TurnRuns:
@@ -90,8 +90,7 @@ class TurnRuns:
             WorkspaceBusyError: The supervisor of a run lives, and has not written its record yet.
         """
         own_runs = [run for run in self._started_runs() if self.owns(run)]
-        for run in own_runs:
-            finalize_run(run)
+        _finalize(own_runs)
         last = self._last_of(own_runs)
         return replace(last, recovered_by=None) if last is not None else None
 
@@ -103,16 +102,13 @@ class TurnRuns:
         """
         all_runs = self._runs.lately(self._request.order_id)
         runs = [run for run in all_runs if run.has_started]
-        for run in runs:
-            finalize_run(run)
+        _finalize(runs)
         own_runs = [run for run in runs if self.owns(run)]
         last = self._last_of(own_runs)
         starts = start_reasons(own_runs)
         has_set_aside = any(run.set_aside for run in runs if self._is_of_key(run))
         if has_set_aside:
             self.conclude()  # their usage is counted before the next start
-        keys = {run.record.key for run in runs if run.record is not None}
-        was_reset = self._request.key in keys and not own_runs
         move = self.next_move(starts, last)
         if isinstance(move, Start):
             move = replace(
@@ -125,8 +121,15 @@ class TurnRuns:
             move=move,
             starts=starts,
             last=last,
-            after_reset=was_reset or (bool(runs) and self._request.key.run_id not in {key.run_id for key in keys}),
+            leaves_work=isinstance(move, Start)
+            and (move.leaves_a_session or (move.because == "first" and self._is_after_reset(runs, own_runs))),
         )
+
+    def _is_after_reset(self, runs: list[Run], own_runs: list[Run]) -> bool:
+        """Return whether all these runs belong to other workflow runs, or to the time before a reset."""
+        run_ids = {run.record.key.run_id for run in runs if run.record is not None}
+        was_reset = not own_runs and any(self._is_of_key(run) for run in runs)
+        return was_reset or (bool(runs) and self._request.key.run_id not in run_ids)
 
     def conclude(self) -> list[Run]:
         """Record the ends and the usage of the request's runs, where these are missing, and return the runs.
@@ -140,7 +143,8 @@ class TurnRuns:
         """
         runs = self.paid_runs()
         for run in runs:
-            finalize_run(run, _RECORD_SECONDS)
+            if run.exit() is None:
+                finalize_run(run, _RECORD_SECONDS)
             if read_usage(run) is None:
                 self._read(run, [run])
         return runs
@@ -170,10 +174,10 @@ class TurnRuns:
         return StreamReading(run, dialect, self._epoch, self._request.is_answer, most_bytes=most_bytes), own_runs
 
     def note_end(
-        self, reading: StreamReading, end: ExitRecord, rung: Rung | None, own_runs: list[Run]
+        self, reading: StreamReading, end: ExitRecord, start: Start | None, own_runs: list[Run]
     ) -> tuple[TurnResult, Move]:
         """Record a run that this attempt followed to its end; return its result and the next move."""
-        result = _conclude(reading, end, rung, own_runs)
+        result = _conclude(reading, end, "adopt" if start is None else start.rung, own_runs)
         self._seen[reading.run.name] = result
         return result, self.next_move(start_reasons(own_runs), result)
 
@@ -223,6 +227,13 @@ def _used_before(run: Run, runs: list[Run]) -> Usage:
     return archived.plus(spent_before((each for each in runs if each.folder != run.folder), session_id))
 
 
+def _finalize(runs: list[Run]) -> None:
+    """Write the missing records of runs that have ended."""
+    for run in runs:
+        if run.exit() is None:
+            finalize_run(run)
+
+
 def start_reasons(runs: list[Run]) -> tuple[StartReason, ...]:
     """Return the start reason of each run."""
     return tuple(run.record.because for run in runs if run.record is not None)
@@ -233,7 +244,7 @@ def _conclude(reading: StreamReading, end: ExitRecord, rung: Rung | None, own_ru
     is_unknown = is_unknown_error(outcome)
     note_spent(reading.run, outcome, by_unknown_error=is_unknown)
     others = [run for run in own_runs if run.folder != reading.run.folder]
-    usage = spent_in(others).plus(outcome.usage)
+    usage = spent_in(others).plus(outcome.usage) if others else outcome.usage
     if is_unknown:
         outcome = count_try(outcome, count_unknown_errors(others) + 1, usage)
     records = [run.record for run in own_runs if run.record is not None]

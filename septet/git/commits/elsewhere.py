@@ -14,10 +14,9 @@ from septet.git.evidence.evidence import contains
 from septet.git.snapshots.destroy import change_tree
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import first_and_last, vault_at
-from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import Head, read_file, read_head, read_ref, refuse_links
 from septet.git.worktree.inside import read_inside
-from septet.git.worktree.view import hold_head, view_folder, view_git
+from septet.git.worktree.view import hold_head, shown_path, view_folder, view_git
 
 _MOST: Final = 5
 """The most worktrees, and the most branches, that a text names."""

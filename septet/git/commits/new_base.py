@@ -15,9 +15,8 @@ from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import contains, keeps
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.workspace.mirror import refresh_mirror
-from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import read_head
-from septet.git.worktree.view import view_git
+from septet.git.worktree.view import shown_path, view_git
 from septet.system.durable import write_durably
 
 _FILE: Final = "moved_work.json"

@@ -14,13 +14,12 @@ from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import contains, look, staging_index
 from septet.git.snapshots.destroy import change_tree
-from septet.git.snapshots.pipes import refuse_pipes
 from septet.git.vault.facts import SnapshotOptions
+from septet.git.vault.survey import refuse_pipes
 from septet.git.workspace.mirror import refresh_mirror
-from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import clear_locks, read_head, refuse_links
 from septet.git.worktree.inside import read_inside
-from septet.git.worktree.view import hold_head, take_index, view_folder, view_git
+from septet.git.worktree.view import hold_head, shown_path, take_index, view_folder, view_git
 
 _MARKER: Final = b"\n<<<<<<< "
 _MARKER_LIMIT_BYTES: Final = 4 * 1024 * 1024

@@ -1,11 +1,9 @@
 """The folders of one work order on this host."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from septet.git.engine.engine import Git
 
@@ -14,6 +12,18 @@ RECORDS: Final = "septet"
 
 LOCK_SUFFIX: Final = "~lock"
 """The ending of the name of a lock file next to a workspace, which is held to open it; ids contain no `~`."""
+
+
+class SizeLimits(NamedTuple):
+    """The limits of a host for the work of an agent; 0 is no limit."""
+
+    tree_bytes: int = 0
+    """The most bytes that may be added to the worktree between two snapshots, or by a commit."""
+    file_bytes: int = 0
+    """The most bytes of one file in a commit, a push or a snapshot."""
+
+
+NO_LIMITS: Final = SizeLimits()
 
 
 @dataclass(frozen=True)
@@ -41,20 +51,20 @@ class Place:
     visitor: str = ""
     """The work order that uses a lane now, for the record of pushes; empty outside of lanes."""
 
+    objects: Path = field(init=False)
+    """The folder of the mirror's objects, which the worktree's repository uses by git's `alternates`."""
+    records: Path = field(init=False)
+    """The folder, in the vault, of Septet's own index and records for this work order."""
+
+    def __post_init__(self) -> None:
+        """Derive the folders that are inside other folders."""
+        object.__setattr__(self, "objects", self.mirror / "objects")
+        object.__setattr__(self, "records", self.vault / RECORDS / self.order_id)
+
     @property
     def destination(self) -> str:
         """The URL or path to which Septet pushes."""
         return self.fork or self.origin
-
-    @cached_property
-    def objects(self) -> Path:
-        """The mirror's folder of objects, which the worktree borrows by git's `alternates`."""
-        return self.mirror / "objects"
-
-    @cached_property
-    def records(self) -> Path:
-        """The folder in the vault with Septet's own index and records of this work order."""
-        return self.vault / RECORDS / self.order_id
 
     @property
     def git(self) -> Git:
@@ -70,8 +80,3 @@ def mirror_lock(mirror: Path) -> Path:
 def vault_lock(vault: Path) -> Path:
     """Return the path of the lock for creating a vault, joining its packs or deleting unneeded objects."""
     return vault.with_name(f"{vault.name}.lock")
-
-
-def borrowed_from(mirror: Path) -> bytes:
-    """Return the content of git's `alternates` in a worktree: the relative path of the mirror's objects."""
-    return b"../../../../" + os.fsencode(Path(mirror.parent.name, mirror.name, "objects"))

@@ -27,7 +27,7 @@ from septet.git.vault.layout import Item, read, read_left_out
 from septet.git.vault.survey import GIT_FOLDER, MAX_DEPTH, OPEN_FOLDER, above, join, open_below, parent
 from septet.git.vault.vault import vault_at
 from septet.git.workspace.plan import plan_items
-from septet.git.worktree.changes import shown_path
+from septet.git.worktree.view import shown_path
 from septet.system.durable import close_after
 
 _NO_WORK: Final = frozenset({b".git/index", b".git/config"})

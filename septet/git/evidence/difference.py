@@ -13,10 +13,10 @@ from typing import Final
 
 from septet.errors import GitError
 from septet.git.engine.engine import Git
-from septet.git.engine.place import Place, borrowed_from
-from septet.git.snapshots.pipes import refuse_pipes
+from septet.git.engine.place import Place
+from septet.git.vault.survey import refuse_pipes
 from septet.git.worktree.dot_git import refuse_foreign, refuse_links
-from septet.git.worktree.view import view_folder
+from septet.git.worktree.view import borrowed_from, view_folder
 
 _LOOK_SECONDS: Final = 10.0
 _UNTRACKED_LISTED: Final = 2000

@@ -13,11 +13,19 @@ from septet.errors import EvidenceError
 from septet.git.engine.engine import Git
 from septet.git.engine.objects import read_files_at
 from septet.git.engine.place import Place
-from septet.git.snapshots.pipes import refuse_pipes
-from septet.git.vault.survey import Survey
-from septet.git.worktree.changes import StatusEntry, file_changes, read_name_status, read_status, shown_path
+from septet.git.vault.survey import Survey, refuse_pipes
 from septet.git.worktree.dot_git import Head, read_head, unfinished_operation
-from septet.git.worktree.view import hold_head, touched_index, view_folder, view_git
+from septet.git.worktree.view import (
+    StatusEntry,
+    file_changes,
+    hold_head,
+    read_name_status,
+    read_status,
+    shown_path,
+    touched_index,
+    view_folder,
+    view_git,
+)
 
 
 @dataclass(frozen=True, slots=True)

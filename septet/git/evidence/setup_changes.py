@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from septet.errors import SetupError
-from septet.git.engine.place import Place, borrowed_from
+from septet.git.engine.place import Place
 from septet.git.evidence.evidence import current_head, look
 from septet.git.vault.contents import FOLDER
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.layout import read
 from septet.git.vault.vault import vault_at
-from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import read_file, refuse_foreign
+from septet.git.worktree.view import borrowed_from, shown_path
 from septet.system.durable import write_atomically
 from septet.system.text import name_some
 

@@ -18,10 +18,9 @@ from septet.git.engine.engine import Git
 from septet.git.engine.git_words import failure_of
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
-from septet.git.snapshots.pipes import refuse_pipes
-from septet.git.worktree.changes import read_status, shown_path
+from septet.git.vault.survey import refuse_pipes
 from septet.git.worktree.dot_git import read_file, read_head, refuse_foreign, refuse_links
-from septet.git.worktree.view import view_git
+from septet.git.worktree.view import read_status, shown_path, view_git
 
 _GITLINK: Final = b"160000"
 _NOT_THERE: Final = b"not our ref"

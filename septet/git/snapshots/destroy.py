@@ -20,7 +20,6 @@ from septet.git.engine.objects import read_blobs
 from septet.git.engine.place import Place
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.own_repository import ARMED, ASIDE, is_obeyed, own_items
-from septet.git.snapshots.pipes import refuse_pipes
 from septet.git.snapshots.removal import remove_folder
 from septet.git.snapshots.repository_stamp import gitlinks, is_own, note_own
 from septet.git.snapshots.take import take
@@ -28,9 +27,9 @@ from septet.git.snapshots.unkept import aside_of, is_in_the_way, moved_out, refu
 from septet.git.vault.contents import FILE
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.layout import Item, read, read_left_out
-from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, join, open_below
+from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, join, open_below, refuse_pipes
 from septet.git.vault.vault import vault_at, verify
-from septet.git.worktree.changes import shown_path
+from septet.git.worktree.view import shown_path
 from septet.system.durable import close_after
 
 _CHECKOUT_SECONDS: Final = 600.0

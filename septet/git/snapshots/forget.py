@@ -15,7 +15,7 @@ from septet.git.engine.packs import PACKING_SECONDS, clear_unfinished_packs, is_
 from septet.git.engine.place import Place, vault_lock
 from septet.git.snapshots.removal import remove_folder
 from septet.git.vault.facts import Snapshot
-from septet.git.vault.vault import vault_at
+from septet.git.vault.vault import ref_of, vault_at
 from septet.system.durable import hold_lock
 
 
@@ -64,7 +64,7 @@ def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
         GitError: A snapshot's ref has changed meanwhile.
     """
     for snapshot in snapshots:
-        vault.run("update-ref", "-d", snapshot.ref, snapshot.commit)
+        vault.run("update-ref", "-d", ref_of(snapshot.name), snapshot.commit)
 
 
 def forget_chain(vault: Git, order_id: str) -> None:

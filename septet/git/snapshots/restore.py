@@ -11,7 +11,6 @@ from typing import Final
 from septet.errors import GitError, SnapshotError
 from septet.git.engine.engine import Git
 from septet.git.engine.objects import read_blobs
-from septet.git.engine.place import borrowed_from
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.own_repository import own_items
 from septet.git.vault.contents import FOLDER
@@ -19,6 +18,7 @@ from septet.git.vault.facts import Snapshot
 from septet.git.vault.layout import Item, read
 from septet.git.vault.survey import OPEN_FOLDER
 from septet.git.worktree.dot_git import read_file
+from septet.git.worktree.view import borrowed_from
 from septet.system.durable import close_after
 
 _ALTERNATES: Final = Path("info") / "alternates"

@@ -13,12 +13,12 @@ from typing import Final
 from septet.errors import GitError, SnapshotError
 from septet.git.engine.place import Place
 from septet.git.vault.contents import FOLDER
-from septet.git.vault.ledger import VERSION, EntryKind, Ledger, Mark, Record, load, save
+from septet.git.vault.facts import VERSION, EntryKind, Ledger, Mark, Record, load, save
 from septet.git.vault.pack import object_id
 from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, Figures, Survey, join, look_at, parent
 from septet.git.vault.vault import list_snapshots, points_to, vault_at
-from septet.git.worktree.changes import shown_path
 from septet.git.worktree.inside import read_inside
+from septet.git.worktree.view import shown_path
 from septet.system.durable import close_after, hold_lock
 
 LEDGER: Final = "ledger"

@@ -28,15 +28,23 @@ from septet.git.snapshots.scan import (
     write_baseline,
 )
 from septet.git.vault.contents import CLOCK_STEP_NS, FILE, FOLDER, Builder, usual_bits
-from septet.git.vault.facts import LeftOut, Snapshot, SnapshotKind, SnapshotOptions, shorten
+from septet.git.vault.facts import (
+    LedgerEntry,
+    LeftOut,
+    Mark,
+    Record,
+    Snapshot,
+    SnapshotKind,
+    SnapshotOptions,
+    shorten,
+)
 from septet.git.vault.layout import compose
-from septet.git.vault.ledger import LedgerEntry, Mark, Record
 from septet.git.vault.outside import Scene, Sorting, sort
 from septet.git.vault.pack import Pack, commit_content, object_id
 from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, OVER_LIMIT, Survey, join, look_again, look_at
 from septet.git.vault.vault import next_name, publish
-from septet.git.worktree.changes import shown_path
 from septet.git.worktree.dot_git import read_head
+from septet.git.worktree.view import shown_path
 from septet.system.durable import close_after, hold_lock
 from septet.system.timestamps import timestamp
 

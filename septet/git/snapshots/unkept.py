@@ -12,7 +12,7 @@ from septet.git.engine.place import Place
 from septet.git.vault.contents import FOLDER
 from septet.git.vault.layout import Item
 from septet.git.vault.survey import OPEN_FOLDER, OVER_LIMIT, above, open_below, parent
-from septet.git.worktree.changes import shown_path
+from septet.git.worktree.view import shown_path
 from septet.system.durable import close_after
 from septet.system.text import name_some
 

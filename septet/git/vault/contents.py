@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from septet.git.vault.ledger import EntryKind, LedgerEntry, Missing, Outside, Record, pack_entries
+from septet.git.vault.facts import EntryKind, LedgerEntry, Missing, Outside, Record, pack_entries
 from septet.git.vault.outside import Scene, Sorting
 from septet.git.vault.pack import Pack
 from septet.git.vault.survey import (

@@ -1,17 +1,23 @@
-"""What is known of a snapshot, stored in the message of its commit."""
+"""What Septet records of a snapshot: its facts, in the commit's message, and its ledger of the worktree's files.
 
-from collections.abc import Iterable
+The ledger is Septet's own index. git's index is not enough: it has no permission bits, no empty folder and no
+ignored file, and the agent can write it. The ledger only saves work: without it, a snapshot reads every file.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
 
-from septet.errors import SnapshotError
+from septet.git.vault.survey import Look
+from septet.system.durable import whole_body, with_checksum, write_atomically
 
 SnapshotKind = Literal["base", "checkpoint", "rescue"]
 """`base`: after the checkout; `checkpoint`: after a step; `rescue`: before work could be lost."""
 
-REFS: Final = "refs/septet/"
 _SHOWN_LINES: Final = 200
 
 
@@ -55,11 +61,6 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The id of the work order."""
         return self.name.rpartition("/")[0]
 
-    @property
-    def ref(self) -> str:
-        """The vault's ref for the snapshot's commit."""
-        return ref_of(self.name)
-
     def message(self) -> bytes:
         """Return the commit's message: a line for people, and a line of JSON with all fields."""
         where = f" at {self.step}" if self.step else ""
@@ -80,31 +81,6 @@ class SnapshotOptions:
     """An earlier snapshot; if the workspace still equals it, no new one is taken."""
 
 
-def ref_of(name: str) -> str:
-    """Return the ref of a snapshot, with dots encoded, because git refuses some names with dots."""
-    return REFS + name.replace(".", "%2E")
-
-
-def name_of(ref: str) -> str:
-    """Return the name of the snapshot to which a ref belongs."""
-    return ref.removeprefix(REFS).replace("%2E", ".")
-
-
-def parse(ref: str, commit: str, content: bytes) -> Snapshot:
-    """Return the snapshot from its ref, its commit's id and the commit's content.
-
-    Raises:
-        SnapshotError: The commit is not a snapshot.
-    """
-    head, _, message = content.partition(b"\n\n")
-    try:
-        facts = msgspec.json.decode(message.partition(b"\n\n")[2], type=Snapshot)
-    except msgspec.DecodeError as error:
-        raise SnapshotError(f"{ref} is not a snapshot: {error}.") from error
-    tree = head.partition(b"\n")[0].removeprefix(b"tree ").decode()
-    return msgspec.structs.replace(facts, name=name_of(ref), commit=commit, content=tree)
-
-
 def shorten(items: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
     """Return some hundreds of items, and one item with the number and the total size of all others."""
     everything = tuple(items)
@@ -113,3 +89,116 @@ def shorten(items: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
         return head
     rest = LeftOut(f"… and {len(tail)} more", "the list is cut here", sum(item.size_bytes for item in tail))
     return (*head, rest)
+
+
+VERSION: Final = 1
+"""The version of the format of new ledgers."""
+
+
+class EntryKind(IntEnum):
+    """The kind of a name, which decides in which part of the snapshot it is."""
+
+    TRACKED = 0
+    """A name that the base commit has."""
+    UNTRACKED = 1
+    IGNORED = 2
+    """A name that a `.gitignore` ignores, in a folder that is not ignored itself."""
+    REFUSED = 3
+    """A name that git refuses in trees, such as `.git`."""
+
+
+class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """The object that stands for one name in a snapshot."""
+
+    mode: int
+    """git's mode: 0o100644, 0o100755, 0o120000 or 0o40000."""
+    sha: bytes
+    """The object's id; empty for a name that was left out."""
+    kind: EntryKind
+
+
+class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A name outside of git's trees, which stands for everything below it too."""
+
+    name: bytes
+    entry: LedgerEntry
+    usage: int
+    """The bytes of a file on disk; 0 for a folder."""
+
+
+class Missing(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A name whose content is not in the snapshot."""
+
+    name: bytes
+    reason: str
+    size: int
+    """The size in bytes, or the part of it that was counted."""
+
+
+class Record(msgspec.Struct, array_like=True, frozen=True):
+    """One folder at the last snapshot: its names, their objects, its tree and its sizes."""
+
+    look: Look
+    packed: bytes
+    """The entries by name, as MessagePack that is decoded only if the folder has changed."""
+    tree: bytes
+    """The id of the folder's tree object."""
+    outside: tuple[Outside, ...] = ()
+    odd: tuple[tuple[bytes, int], ...] = ()
+    """The names with other than the usual permission bits, and these bits."""
+    missing: tuple[Missing, ...] = ()
+    usage: int = 0
+    """The bytes on disk of the folder's own files."""
+    size: int = 0
+    """The bytes of the folder's own files in the snapshot."""
+
+    def entries(self) -> dict[bytes, LedgerEntry]:
+        """Return the entries by name."""
+        return _ENTRIES_DECODER.decode(self.packed)
+
+
+class Mark(msgspec.Struct, array_like=True, frozen=True):
+    """Digests of a worktree, by which a change since the base commit shows."""
+
+    essence: bytes
+    """A digest of everything except the index and the files that git rewrites without a change of work."""
+    index: bytes
+    """The blob id of the agent's index; empty if there is none."""
+
+
+class Ledger(msgspec.Struct, array_like=True, frozen=True):
+    """The records of all of a worktree's folders at the snapshot `last`."""
+
+    version: int
+    usual: Mapping[int, int]
+    """By git's mode, the most common permission bits at the checkout."""
+    base: Mark | None
+    """The digests of the worktree after the checkout."""
+    last: str
+    """The snapshot's name."""
+    commit: str
+    folders: dict[bytes, Record]
+
+
+_ENTRIES_DECODER: Final = msgspec.msgpack.Decoder(dict[bytes, LedgerEntry])
+_DECODER: Final = msgspec.msgpack.Decoder(Ledger)
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+def pack_entries(entries: dict[bytes, LedgerEntry]) -> bytes:
+    """Return the entries as MessagePack, in the form of `Record.packed`."""
+    return _ENCODER.encode(entries)
+
+
+def load(path: Path) -> Ledger | None:
+    """Return the ledger in a file; `None` if the file is missing, incomplete or of another version."""
+    try:
+        ledger = _DECODER.decode(whole_body(path.read_bytes()) or b"")
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+    return ledger if ledger.version == VERSION else None
+
+
+def save(path: Path, ledger: Ledger) -> None:
+    """Write the ledger to a file. The file is not synced to disk, because `load` detects an incomplete one."""
+    write_atomically(path, with_checksum(_ENCODER.encode(ledger)))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from septet.git.engine.engine import Git
-from septet.git.vault.ledger import EntryKind, Outside, Record
-from septet.git.vault.survey import OVER_LIMIT, Figures, Survey, above, blocks, disk_usage, join, parent, pipes_in
+from septet.git.vault.facts import EntryKind, Outside, Record
+from septet.git.vault.survey import OVER_LIMIT, Figures, Survey, above, blocks, disk_usage, join, pipes_in
 
 LONGEST_PATH_BYTES: Final = 4000
 """The longest path that is given to git, because the system would not open longer ones."""
@@ -79,7 +79,7 @@ def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
     candidates: list[bytes] = []
     rules_changed = any(_rules_differ(scene, path) for path in scene.fresh)
     for path in scene.survey.looks:
-        inside = bool(path) and (path in sorting.outside or parent(path) in sorting.within)
+        inside = bool(path) and (path in sorting.outside or path.rpartition(b"/")[0] in sorting.within)
         if inside:
             sorting.within.add(path)
         record = scene.records.get(path)
@@ -151,7 +151,7 @@ def _apply_limit(scene: Scene, sorting: Sorting, limit_bytes: int) -> None:
     for path in roots:
         item = _record_of(scene, path)
         if item is not None and bool(item.entry.sha) == (path in sorting.left_out):
-            sorting.resorted.add(parent(path))
+            sorting.resorted.add(path.rpartition(b"/")[0])
 
 
 def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
@@ -161,7 +161,8 @@ def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
         if path in sorting.within:
             own = disk_usage(scene.fresh[path]) if path in scene.fresh else scene.records[path].usage
             totals[path] = totals.get(path, 0) + own
-            totals[parent(path)] = totals.get(parent(path), 0) + totals[path]
+            folder = path.rpartition(b"/")[0]
+            totals[folder] = totals.get(folder, 0) + totals[path]
     return totals
 
 

@@ -7,14 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from septet.errors import GitError, NotFoundError, SnapshotError
 from septet.git.engine.engine import Git, clear_unguarded_locks, guard_of, share_guard
 from septet.git.engine.objects import read_objects
 from septet.git.engine.packs import has_many_packs, join_packs
 from septet.git.engine.place import Place, vault_lock
-from septet.git.vault.facts import REFS, Snapshot, name_of, parse, ref_of
+from septet.git.vault.facts import Snapshot
 from septet.system.durable import fsync_folder, hold_lock, write_durably
 
+_REFS: Final = "refs/septet/"
 _CONFIG: Final = """\
 [core]
 	fsync = committed,loose-object,reference
@@ -32,7 +35,7 @@ _CONFIG: Final = """\
 _RAW_ATTRIBUTES: Final = b"* -text -filter -ident -working-tree-encoding -eol\n"
 """The attributes by which no git command in the vault converts a file's bytes."""
 _WRITTEN_LAST: Final = Path("info") / "attributes"
-_SNAPSHOT_REF: Final = re.compile(rf"{REFS}[^/]+/\d+-(?:base|checkpoint|rescue)")
+_SNAPSHOT_REF: Final = re.compile(rf"{_REFS}[^/]+/\d+-(?:base|checkpoint|rescue)")
 
 
 def prepare(place: Place) -> None:
@@ -92,7 +95,12 @@ def publish(place: Place, name: str, commit: str) -> None:
 
 def points_to(place: Place, name: str) -> str:
     """Return a snapshot's commit without starting git; empty if its ref is missing or packed."""
-    return _loose(vault_at(place), ref_of(name))
+    return _loose(place.vault, ref_of(name))
+
+
+def ref_of(name: str) -> str:
+    """Return the ref of a snapshot, with dots encoded, because git refuses some names with dots."""
+    return _REFS + name.replace(".", "%2E")
 
 
 def find(vault: Git, name: str) -> Snapshot:
@@ -110,15 +118,15 @@ def list_snapshots(vault: Git, order_id: str | None = None) -> list[Snapshot]:
 
     A snapshot without its commit is skipped.
     """
-    refs = _refs(vault, REFS if order_id is None else f"{ref_of(order_id)}/")
+    refs = _refs(vault, _REFS if order_id is None else f"{ref_of(order_id)}/")
     contents = read_objects(vault, refs.values()) if refs else {}
     objects = ((ref, commit, contents[commit]) for ref, commit in refs.items())
-    return [parse(ref, commit, content) for ref, commit, content in objects if content is not None]
+    return [_parse(ref, commit, content) for ref, commit, content in objects if content is not None]
 
 
 def owners(vault: Git) -> list[str]:
     """Return the ids of the work orders and lanes that have snapshots in a vault."""
-    return list(dict.fromkeys(name_of(ref).rpartition("/")[0] for ref in _refs(vault, REFS)))
+    return list(dict.fromkeys(_name_of(ref).rpartition("/")[0] for ref in _refs(vault, _REFS)))
 
 
 def names_of_kind(place: Place, kind: str) -> list[str]:
@@ -155,7 +163,7 @@ def verify(vault: Git, snapshot: Snapshot) -> None:
     """
     remedy = "Nothing was removed. Take another snapshot once the vault and the mirror are whole again."
     try:
-        commit = vault.text("rev-parse", "--verify", "--quiet", f"{snapshot.ref}^{{commit}}")
+        commit = vault.text("rev-parse", "--verify", "--quiet", f"{ref_of(snapshot.name)}^{{commit}}")
         vault.run("rev-list", "--objects", "--quiet", snapshot.commit)
     except GitError as error:
         message = f"Snapshot {snapshot.name} is not whole: {error.message}"
@@ -186,23 +194,23 @@ def _read_snapshots(vault: Git, *names: str) -> list[Snapshot]:
         content = contents[commit]
         if content is None:
             raise SnapshotError(f"Snapshot {name} is not whole: {vault.git_dir} has no object {commit}.")
-        snapshots.append(parse(ref_of(name), commit, content))
+        snapshots.append(_parse(ref_of(name), commit, content))
     return snapshots
 
 
 def _commit(vault: Git, name: str) -> str:
     ref = ref_of(name)
-    commit = _loose(vault, ref) or _refs(vault, ref).get(ref)
+    commit = _loose(vault.git_dir, ref) or _refs(vault, ref).get(ref)
     if commit is None:
         message = f"There is no snapshot {name} in {vault.git_dir}."
         raise NotFoundError(message, remedy="`septet rescue list` shows what there is.")
     return commit
 
 
-def _loose(vault: Git, ref: str) -> str:
+def _loose(vault: Path, ref: str) -> str:
     """Return the commit of a snapshot's ref from its file; empty if there is no such file."""
     try:
-        return (vault.git_dir / ref).read_text().strip() if _SNAPSHOT_REF.fullmatch(ref) else ""
+        return (vault / ref).read_text().strip() if _SNAPSHOT_REF.fullmatch(ref) else ""
     except (FileNotFoundError, NotADirectoryError):
         return ""
 
@@ -228,3 +236,23 @@ def _refs(vault: Git, pattern: str) -> dict[str, str]:
         filter(_SNAPSHOT_REF.fullmatch, refs), key=lambda ref: (ref.rpartition("/")[0], _number(ref))
     )
     return {ref: refs[ref] for ref in snapshots}
+
+
+def _name_of(ref: str) -> str:
+    """Return the name of the snapshot to which a ref belongs."""
+    return ref.removeprefix(_REFS).replace("%2E", ".")
+
+
+def _parse(ref: str, commit: str, content: bytes) -> Snapshot:
+    """Return the snapshot from its ref, its commit's id and the commit's content.
+
+    Raises:
+        SnapshotError: The commit is not a snapshot.
+    """
+    head, _, message = content.partition(b"\n\n")
+    try:
+        facts = msgspec.json.decode(message.partition(b"\n\n")[2], type=Snapshot)
+    except msgspec.DecodeError as error:
+        raise SnapshotError(f"{ref} is not a snapshot: {error}.") from error
+    tree = head.partition(b"\n")[0].removeprefix(b"tree ").decode()
+    return msgspec.structs.replace(facts, name=_name_of(ref), commit=commit, content=tree)

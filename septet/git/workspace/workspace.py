@@ -16,10 +16,10 @@ from septet.git.engine.address import Address
 from septet.git.engine.configuration import identity
 from septet.git.engine.engine import Git, quote
 from septet.git.engine.git_words import looks_damaged
-from septet.git.engine.place import LOCK_SUFFIX, RECORDS, Place, borrowed_from
+from septet.git.engine.place import LOCK_SUFFIX, NO_LIMITS, RECORDS, Place, SizeLimits
 from septet.git.engine.remote import Remote
 from septet.git.workspace.mirror import Base, mend_mirror, refresh_mirror
-from septet.git.worktree.view import give_index, make_view, view_folder
+from septet.git.worktree.view import borrowed_from, give_index, make_view, view_folder
 from septet.state import StateDir
 from septet.system.durable import hold_lock, write_durably
 
@@ -43,7 +43,9 @@ class WorkspaceRecord(Wire):
     fork: str = ""
     """The URL of the fork to which work is pushed; empty if it is pushed to the origin."""
 
-    def place(self, state: StateDir, env: Mapping[str, str]) -> Place:
+    def place(
+        self, state: StateDir, env: Mapping[str, str], visitor: str = "", limits: SizeLimits = NO_LIMITS
+    ) -> Place:
         """Return the work order's folders."""
         return Place(
             order_id=self.order_id,
@@ -54,7 +56,10 @@ class WorkspaceRecord(Wire):
             base_branch=self.base_branch,
             base_sha=self.base_sha,
             env=env,
+            tree_limit_bytes=limits.tree_bytes,
+            file_limit_bytes=limits.file_bytes,
             fork=self.fork,
+            visitor=visitor,
         )
 
 
@@ -115,7 +120,9 @@ def place_for(state: StateDir, order_id: str, address: Address, base: Base, env:
     return record_for(OrderStart(order_id, ""), address, base).place(state, env)
 
 
-def find_place(state: StateDir, order_id: str, env: Mapping[str, str]) -> Place:
+def find_place(
+    state: StateDir, order_id: str, env: Mapping[str, str], visitor: str = "", limits: SizeLimits = NO_LIMITS
+) -> Place:
     """Return the folders of a work order whose workspace was opened on this host.
 
     Raises:
@@ -125,7 +132,7 @@ def find_place(state: StateDir, order_id: str, env: Mapping[str, str]) -> Place:
     record = find_record(state, order_id)
     if record is None:
         raise NotFoundError(f"This host has no workspace of {order_id}.", remedy="Ask the host that opened it.")
-    return record.place(state, env)
+    return record.place(state, env, visitor, limits)
 
 
 def find_record(state: StateDir, order_id: str) -> WorkspaceRecord | None:

@@ -12,8 +12,9 @@ from fakes.run_records import RECORD
 from clients.disk.agent_logs import AgentLogs
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes import endings
-from septet.agents.outcomes.line_stream import Facts, call_of
+from septet.agents.outcomes.line_stream import Facts
 from septet.agents.outcomes.outcome import Ending, Outcome, bound_answer
+from septet.agents.outcomes.stream import call_of
 from septet.agents.runs.folders import Run, Runs
 from septet.agents.runs.logs import end_of_file
 from septet.agents.turns.follow import StreamReading

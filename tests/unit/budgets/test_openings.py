@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from activities.turns.budget_openings import openings_of
 from septet.budgets.account import AccountState, ReserveCall, SettleCall
 from septet.budgets.account_book import AccountBook
 from septet.contracts.amounts import Spending, parse_limit
@@ -14,7 +13,7 @@ from septet.contracts.rework import Rework
 from septet.contracts.steps import StepCall
 from septet.contracts.workspace import Workspace
 from septet.repository_file import load_repository_settings
-from septet.repository_settings import RepositorySettings
+from septet.repository_settings import RepositorySettings, openings_of
 from septet.settings import Settings
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)

@@ -6,6 +6,7 @@ from fakes.run_records import RECORD
 
 from clients.disk.runs import runs_of
 from septet.agents.runs.folders import Runs
+from septet.agents.turns.end_of_turn import close_as_lost
 from septet.errors import InvalidInputError
 from septet.state import StateDir
 
@@ -17,7 +18,7 @@ def state(state: StateDir) -> StateDir:
         run, lock = Runs(state.runs).create("wo-1", 5, replace(RECORD, serial=serial), b"Work.\n")
         os.close(lock)
         if serial == 1:
-            run.close_as_lost()
+            close_as_lost(run)
     return state
 
 

@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
+from septet.budgets.turn_notes import NoteFiles
 from septet.contracts.amounts import Spending
 from septet.contracts.costs import CostNote
-from septet.costs.note_files import NoteFiles
 
 LONG_AGO, SOME_DAY = 0.0, 1e12
 

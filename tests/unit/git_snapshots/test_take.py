@@ -23,7 +23,7 @@ from septet.git.snapshots.take import take
 from septet.git.vault.contents import usual_bits
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.survey import Figures
-from septet.git.vault.vault import list_snapshots, prepare, vault_at, verify
+from septet.git.vault.vault import list_snapshots, prepare, ref_of, vault_at, verify
 
 pytestmark = pytest.mark.law
 
@@ -167,7 +167,7 @@ def test_a_ledger_whose_snapshot_is_gone_is_not_believed(place: Place) -> None:
     """A ledger of a snapshot whose ref was removed does not count, and all files are stored again."""
     (place.worktree / "new.txt").write_text("new\n")
     gone = snapshot_of(place)
-    git(place.vault, "update-ref", "-d", gone.ref)
+    git(place.vault, "update-ref", "-d", ref_of(gone.name))
     for pack in (place.vault / "objects/pack").glob("*"):
         pack.unlink()
     verify(vault_at(place), snapshot_of(place))

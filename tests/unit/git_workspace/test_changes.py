@@ -1,7 +1,7 @@
 """The changed files in git's output."""
 
 from septet.contracts.facts import FileChange
-from septet.git.worktree.changes import file_changes, read_name_status
+from septet.git.worktree.view import file_changes, read_name_status
 
 
 def test_name_status_is_read() -> None:

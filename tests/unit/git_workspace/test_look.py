@@ -19,7 +19,7 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import gather, look, stage
 from septet.git.workspace.workspace import OrderStart, open_workspace
-from septet.git.worktree.changes import file_changes, read_name_status
+from septet.git.worktree.view import file_changes, read_name_status
 from septet.state import StateDir
 
 Edit = Callable[[Path], object]

@@ -16,7 +16,6 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.board.pull_requests import PullRequestActivities
 from activities.host.host import Host
-from activities.turns.budget_openings import openings_of
 from activities.workspaces.hosts import terms_of
 from septet.agents.guest.network import parse_way_out
 from septet.agents.sandbox.supervisors import Supervisors
@@ -28,7 +27,7 @@ from septet.contracts.workspace import Workspace
 from septet.errors import SeptetError
 from septet.forges.choose import forge_for
 from septet.git.engine.address import parse_address
-from septet.repository_settings import RepositorySettings
+from septet.repository_settings import RepositorySettings, openings_of
 from septet.settings import Settings
 from septet.state import StateDir
 from workers.builds.versions import deployment_config

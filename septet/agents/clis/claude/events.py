@@ -200,9 +200,6 @@ class _RateLimit(msgspec.Struct, gc=False):
     kind: Any = msgspec.field(name="rateLimitType", default=None)
 
 
-NO_TOKENS: Final = MessageTokens()
-
-
 MODELS: Final = msgspec.json.Decoder(dict[str, ModelUse])
 SERVERS: Final = msgspec.json.Decoder(list[_McpServer])
 RATE_LIMIT: Final = msgspec.json.Decoder(_RateLimit)

@@ -8,9 +8,8 @@ from typing import Any, Final
 from septet.agents.clis.claude.events import ANYTHING, ITEMS, TEXT, Event
 from septet.agents.clis.claude.totals import StreamTotals, denials_of, usage_of
 from septet.agents.outcomes import api_errors, endings
-from septet.agents.outcomes.line_stream import cost_of
 from septet.agents.outcomes.outcome import Ended, Ending, ExitRecord, Outcome, StreamProgress
-from septet.agents.outcomes.stream import EventReader, read_field
+from septet.agents.outcomes.stream import EventReader, cost_of, read_field
 from septet.agents.outcomes.transcript import NOT_SAID, EventTranscript, TranscriptEntry, to_object, to_text
 from septet.contracts.facts import Usage
 

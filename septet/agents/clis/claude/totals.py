@@ -8,8 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from septet.agents.clis.claude import events
-from septet.agents.outcomes.line_stream import call_of, cost_of, count, text_of
-from septet.agents.outcomes.stream import read_field
+from septet.agents.outcomes.stream import call_of, cost_of, count, read_field, text_of
 from septet.contracts.facts import Usage
 from septet.system.masking import mask
 
@@ -23,6 +22,7 @@ _MESSAGES_REMEMBERED: Final = 256
 _NOTES_KEPT: Final = 20
 Counts = tuple[int, ...]
 """Tokens: input, output, cache read, cache written."""
+_NO_COUNTS: Final = (0, 0, 0, 0)
 
 
 @dataclass(slots=True)
@@ -62,8 +62,8 @@ class StreamTotals:
     """The id of the session's own last message."""
     _reached: dict[str, float] = field(default_factory=dict)
     """The end of each usage limit that is reached now, by the kind of limit, in the CLI's form of a time."""
-    _spent: Counts = (0, 0, 0, 0)
-    _recent: dict[str, events.MessageTokens] = field(default_factory=dict)
+    _spent: Counts = _NO_COUNTS
+    _recent: dict[str, Counts] = field(default_factory=dict)
 
     @property
     def final(self) -> events.Event | None:
@@ -139,14 +139,13 @@ class StreamTotals:
             self.tool_calls += block.type == "tool_use"
             if own:
                 self._take_words(message.id, block)
-        before = self._recent.get(str(message.id))
+        before, now = self._recent.get(str(message.id)), _counts(message.usage)
         if before is None:
             self.model = self.model or text_of(message.model)
             self.turns += own
         if own:
-            self.context_tokens = sum(_counts(message.usage or events.NO_TOKENS)) or self.context_tokens
-        if before is None or before != message.usage:
-            self._count(message, before)
+            self.context_tokens = sum(now) or self.context_tokens
+        self._count(str(message.id), now, before or _NO_COUNTS)
 
     def _take_tool_results(self, event: events.Event) -> None:
         content = event.message.content if isinstance(event.message, events.Message) else None
@@ -162,12 +161,10 @@ class StreamTotals:
         if block.type == "text" and len(self._words) < _PIECES_KEPT:
             self._words.append(block.text.copy())
 
-    def _count(self, message: events.Message, before: events.MessageTokens | None) -> None:
+    def _count(self, message_id: str, now: Counts, before: Counts) -> None:
         """Count a message's tokens once, even if the message has several events."""
-        now = message.usage or events.NO_TOKENS
-        figures = zip(self._spent, _counts(now), _counts(before or events.NO_TOKENS), strict=True)
-        self._spent = tuple(spent + new - old for spent, new, old in figures)
-        self._recent[str(message.id)] = now
+        self._spent = tuple(spent + new - old for spent, new, old in zip(self._spent, now, before, strict=True))
+        self._recent[message_id] = now
         if len(self._recent) > _MESSAGES_REMEMBERED:
             del self._recent[next(iter(self._recent))]
 
@@ -228,8 +225,7 @@ def denials_of(result: events.Event) -> tuple[str, ...]:
 
 def _is_of_nothing(result: events.Event) -> bool:
     """Return whether a result has no turn and no token."""
-    tokens = read_field(result.usage, events.TOKENS) or events.NO_TOKENS
-    return count(result.num_turns) == 0 and not any(_counts(tokens))
+    return count(result.num_turns) == 0 and not any(_counts(read_field(result.usage, events.TOKENS)))
 
 
 def usage_of(result: events.Event, cost_usd: float | None) -> Usage | None:
@@ -249,7 +245,10 @@ def _usage(counts: Counts, cost_usd: float | None) -> Usage:
     )
 
 
-def _counts(tokens: events.MessageTokens) -> Counts:
+def _counts(tokens: events.MessageTokens | None) -> Counts:
+    """Return the token counts; a value that is no number counts as 0."""
+    if tokens is None:
+        return _NO_COUNTS
     cache_read, cache_written = tokens.cache_read_input_tokens, tokens.cache_creation_input_tokens
     return tuple(map(count, (tokens.input_tokens, tokens.output_tokens, cache_read, cache_written)))
 

@@ -11,8 +11,9 @@ from septet.agents.clis.capabilities import Capabilities, CompiledCode, ModelVar
 from septet.agents.clis.login_files import LoginFile
 from septet.agents.clis.models import AZURE, CHAT, MESSAGES, MODELS, RESPONSES, below
 from septet.agents.clis.plain_settings import SettingsFile
-from septet.agents.outcomes.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, text_of
+from septet.agents.outcomes.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error
 from septet.agents.outcomes.outcome import Ending
+from septet.agents.outcomes.stream import text_of
 from septet.agents.outcomes.transcript import EventTranscript, TranscriptEntry, to_object, to_text
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from septet.agents.outcomes.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error, count, text_of
+from septet.agents.outcomes.line_stream import NOBODY_ANSWERED, LineEvent, LineStream, api_error
 from septet.agents.outcomes.outcome import NO_USAGE, Ending, ExitRecord
-from septet.agents.outcomes.stream import read_field
+from septet.agents.outcomes.stream import count, read_field, text_of
 from septet.agents.outcomes.transcript import NOT_SAID, EventTranscript, TranscriptEntry, to_object, to_text
 from septet.contracts.facts import Usage
 

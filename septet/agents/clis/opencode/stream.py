@@ -10,9 +10,9 @@ import msgspec
 
 from septet.agents.outcomes import endings
 from septet.agents.outcomes.api_errors import REFUSAL
-from septet.agents.outcomes.line_stream import LineEvent, LineStream, api_error, call_of, cost_of, count, text_of
+from septet.agents.outcomes.line_stream import LineEvent, LineStream, api_error
 from septet.agents.outcomes.outcome import NO_USAGE, Ending, ExitRecord
-from septet.agents.outcomes.stream import read_field
+from septet.agents.outcomes.stream import call_of, cost_of, count, read_field, text_of
 from septet.agents.outcomes.transcript import EventTranscript, TranscriptEntry, to_object, to_text
 from septet.contracts.facts import Usage
 from septet.contracts.pauses import LONGEST_PAUSE_SECONDS
