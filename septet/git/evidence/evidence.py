@@ -13,6 +13,7 @@ from septet.errors import EvidenceError
 from septet.git.engine.engine import Git
 from septet.git.engine.objects import read_files_at
 from septet.git.engine.place import Place
+from septet.git.evidence.status import read_status_output, recall_status_output
 from septet.git.vault.survey import Survey, refuse_pipes
 from septet.git.worktree.dot_git import Head, read_head, unfinished_operation
 from septet.git.worktree.view import (
@@ -46,6 +47,8 @@ class Dirt:
 def look(place: Place, survey: Survey | None = None) -> Dirt:
     """Return how the worktree differs from HEAD; this takes one git process, or two if the agent used git.
 
+    If a survey shows that nothing has changed since the last call with a survey, no process runs.
+
     Raises:
         WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a pipe.
         GitError: git could not read the worktree.
@@ -53,8 +56,8 @@ def look(place: Place, survey: Survey | None = None) -> Dirt:
     refuse_pipes(place.worktree, survey)
     head = hold_head(place)
     git, conflicts = _with_staged(place, head)
-    # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
-    output = git.run("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
+    is_plain = survey is not None and git.index == view_folder(place) / "index"
+    output = recall_status_output(git, place, head, survey) if survey and is_plain else read_status_output(git)
     entries = tuple(read_status(output))
     return Dirt(
         git,

@@ -45,6 +45,11 @@ _UNREADABLE_KINDS: Final[Mapping[int, str]] = {
 }
 
 
+def clock_step_ns(changed_ns: int) -> int:
+    """Return the nanoseconds in which a file with this change time may change again with the same time."""
+    return _COARSE_STEP_NS if changed_ns % _SECOND_NS == 0 else CLOCK_STEP_NS
+
+
 @dataclass(slots=True)
 class Builder:
     """Stores one worktree as objects in a pack."""
@@ -120,8 +125,8 @@ class Builder:
         """
         if stat.S_ISDIR(row.mode):
             return row
-        step = _COARSE_STEP_NS if row.ctime_ns % _SECOND_NS == 0 else CLOCK_STEP_NS
-        return row if entry.sha and row.ctime_ns < self.now_ns - step else row._replace(ctime_ns=0)
+        is_old = row.ctime_ns < self.now_ns - clock_step_ns(row.ctime_ns)
+        return row if entry.sha and is_old else row._replace(ctime_ns=0)
 
     def _odd_bits(self, row: Figures) -> int | None:
         """Return a name's permission bits; `None` if they are the usual ones."""

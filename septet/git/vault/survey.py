@@ -27,7 +27,8 @@ BLOCK_BYTES: Final = 4096
 
 OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """The flags to open a folder; a link in its place is an error."""
-_FIGURES: Final = 5
+FIGURES: Final = 5
+"""The count of numbers for each name."""
 _SIGNED_LIMIT: Final = 1 << 63
 _TYPE_MASK: Final = 0o170000
 
@@ -56,7 +57,7 @@ class Look(NamedTuple):
         if not self.names:
             return {}
         numbers = iter(array("q", self.figures))
-        rows = zip(*[numbers] * _FIGURES, strict=True)
+        rows = zip(*[numbers] * FIGURES, strict=True)
         return {name: Figures(*row) for name, row in zip(self.names.split(b"\0"), rows, strict=True)}
 
 
@@ -67,7 +68,7 @@ def pack_look(entries: Mapping[bytes, Figures]) -> Look:
 
 def pipes_in(look: Look) -> list[bytes]:
     """Return the names of pipes in a folder."""
-    if not any(map(stat.S_ISFIFO, set(array("q", look.figures)[::_FIGURES]))):
+    if not any(map(stat.S_ISFIFO, set(array("q", look.figures)[::FIGURES]))):
         return []
     return [name for name, row in look.entries().items() if stat.S_ISFIFO(row.mode)]
 

@@ -1,15 +1,20 @@
 """Evidence: the changes in a worktree, as git reports them."""
 
 import os
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git
 
-from septet.errors import EvidenceError
+from septet.errors import EvidenceError, GitError
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import gather, plan_file, read_base_file, read_base_files
+from septet.git.vault.contents import CLOCK_STEP_NS
+from septet.git.vault.survey import OPEN_FOLDER, Survey, look_at
+from septet.system.durable import close_after
 
 Open = Callable[..., Place]
 Write = Callable[[str, str], None]
@@ -25,6 +30,36 @@ def write(place: Place) -> Write:
         path.write_text(text)
 
     return write_it
+
+
+def test_git_status_runs_again_only_after_a_change(place: Place, write: Write) -> None:
+    """While a survey shows no change, the evidence stays without git; a change of the same size is seen."""
+    write("new.py", "one")
+    without_git = replace(place, env={**place.env, "PATH": "/nowhere"})
+    time.sleep(CLOCK_STEP_NS / 1e9)  # a younger file might change with the same time
+
+    seen = gather(place, survey=_survey(place))
+    assert gather(without_git, survey=_survey(place)) == seen
+
+    write("src/app.py", "x" * (place.worktree / "src/app.py").stat().st_size)
+    with pytest.raises(GitError):
+        gather(without_git, survey=_survey(place))
+    assert "src/app.py" in {change.path for change in gather(place, survey=_survey(place)).files_changed}
+
+
+def test_git_status_runs_again_after_new_rules_of_what_is_ignored(place: Place, write: Write) -> None:
+    """The private excludes in `.git` count as a change."""
+    write("new.py", "one")
+    time.sleep(CLOCK_STEP_NS / 1e9)
+    assert not gather(place, survey=_survey(place)).clean
+
+    write(".git/info/exclude", "new.py\n")
+    assert gather(place, survey=_survey(place)).clean
+
+
+def _survey(place: Place) -> Survey:
+    with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
+        return look_at(root)
 
 
 def changes(place: Place, since: str | None = None) -> dict[str, str]:
