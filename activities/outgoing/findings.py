@@ -10,9 +10,9 @@ from activities.host.host import Host
 from septet.contracts.facts import KeyFinding, tell_findings
 from septet.errors import EvidenceError
 from septet.git.engine.engine import Git
-from septet.git.evidence.added_lines import added_lines, refuse_controls
+from septet.git.evidence.added_lines import added_lines, committed_patches, refuse_controls
 from septet.git.evidence.protected_changes import ProtectedChange, protected_changes
-from septet.git.evidence.worker_keys import FindingsError
+from septet.git.evidence.worker_keys import FindingsError, refuse_keys_in_commits
 from septet.keys.scanner import KeyMatch, KeyScanner
 from septet.protected_paths import PROTECTED, OnProtected, ProtectedPaths
 from septet.system.durable import write_first
@@ -30,11 +30,14 @@ def found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tu
     Findings that a person or the repository's settings at the base commit allow are left out.
 
     Raises:
+        KeysFoundError: A commit adds a key of the worker.
         EvidenceError: A commit's message has control characters, the commits add more than Septet reads, or the
             scanner did not finish.
         GitError: git could not list the added lines.
     """
-    lines = added_lines(claim.place, claim.began_at, head, staged)
+    patches = committed_patches(claim.place, claim.began_at, head)
+    refuse_keys_in_commits(patches)
+    lines = added_lines(patches, staged, head)
     refuse_controls(lines)
     matches = [
         match

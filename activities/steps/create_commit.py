@@ -20,6 +20,7 @@ from septet.contracts.names import Step
 from septet.errors import EvidenceError
 from septet.git.commits.commit import commit_all, with_trailer
 from septet.git.engine.engine import Git
+from septet.git.evidence.added_lines import committed_patches
 from septet.git.evidence.evidence import new_files
 from septet.git.evidence.pushable_objects import refuse_large_files, refuse_unfit_commits, whole_lfs_files
 from septet.git.evidence.worker_keys import refuse_keys_in_commits, refuse_keys_in_files
@@ -41,7 +42,7 @@ def prove_create_commit(host: Host, claim: Claim[CreateCommitAnswer]) -> Proof:
     run_checks(host, claim)
     refuse_large_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_files(claim.place, claim.evidence.files_changed)
-    refuse_keys_in_commits(claim.place, claim.began_at, claim.evidence.head.sha)
+    refuse_keys_in_commits(committed_patches(claim.place, claim.began_at, claim.evidence.head.sha))
     claim.fence.check()
     clean_commits(host, claim, assistance(host, claim))
     message = message_of(host, claim)(claim.answer.commit_message)

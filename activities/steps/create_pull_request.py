@@ -34,13 +34,12 @@ from septet.forges.forge import Forge
 from septet.forges.opening import without_links_to
 from septet.forges.values import NewPullRequest, PullRequest, ended_one
 from septet.git.commits.new_base import BranchWork, MovedWork, UnfitWorkError, is_behind, lay_on_base, work_on_base
-from septet.git.commits.push import push, remote_branch
+from septet.git.commits.push import push, remote_branch, remote_tips
 from septet.git.commits.rework_tree import go_to
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import is_in_commit
 from septet.git.evidence.protected_changes import ProtectedChange
-from septet.git.evidence.worker_keys import refuse_keys_in_commits
 from septet.outgoing.text import Outgoing
 from septet.system.text import name_some
 
@@ -70,14 +69,15 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     if progress.branch_name is None or progress.commit_sha is None:
         raise EvidenceError("There is no commit to open a pull request for.")
     expect_hold(host, claim.place)
-    refuse_keys_in_commits(claim.place, claim.began_at, progress.commit_sha)
     changes = refuse_findings(host, claim, None, progress.commit_sha, progress.commit_sha)
     lost = refuse_lost_submodules(host, claim, progress.commit_sha)
     warnings = (*lost, *warn_of_edits_inside(claim, refuses=False))
     _, forge = host.forges.of(call.workspace.repository)
     token = host.forges.token_for(claim.place.destination)
-    work = _work_on_base(host, claim, progress.branch_name, progress.commit_sha)
-    there = remote_branch(claim.place, progress.branch_name, token=token)
+    base_tip, there = remote_tips(claim.place, progress.branch_name, token=token)
+    work = _work_on_base(
+        host, claim, BranchWork(progress.branch_name, progress.commit_sha, claim.began_at), base_tip
+    )
     if work.sha != work.commit:
         changes = changes_of_protected(host, claim, work.sha, work.base)
     if there != work.sha:
@@ -107,12 +107,14 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     return Proof(opened.url, commit_sha=sha, warnings=told)
 
 
-def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str, commit: str) -> MovedWork:
+def _work_on_base(
+    host: Host, claim: Claim[CreatePullRequestAnswer], done: BranchWork, base_tip: str | None
+) -> MovedWork:
     """Return the work on the present base; write the moved work, or a conflict, into the worktree."""
     place, token = claim.place, host.forges.token_for(claim.place.origin)
     sign = host.settings.sign_commits
     try:
-        work = work_on_base(place, BranchWork(branch, commit, claim.began_at), sign=sign, token=token)
+        work = work_on_base(place, done, base_tip, sign=sign, token=token)
     except UnfitWorkError as error:
         claim.fence.check()
         secured_by = host.snapshots.checkpoint_once(place, _REASON)
@@ -122,7 +124,7 @@ def _work_on_base(host: Host, claim: Claim[CreatePullRequestAnswer], branch: str
     if is_behind(place, work):
         claim.fence.check()
         secured_by = host.snapshots.checkpoint_once(place, _REASON)
-        go_to(place, branch, work.sha, host.snapshots.options(_REASON, claim.call.name, secured_by))
+        go_to(place, done.branch, work.sha, host.snapshots.options(_REASON, claim.call.name, secured_by))
     return work
 
 

@@ -21,6 +21,7 @@ from septet.git.commits.commit import commit_all, with_trailer
 from septet.git.commits.new_base import refuse_erased_base
 from septet.git.commits.push import push, remote_branch
 from septet.git.commits.rework_tree import fetch_tips, is_clean, unresolved
+from septet.git.evidence.added_lines import committed_patches
 from septet.git.evidence.evidence import keeps
 from septet.git.evidence.pushable_objects import refuse_large_files
 from septet.git.evidence.worker_keys import refuse_keys_in_commits, refuse_keys_in_files
@@ -75,7 +76,7 @@ def _commit(host: Host, claim: Claim[ReworkAnswer], rework: Rework) -> str:
     since = rework.merges or rework.head
     refuse_large_files(claim.place, claim.evidence.files_changed)
     refuse_keys_in_files(claim.place, claim.evidence.files_changed)
-    refuse_keys_in_commits(claim.place, since, claim.evidence.head.sha)
+    refuse_keys_in_commits(committed_patches(claim.place, since, claim.evidence.head.sha))
     claim.fence.check()
     clean_commits(host, claim, assistance(host, claim), rework.head, rework.merges)
     return commit_all(

@@ -8,6 +8,7 @@ from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, settings_of, step_lab
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.errors import EvidenceError
+from septet.git.evidence.added_lines import committed_patches
 from septet.git.evidence.worker_keys import refuse_keys_in_commits
 from septet.system.masking import hide, reveal
 
@@ -155,7 +156,7 @@ async def test_a_key_that_an_agents_commits_bring_is_not_pushed(lab: StepLab) ->
             named.append(git(lab.worktree, "rev-parse", "HEAD"))
         for since, sha, found in ((base, named[1], named[0]), (named[0], named[2], named[2])):
             with pytest.raises(EvidenceError, match=found[:12]):
-                refuse_keys_in_commits(lab.place, since, sha)
-        refuse_keys_in_commits(lab.place, named[0], named[1])
+                refuse_keys_in_commits(committed_patches(lab.place, since, sha))
+        refuse_keys_in_commits(committed_patches(lab.place, named[0], named[1]))
     finally:
         reveal(["a-key-of-the-worker"])

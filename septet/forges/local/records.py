@@ -30,6 +30,10 @@ class StoreContents:
     files: Mapping[str, bytes]
 
 
+_read_last: Final = dict[Path, StoreContents]()
+"""The contents that this process read last from each repository, for readers that find the same commit."""
+
+
 @dataclass(frozen=True, slots=True)
 class RefStore:
     """A ref with files. A write succeeds only if the ref still has the contents that were read."""
@@ -47,11 +51,15 @@ class RefStore:
         commit = self.git.try_run("rev-parse", "--verify", "--quiet", self.ref).stdout.decode("ascii").strip()
         if not commit:
             return StoreContents(_NOTHING, MappingProxyType({}), MappingProxyType({}))
+        if (last := _read_last.get(self.git.git_dir)) is not None and last.commit == commit:
+            return last
         entries = [entry.split("\t", 1) for entry in self.git.text("ls-tree", "-z", commit).split("\0") if entry]
         shas = {name: facts.split(" ")[2] for facts, name in entries}
         output = self.git.run("cat-file", "--batch", stdin="".join(f"{sha}\n" for sha in shas.values()).encode())
         files = dict(zip(shas, _contents(output), strict=True))
-        return StoreContents(commit, MappingProxyType(shas), MappingProxyType(files))
+        contents = StoreContents(commit, MappingProxyType(shas), MappingProxyType(files))
+        _read_last[self.git.git_dir] = contents
+        return contents
 
     def put(self, contents: StoreContents, name: str, content: bytes) -> bool:
         """Add or replace one file; return false if the ref has changed since `contents` were read.

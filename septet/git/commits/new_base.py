@@ -69,11 +69,15 @@ class UnfitWorkError(LostBaseError):
         super().__init__(message, remedy=remedy)
 
 
-def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: str | None = None) -> MovedWork:
+def work_on_base(
+    place: Place, work: BranchWork, base_tip: str | None, *, sign: bool = False, token: str | None = None
+) -> MovedWork:
     """Return a work order's work on the origin's present base branch.
 
     The commit stays if the base still has the commit on which the work began, or if the base was deleted. If the
     base was rewritten, the work becomes one commit on the present base. The worktree stays.
+
+    `base_tip` is the base branch's commit on the origin; `None` if the branch was deleted.
 
     Raises:
         UnfitWorkError: Work and base changed the same files; `lay_on_base` writes the conflicts to the worktree.
@@ -82,11 +86,9 @@ def work_on_base(place: Place, work: BranchWork, *, sign: bool = False, token: s
         GitError: The origin refused.
     """
     before, unfit = _recall(place, work.commit, sign=sign)
-    name = f"refs/heads/{place.base_branch}"
-    origin = Remote(place.origin, place.env, token)
-    if origin.refs(place.mirror, name).shas.get(name, before.base) == before.base:
+    if base_tip in {None, before.base}:
         return before
-    tip = refresh_mirror(place.mirror, origin, place.base_branch).sha
+    tip = refresh_mirror(place.mirror, Remote(place.origin, place.env, token), place.base_branch).sha
     if contains(place, tip, before.base):
         return before
     if unfit:

@@ -166,6 +166,22 @@ def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str
     return Remote(place.destination, place.env, token).refs(place.mirror, ref).shas.get(ref)
 
 
+def remote_tips(place: Place, branch: str, *, token: str | None = None) -> tuple[str | None, str | None]:
+    """Return the commit of the origin's base branch, and of `branch` where the work is pushed; `None` if missing.
+
+    The remote gets one request; a fork gets another.
+
+    Raises:
+        GitUnavailableError: The origin was not reached.
+        NotFoundError: The origin has no such repository.
+        GitError: The origin refused.
+    """
+    base, ref = f"refs/heads/{place.base_branch}", f"refs/heads/{branch}"
+    wanted = (base,) if place.fork else (base, ref)
+    shas = Remote(place.origin, place.env, token).refs(place.mirror, *wanted).shas
+    return shas.get(base), remote_branch(place, branch, token=token) if place.fork else shas.get(ref)
+
+
 def _rejection(origin: str, branch: str, line: str, stderr: str) -> GitError:
     everything = f"{line}\n{stderr}".replace(branch, "").lower()  # a branch name can hold these words too
     remedy = next((remedy for word, remedy in _REMEDIES if word in everything), _RULE)

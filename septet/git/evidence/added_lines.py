@@ -32,22 +32,25 @@ class CommitPatch:
     """The difference from the first parent; for a binary file it has no lines."""
 
 
-def added_lines(place: Place, since: str, head: str, staged: Git | None = None) -> tuple[AddedLine, ...]:
-    """Return the lines that the commits after `since` up to `head` add, even if a later commit removes them.
+def added_lines(
+    patches: Iterable[CommitPatch], staged: Git | None = None, head: str = ""
+) -> tuple[AddedLine, ...]:
+    """Return the lines that commits add, even lines that a later commit removes.
 
-    Then follow the lines that the staged changes in `staged` add to `head`. `staged` is Septet's view with an
-    index, or `None` for commits only.
+    The lines that the index of `staged` adds to commit `head` follow.
+
+    `staged` is Septet's view with an index of work to commit; `None` if only commits count.
 
     Raises:
         EvidenceError: The messages and patches have more than 64 MiB.
         GitError: git failed, or took too long.
     """
-    patches, lines = committed_patches(place, since, head), list[AddedLine]()
+    lines, rest_bytes = list[AddedLine](), _MOST_BYTES
     for each in patches:
+        rest_bytes -= len(each.patch)
         lines += (AddedLine(HEAD, *line, each.commit) for line in enumerate(each.head.split(b"\n"), 1))
         lines += read_added_lines(each.patch, each.message, each.commit)
     if staged is not None:
-        rest_bytes = _MOST_BYTES - sum(len(each.patch) for each in patches)
         options = ("--cached", "--no-renames", *_PATCH, head, "--")
         lines += read_added_lines(_whole(staged, "diff-index", *options, most_bytes=rest_bytes))
     return tuple(line for line in lines if line.path)

@@ -36,6 +36,7 @@ _statuses: Final = dict[Path, _Status]()
 
 
 def read_status_output(git: Git) -> bytes:
+    """Return the output of `git status`; submodules count by their commits alone."""
     # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
     return git.run("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
 

@@ -6,7 +6,7 @@ from typing import BinaryIO, Final
 from septet.contracts.facts import FileChange, KeyFinding
 from septet.errors import EvidenceError
 from septet.git.engine.place import Place
-from septet.git.evidence.added_lines import committed_patches
+from septet.git.evidence.added_lines import CommitPatch
 from septet.git.evidence.evidence import read_base_file
 from septet.git.worktree.inside import open_inside
 from septet.system.masking import MASK, hidden_values, longest_form_bytes, mask_bytes
@@ -55,17 +55,15 @@ def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
         raise KeysFoundError(message, tuple(found[:_SHOWN]))
 
 
-def refuse_keys_in_commits(place: Place, since: str, sha: str) -> None:
-    """Refuse commits after `since` that add a key, in header, message or lines, even if a later commit removes it.
+def refuse_keys_in_commits(patches: Iterable[CommitPatch]) -> None:
+    """Refuse commits that add a key to head, message or lines, even if a later commit removes the key.
 
     Raises:
         KeysFoundError: A commit adds a key; the message names the commit.
-        EvidenceError: The commits have more text than is searched.
-        GitError: git could not read the commits, or not in time.
     """
     if not hidden_values():
         return
-    for each in committed_patches(place, since, sha):
+    for each in patches:
         brought = (line.removeprefix(b"+") for line in each.patch.split(b"\n") if not line.startswith(b"-"))
         if _count(b"\n".join((each.head, each.message, *brought))):
             short = each.commit[:12]

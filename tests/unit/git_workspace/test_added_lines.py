@@ -54,14 +54,14 @@ def test_no_attribute_hides_a_text(place: Place, attribute: str, make_view: Call
     head = commit(place, {".gitattributes": attributes, "one.txt": b"one\n"})
     (place.worktree / "two.txt").write_bytes(b"two\n")
     staged = stage(place, look(place))
-    lines = added_lines(place, place.base_sha, head, staged)
+    lines = added_lines(committed_patches(place, place.base_sha, head), staged, head)
     assert {(line.path, line.content) for line in lines} >= {("one.txt", b"one"), ("two.txt", b"two")}
 
 
 def test_a_binary_file_has_no_lines(place: Place) -> None:
     """A file with binary content has only its name as an added line."""
     head = commit(place, {"picture.bin": bytes(range(256)) * 100})
-    lines = added_lines(place, place.base_sha, head)
+    lines = added_lines(committed_patches(place, place.base_sha, head))
     read = [(line.path, line.content) for line in lines if line.path != HEAD]
     assert read == [(MESSAGE, b"work"), ("picture.bin", b"picture.bin")]
 
@@ -70,7 +70,10 @@ def test_a_message_is_read_to_its_end(place: Place) -> None:
     """A message is read to its end, even if a line of the message looks like the beginning of a patch."""
     message = "work\n\ndiff --git a b\n+++ b\n@@ -0,0 +1 @@\n+last\n"
     head = commit(place, {"one.txt": b"one\n"}, message)
-    found = [(line.path, line.number, line.content) for line in added_lines(place, place.base_sha, head)]
+    found = [
+        (line.path, line.number, line.content)
+        for line in added_lines(committed_patches(place, place.base_sha, head))
+    ]
     assert (found[-3], found[-1]) == ((MESSAGE, 6, b"+last"), ("one.txt", 1, b"one"))
 
 
@@ -79,20 +82,20 @@ def test_controls_in_a_message_are_refused(place: Place, character: str) -> None
     """A control character in an agent's message causes an error with the line; a CRLF is no control character."""
     head = commit(place, {}, f"work\r\n\r\nfirst{character}last\n")
     with pytest.raises(EvidenceError, match=f"{head[:12]} .* line 3"):
-        refuse_controls(added_lines(place, place.base_sha, head))
+        refuse_controls(added_lines(committed_patches(place, place.base_sha, head)))
 
 
 def test_a_plain_message_passes(place: Place) -> None:
     """Tabs, CRLF and letters of all languages are fine in a message, and the text of a file is no message."""
     head = commit(place, {"one.txt": b"\x1b[31m\n"}, "wörk 👩‍💻\r\n\r\n\t- עברית\n")
-    refuse_controls(added_lines(place, place.base_sha, head))
+    refuse_controls(added_lines(committed_patches(place, place.base_sha, head)))
 
 
 def test_more_than_is_read_is_an_error(place: Place) -> None:
     """More than 64 MiB of added lines cause an error, and the work is neither committed nor pushed."""
     (place.worktree / "large.txt").write_bytes((b"x" * 1024 * 1024 + b"\n") * 65)
     with pytest.raises(EvidenceError, match=r"more than 64 MiB .* \.gitignore"):
-        added_lines(place, place.base_sha, place.base_sha, stage(place, look(place)))
+        added_lines((), stage(place, look(place)), place.base_sha)
     with pytest.raises(EvidenceError, match="more than 64 MiB"):
         committed_patches(place, place.base_sha, commit(place, {}))
 
@@ -107,7 +110,7 @@ def test_a_key_is_found_wherever_it_stands(place: Place, content: bytes, message
     """A key is found in a list of a message, and behind a NUL in a file."""
     head = commit(place, {"one.txt": content}, message)
     with pytest.raises(KeysFoundError, match=head[:12]):
-        refuse_keys_in_commits(place, place.base_sha, head)
+        refuse_keys_in_commits(committed_patches(place, place.base_sha, head))
 
 
 @pytest.mark.usefixtures("hidden")
@@ -154,8 +157,8 @@ def test_a_key_is_found_in_all_that_a_commit_says(
     """A key is found in names, addresses and other headers of a commit, since a push sends all of them."""
     head = crafted(place, author, committer, *headers)
     with pytest.raises(KeysFoundError, match=head[:12]):
-        refuse_keys_in_commits(place, place.base_sha, head)
-    lines = added_lines(place, place.base_sha, head)
+        refuse_keys_in_commits(committed_patches(place, place.base_sha, head))
+    lines = added_lines(committed_patches(place, place.base_sha, head))
     assert any(KEY.encode() in line.content and line.path == HEAD for line in lines)
 
 
@@ -163,4 +166,4 @@ def test_controls_in_a_name_are_refused(place: Place) -> None:
     """A control character in an author's name causes an error."""
     head = crafted(place, NOBODY | {"name": "Agent\x1b[2J"}, NOBODY)
     with pytest.raises(EvidenceError, match=f"{head[:12]} .* control characters"):
-        refuse_controls(added_lines(place, place.base_sha, head))
+        refuse_controls(added_lines(committed_patches(place, place.base_sha, head)))

@@ -19,6 +19,7 @@ from septet.git.commits.new_base import (
     unfit_files,
     work_on_base,
 )
+from septet.git.commits.push import remote_tips
 from septet.git.commits.rework_tree import go_to
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import gather
@@ -64,6 +65,10 @@ def _head(place: Place) -> str:
     return git(place.worktree, "rev-parse", "HEAD")
 
 
+def _base_tip(place: Place) -> str | None:
+    return remote_tips(place, BRANCH)[0]
+
+
 def _files(place: Place, sha: str) -> list[str]:
     return git(place.worktree, "ls-tree", "-r", "--name-only", sha).splitlines()
 
@@ -71,7 +76,7 @@ def _files(place: Place, sha: str) -> list[str]:
 def test_the_work_is_laid_over_a_base_that_was_written_anew(place: Place, origin: Origin) -> None:
     """The work becomes one commit on the new base, with its message and without the removed content."""
     commit, tip = _head(place), _erase(origin, b="others\n")
-    work = work_on_base(place, BranchWork(BRANCH, commit, place.base_sha))
+    work = work_on_base(place, BranchWork(BRANCH, commit, place.base_sha), _base_tip(place))
     assert git(place.worktree, "log", "-1", "--format=%P%n%B", work.sha).splitlines() == [
         tip,
         *("feat: x", "", "With words."),
@@ -80,7 +85,7 @@ def test_the_work_is_laid_over_a_base_that_was_written_anew(place: Place, origin
     assert [git(place.worktree, "show", f"{work.sha}:{name}.txt") for name in "ab"] == ["work", "others"]
     assert place.base_sha not in git(place.worktree, "rev-list", work.sha).split()
     assert (_head(place), is_behind(place, work)) == (commit, True)
-    assert work_on_base(place, BranchWork(BRANCH, commit, place.base_sha)) == work
+    assert work_on_base(place, BranchWork(BRANCH, commit, place.base_sha), _base_tip(place)) == work
 
     go_to(place, BRANCH, work.sha, SnapshotOptions("moved", LIMIT, equal_to=snapshot_of(place)))
     assert gather(place).clean
@@ -89,10 +94,10 @@ def test_the_work_is_laid_over_a_base_that_was_written_anew(place: Place, origin
         False,
         False,
     )
-    assert work_on_base(place, BranchWork(BRANCH, commit, place.base_sha)) == work
+    assert work_on_base(place, BranchWork(BRANCH, commit, place.base_sha), _base_tip(place)) == work
 
     again = _erase(origin, c="once more\n")
-    assert work_on_base(place, BranchWork(BRANCH, commit, place.base_sha)).base == again
+    assert work_on_base(place, BranchWork(BRANCH, commit, place.base_sha), _base_tip(place)).base == again
 
 
 def _goes_on(origin: Origin) -> None:
@@ -109,14 +114,14 @@ def test_work_on_a_base_that_still_holds_its_beginning_stays(
 ) -> None:
     """A commit stays unchanged if the base lost no commit, and if the base branch is gone."""
     act(origin)
-    work = work_on_base(place, BranchWork(BRANCH, _head(place), place.base_sha))
+    work = work_on_base(place, BranchWork(BRANCH, _head(place), place.base_sha), _base_tip(place))
     assert (work.sha, work.base) == (_head(place), place.base_sha)
 
 
 def _lay(place: Place, commit: str) -> None:
     """Expect that the work does not fit on the present base, and lay it into the worktree."""
     with pytest.raises(UnfitWorkError, match=r"does not fit .* a\.txt") as raised:
-        work_on_base(place, BranchWork(BRANCH, commit, place.base_sha))
+        work_on_base(place, BranchWork(BRANCH, commit, place.base_sha), _base_tip(place))
     assert "push it to main and run `septet retry ID`" in raised.value.remedy
     lay_on_base(place, raised.value.work, SnapshotOptions("moved", LIMIT, equal_to=snapshot_of(place)))
 
@@ -131,14 +136,14 @@ def test_work_that_does_not_fit_on_the_new_base_is_brought_together_with_it(plac
     assert not unfit_files(place)
     together = commit_all(place, "together")
 
-    work = work_on_base(place, BranchWork(BRANCH, together, place.base_sha))
+    work = work_on_base(place, BranchWork(BRANCH, together, place.base_sha), _base_tip(place))
     assert git(place.worktree, "log", "-1", "--format=%P %s", work.sha) == f"{tip} feat: x"
     texts = [git(place.worktree, "show", f"{work.sha}:{name}.txt") for name in ("a", "b", "new")]
     assert texts == ["others and work", "others", "new"]
     assert "key.txt" not in _files(place, work.sha)
     assert work.was_checked
     assert is_behind(place, work)
-    assert work_on_base(place, BranchWork(BRANCH, together, place.base_sha)) == work
+    assert work_on_base(place, BranchWork(BRANCH, together, place.base_sha), _base_tip(place)) == work
 
 
 TOGETHER = "others and work\n"
@@ -164,9 +169,9 @@ def test_what_was_not_brought_together_is_not_pushed(
         (place.worktree / name).write_text(text)
     together = commit_all(place, "together")
     with pytest.raises(LostBaseError, match=why):
-        work_on_base(place, BranchWork(BRANCH, together, place.base_sha))
+        work_on_base(place, BranchWork(BRANCH, together, place.base_sha), _base_tip(place))
     git(origin.checkout, "push", "-q", "--force", "origin", f"{place.base_sha}:main")
-    assert work_on_base(place, BranchWork(BRANCH, together, place.base_sha)).sha == together, (
+    assert work_on_base(place, BranchWork(BRANCH, together, place.base_sha), _base_tip(place)).sha == together, (
         "the base has it again"
     )
 
@@ -180,7 +185,7 @@ def test_work_that_is_done_anew_is_not_taken_for_what_was_brought_together(place
     (place.worktree / "new.txt").write_text("another\n")
     anew = commit_all(place, "feat: x")
     assert not unfit_files(place)
-    work = work_on_base(place, BranchWork(BRANCH, anew, place.base_sha))
+    work = work_on_base(place, BranchWork(BRANCH, anew, place.base_sha), _base_tip(place))
     assert (work.was_checked, git(place.worktree, "show", f"{work.sha}:a.txt")) == (False, "others")
 
 
@@ -205,4 +210,4 @@ def test_work_that_uses_what_was_taken_out_does_not_bring_it_back(place: Place, 
     commit = commit_all(place, "more")
     _erase(origin)
     with pytest.raises(LostBaseError, match=r"key\.txt"):
-        work_on_base(place, BranchWork(BRANCH, commit, place.base_sha))
+        work_on_base(place, BranchWork(BRANCH, commit, place.base_sha), _base_tip(place))
