@@ -108,13 +108,13 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
 
 
 def _work_on_base(
-    host: Host, claim: Claim[CreatePullRequestAnswer], done: BranchWork, base_tip: str | None
+    host: Host, claim: Claim[CreatePullRequestAnswer], branch_work: BranchWork, base_tip: str | None
 ) -> MovedWork:
     """Return the work on the present base; write the moved work, or a conflict, into the worktree."""
     place, token = claim.place, host.forges.token_for(claim.place.origin)
     sign = host.settings.sign_commits
     try:
-        work = work_on_base(place, done, base_tip, sign=sign, token=token)
+        work = work_on_base(place, branch_work, base_tip, sign=sign, token=token)
     except UnfitWorkError as error:
         claim.fence.check()
         secured_by = host.snapshots.checkpoint_once(place, _REASON)
@@ -124,7 +124,7 @@ def _work_on_base(
     if is_behind(place, work):
         claim.fence.check()
         secured_by = host.snapshots.checkpoint_once(place, _REASON)
-        go_to(place, done.branch, work.sha, host.snapshots.options(_REASON, claim.call.name, secured_by))
+        go_to(place, branch_work.branch, work.sha, host.snapshots.options(_REASON, claim.call.name, secured_by))
     return work
 
 
