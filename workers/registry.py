@@ -9,18 +9,18 @@ from typing import Any, Final
 
 import structlog
 
-from activities.board.account_archive import read_ended_account
 from activities.board.board import BoardActivities, CancelWorkOrder, Others
-from activities.board.comment_commands import CommentActivities, Decide, decide_nothing
-from activities.board.intake import IntakeActivities, IntakesOf, no_intakes
 from activities.board.pull_requests import PullRequestActivities
-from activities.board.trackers import TrackerActivities
 from activities.host.failures import DISK_WAITS
 from activities.host.host import Accounts, Host
+from activities.intake.comment_commands import CommentActivities, Decide, decide_nothing
+from activities.intake.issues import IntakeActivities, IntakesOf, no_intakes
+from activities.intake.trackers import TrackerActivities
 from activities.outgoing.send_notification import SendNotification
 from activities.runner.prepare_rework import PrepareRework
 from activities.runner.step_activities import StepActivities
 from activities.runner.step_runner import StepRunner
+from activities.turns.account_archive import read_ended_account
 from activities.turns.logins import check_logins
 from activities.turns.summarise_session import SummariseSession
 from activities.workspaces.hosts import HostActivities, SweepHost

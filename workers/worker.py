@@ -11,9 +11,9 @@ from temporalio.client import Client
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import Worker
 
-from activities.board.comment_commands import Decide, decide_nothing
-from activities.board.intake import IntakesOf, no_intakes
 from activities.host.host import Host
+from activities.intake.comment_commands import Decide, decide_nothing
+from activities.intake.issues import IntakesOf, no_intakes
 from septet.agents.clis.registry import usable_agents
 from septet.forges.choose import hosts_with_key
 from septet.settings import Settings

@@ -1,1 +1,1 @@
-"""The activities of boards, intakes, comments, pull requests, trackers and budget accounts."""
+"""The activities of the board and of the watches of pull requests."""

@@ -11,7 +11,7 @@ from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureEr
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from activities.board.account_archive import FoundAccount, find_account, open_account
+from activities.turns.account_archive import FoundAccount, find_account, open_account
 from clients.executions.index import page_of
 from clients.executions.messages import BUDGET, WorkflowCalls, server_refusal, server_refusals
 from septet.budgets.account import (

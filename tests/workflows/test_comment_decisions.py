@@ -18,7 +18,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from activities.board.intake import order_of_issue
+from activities.intake.issues import order_of_issue
 from clients.executions.index import runs_of
 from clients.temporal.comment_commands import comment_decisions
 from clients.temporal.decisions import OrderDecisions

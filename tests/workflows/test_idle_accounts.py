@@ -13,7 +13,7 @@ from temporalio import workflow
 from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
-from activities.board.account_archive import read_ended_account
+from activities.turns.account_archive import read_ended_account
 from clients.temporal.budgets import BudgetClient
 from septet.budgets.account import AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall, account_id
 from septet.contracts.amounts import Spending, parse_limit

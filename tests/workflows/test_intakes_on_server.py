@@ -7,7 +7,7 @@ import pytest
 from fakes.waiting import wait_until
 from temporalio.client import Client
 
-from activities.board.intake import ended_claimants
+from activities.intake.issues import ended_claimants
 from clients.temporal.intakes import IntakeClient
 from septet.contracts.intake import IntakeInput
 from septet.git.engine.address import parse_address

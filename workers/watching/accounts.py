@@ -19,9 +19,9 @@ from temporalio.client import (
 )
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.board.account_archive import FoundAccount, find_account, open_account
 from activities.host.host import Accounts
 from activities.host.payloads import read_memo
+from activities.turns.account_archive import FoundAccount, find_account, open_account
 from septet.budgets.account import AccountState, Grant, ReserveCall, SettleCall, account_id
 from septet.contracts.pauses import MEMO, QuotaPause, quota_id
 from septet.errors import SeptetError, ServerNotReachedError

@@ -22,11 +22,11 @@ WALL_CLOCKS = {
     "septet/pipelines/store.py": "whether a file is so young that the next one may bear the same time; a jump only has it read again",
     "septet/agents/guest/toolchains.py": "whether a folder is so young that it may change within the same time; a jump only has it looked at again",
     "activities/turns/logins.py": "a model's provider names the moment at which a login's limit begins anew",
-    "activities/board/new_commands.py": "from when on comments are asked for: the last days, and ids tell what was seen",
+    "activities/intake/new_commands.py": "from when on comments are asked for: the last days, and ids tell what was seen",
     "activities/turns/turn_costs.py": "in which week something was used, for people",
     "workers/watching/amount_metrics.py": "a pause of a login that is over counts as none, and a daily budget begins anew at midnight; a jump shows either a minute longer",
     "workers/watching/reports.py": "how old a note on disk is, and when the server was last asked, for a health check",
-    "activities/board/account_archive.py": "when an account was looked up, held against the server's clock: where they differ, it is looked up once more",
+    "activities/turns/account_archive.py": "when an account was looked up, held against the server's clock: where they differ, it is looked up once more",
     "activities/workspaces/hosts.py": "ages of days, held against the server's clock and the last pass",
     "clients/cli/watch/view_commands.py": "in which week an age began, for people",
     "clients/temporal/costs.py": "in which week an age began, for people",
@@ -56,7 +56,7 @@ WALL_CLOCKS = {
     "septet/trackers/linear/api.py": "Linear names the moment at which its limit ends",
     "septet/trackers/linear/webhook.py": "how old a signed delivery is: an old one is refused, and Linear sends it again",
     "clients/temporal/deliveries.py": "how old a delivery is: one of days ago is not obeyed any more",
-    "activities/board/comment_commands.py": "how old a comment is: one of days ago is not obeyed any more",
+    "activities/intake/comment_commands.py": "how old a comment is: one of days ago is not obeyed any more",
     "clients/pipelines/client.py": "when a pipeline was asked for, until its workflow says it by the server's clock",
 }
 """The use of the wall clock, by module. No limit, heartbeat or lease uses it."""

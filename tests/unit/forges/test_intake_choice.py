@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from activities.board.intake import in_turn
+from activities.intake.issues import in_turn
 from septet.contracts.intake import IntakeInput, choose_intake
 
 INTAKES = tuple(

@@ -7,10 +7,10 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from activities.board.comment_commands import Decide, decide_nothing
-from activities.board.intake import take_issue
 from activities.host.cancellation import cancellable_thread
 from activities.host.host import Host
+from activities.intake.comment_commands import Decide, decide_nothing
+from activities.intake.issues import take_issue
 from septet.contracts.forge_events import CommentCommand
 from septet.contracts.tracker import MessageKind, SessionMessage, SessionPrompted, TakeTrackedIssue, TrackedClaim
 from septet.errors import SeptetError, TrackerUnavailableError

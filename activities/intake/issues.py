@@ -13,9 +13,9 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
-from activities.board.new_commands import find_commands
 from activities.host.cancellation import cancellable_thread
 from activities.host.host import Host
+from activities.intake.new_commands import find_commands
 from septet.contracts.intake import (
     LOOKED_AT_AGAIN,
     TAKEN_AT_ONCE,

@@ -10,9 +10,9 @@ import structlog
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.board.intake import order_of_issue, order_of_pull_request
 from activities.host.cancellation import cancellable_thread
 from activities.host.host import Host
+from activities.intake.issues import order_of_issue, order_of_pull_request
 from septet.contracts.forge_events import CommentCommand, CommentWritten
 from septet.contracts.intake import ANSWER_LIMIT, CommandAnswer, CommentCall, CommenterStanding
 from septet.contracts.task import Task
