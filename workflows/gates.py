@@ -1,4 +1,4 @@
-"""Waits of work for a person's decision on a plan or on findings, or for a budget."""
+"""Let work wait for a person's decision on a plan or on findings, or for a budget."""
 
 import asyncio
 from collections.abc import Callable
@@ -98,7 +98,7 @@ class FindingsGate(PersonGate):
         return await self._wait(lambda: self._state.wait_for_findings(findings, workflow.now()))
 
     def check(self, decision: FindingsDecision, *, rejects: bool) -> None:
-        """Refuse a decision without waiting findings, on an unknown finding, or that rejects without feedback."""
+        """Refuse a decision if no findings wait, if it names an unknown one, or if it rejects without feedback."""
         self._check_waits("findings")
         task = self._state.task
         known = {finding.id for finding in task.findings if finding.id}
@@ -143,7 +143,7 @@ class PlanGate(PersonGate):
         return await self._wait(lambda: self._state.wait_for_decision(workflow.now()))
 
     def check(self, decision: PlanDecision, *, rejects: bool) -> None:
-        """Refuse a decision without a waiting plan, about another plan, or that rejects without feedback."""
+        """Refuse a decision if no plan waits, if it is about another plan, or if it rejects without feedback."""
         self._check_waits("a plan")
         task = self._state.task
         if decision.plan_sha256 != task.plan_sha256:

@@ -98,7 +98,7 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
 
 
 async def count_before(client: Client, last: Mapping[str, WorkflowExecution], query: str) -> int:
-    """Count the earlier runs that a query finds of the workflows in `last`; the runs in `last` do not count.
+    """Count the runs of the workflows in `last` that match `query`; the runs in `last` itself do not count.
 
     Raises:
         RPCError: The server refused.

@@ -156,7 +156,7 @@ class BudgetClient:
     async def _find(
         self, scope: str, ended_run: str
     ) -> AccountView | NotFoundError | ServerNotReachedError | None:
-        """Return an account's view, or the error of the read; `None` for a run that a later run replaced."""
+        """Return an account's view, or the error of the read; `None` if a later run replaced `ended_run`."""
         try:
             found = await self._look_up(scope)
             return await self._ask(scope, found) if ended_run in {"", found.run_id} else None
@@ -186,7 +186,7 @@ class BudgetClient:
         return False
 
     async def _ask(self, scope: str, account: FoundAccount) -> AccountView:
-        """Return an account's view by a query, or made from the last state of an account that has ended."""
+        """Query an account for its view, or make the view from the last state if the account has ended."""
         if account.ended_with is not None:
             book = AccountBook(account.ended_with)
             book.take_time(datetime.now(UTC))

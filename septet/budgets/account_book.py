@@ -98,7 +98,7 @@ class AccountBook:
         self._count(call.key, call.used)
 
     def note_time(self) -> None:
-        """Let others request again, because the last callers may have ended without a request."""
+        """Let `take_callers` return more work orders, because earlier ones may have ended without a request."""
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:

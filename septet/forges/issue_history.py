@@ -14,7 +14,7 @@ from septet.system.timestamps import timestamp
 
 UnknownEdits = Literal["wait", "take"]
 _DELIVERY_LAGS: Final = timedelta(minutes=5)
-"""How long after a label's event a webhook may arrive whose text still counts as the text at the event."""
+"""The most time between a label's event and a webhook whose text counts as the text at the event."""
 _WHY_LIMIT: Final = 1000
 
 
@@ -101,9 +101,9 @@ class RequestCheck:
         return cut(f"{why}. Somebody who may can set it again, or comment `/septet run`.", _WHY_LIMIT)
 
     def by_label(self, issue: Issue, delivered: IssueRequest | None) -> IssueRequest:
-        """Return the request that a label makes; `label_refusal` has accepted the label before.
+        """Return the request that a label makes; call this only if `label_refusal` returned an empty text.
 
-        `delivered` is the request as a webhook reported it.
+        `delivered` is the label's request as a webhook reported it.
         """
         set_at = self.history.set_at
         if set_at is None:
@@ -139,7 +139,7 @@ class RequestCheck:
         return ""
 
     def _foreign_edit(self, by: str, since: datetime) -> str:
-        """Return a note about an edit by an account that may not push; empty if there was none since."""
+        """Return a note about the first edit since `since` by an account that may not push; empty if none."""
         for edit in self._edits_since(since):
             if not self.writers.may_write(edit.author):
                 who = one_line(edit.author) or "somebody"

@@ -31,7 +31,7 @@ class Comment:
 
     @property
     def is_note(self) -> bool:
-        """Whether the comment is Septet's own note about comments that were left out; only that has no time."""
+        """Whether this is Septet's own note about comments that were left out; only such a note has no time."""
         return not self.created_at and self.author == "septet"
 
 
@@ -190,7 +190,7 @@ class NewPullRequest:
         return f"{body.rstrip()}\n\n{marker_of(self.marker)}\n"
 
     def added_to(self, body: str) -> str:
-        """Return a pull request's body with this work order added; unchanged if the body has its mark.
+        """Return a pull request's body with this work order added, unless the body has the work order's mark.
 
         Raises:
             ForgeError: The body would be too long.

@@ -75,12 +75,12 @@ def _shown_path(name: bytes) -> str:
 
 _SCAN_SECONDS: Final = 180.0
 _FOUND: Final = 200
-"""The exit code of the program if it has a finding."""
+"""Kingfisher's exit code if it has a finding."""
 _OPTIONS: Final = (
     "--no-validate", "--no-update-check", "--no-ignore", "--no-dedup", "--no-extract-archives", "--quiet",
     "--format", "jsonl", "--confidence", "medium", "--jobs", "1",
 )  # fmt: skip
-"""The program's options: no key is tried at its provider, and no comment next to a key excludes the key."""
+"""Kingfisher's options: no key is tried at its provider, and no comment next to a key excludes the key."""
 _WORDS: Final = re.compile(
     rb"PRIVATE KEY|://[^\s/@:]{1,200}:[^\s/@]{1,200}@"
     rb"|(?i:passw|pwd|secret|token|credential|api.?key|auth)\w{0,40}[\"']?\s{0,8}[:=]"
@@ -117,7 +117,7 @@ class KeyMatch:
 
 @dataclass(frozen=True, slots=True)
 class KeyScanner:
-    """Scans added lines with the program's rules, which are compiled once and then stored."""
+    """Scans added lines with Kingfisher's rules, which are compiled once and then stored."""
 
     folder: Path
     """The folder of the compiled rules, which only this user can read. The first scan after an update compiles the
@@ -152,7 +152,7 @@ class KeyScanner:
         return self._run(content)
 
     def _run(self, content: bytes, *kept: int) -> bytes:
-        """Run the program and return its output; the program inherits the descriptors `kept`, which hold locks."""
+        """Run Kingfisher and return its output; Kingfisher inherits the descriptors `kept`, which hold locks."""
         scratch = self.folder / "scratch"
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         argv = (get_binary_path(), "scan", "-", *_OPTIONS, "--rule-cache-dir", str(self.folder / "rules"))
@@ -171,7 +171,7 @@ class KeyScanner:
 
 @dataclass(frozen=True)
 class _Text:
-    """Added lines as one text for the program; an empty line separates lines that are not neighbours in a file."""
+    """Added lines as one text for Kingfisher; an empty line separates lines that are not neighbours in a file."""
 
     lines: Sequence[AddedLine]
 
@@ -189,11 +189,11 @@ class _Text:
 
     @property
     def content(self) -> bytes:
-        """The text for the program; blanks replace carriage returns, which the program counts as line ends."""
+        """The text for Kingfisher; blanks replace carriage returns, which Kingfisher counts as line ends."""
         return b"\n".join(line.content.replace(b"\r", b" ") if line else b"" for line in self._numbered) + b"\n"
 
     def matches(self, output: bytes) -> list[tuple[KeyMatch, bool]]:
-        """Return the findings in the program's output, each with whether the program is highly confident."""
+        """Return the findings in Kingfisher's output, each with whether Kingfisher is highly confident."""
         matches = []
         for record in map(json.loads, output.splitlines()):
             if "rule" not in record:
@@ -211,7 +211,7 @@ class _Text:
 
 
 def may_hold_a_key(line: bytes) -> bool:
-    """Return, in linear time, whether the program's rules could match a line.
+    """Return, in linear time, whether Kingfisher's rules could match a line.
 
     A line may hold a key if it has a word such as `token`, or characters that look random. These have a digit and
     a capital, or are digits and letters only.

@@ -172,7 +172,7 @@ def solution_in(state: IssueState) -> Solution | None:
 
 
 def files_in(state: IssueState) -> tuple[str, ...]:
-    """Return the changed files of an issue that the pipeline remembers."""
+    """Return those of an issue's changed files that the pipeline remembers: the first twenty."""
     return tuple(change.path for change in state.files_modified)
 
 
@@ -269,13 +269,13 @@ def _write_document(store: PipelineStore, name: str, document: Wire) -> None:
 
 
 def _solution(store: PipelineStore, state: IssueState) -> Solution | None:
-    """Return an issue's whole solution from disk; without it, the outline."""
+    """Return an issue's whole solution from disk; without it, the part that the pipeline remembers."""
     solution = store.solution_json(state.issue_id)
     same = solution is not None and (state.solution is None or solution.get("id") == state.solution.id)
     return solution if same else solution_in(state)
 
 
 def _files(store: PipelineStore, state: IssueState) -> tuple[str, ...]:
-    """Return all files that an issue changed, from disk; without that list, the first ones."""
+    """Return all files that an issue changed, from disk; without that list, those that the pipeline remembers."""
     record = store.execution(state.issue_id) if state.status is IssueStatus.COMPLETED else None
     return record.files_modified if record is not None else files_in(state)

@@ -40,9 +40,9 @@ _ABOUT: Final = b"septet-payload-1"
 class SealingCodec(PayloadCodec, WithSerializationContext):
     """Seals every payload that is written, and opens every sealed payload that is read.
 
-    Unsealed payloads are accepted, for work from before the keys, unless the worker requires seals. A worker
-    replaces a refused or damaged payload by a marker, which the payload converter and the workflows refuse: an
-    error here would only repeat the task. A missing key is an error, so that Temporal retries the task.
+    Unsealed payloads are accepted, because work may be older than the keys, unless the worker requires seals. A
+    worker replaces a refused or damaged payload by a marker, which the payload converter and the workflows
+    refuse: an error here would only repeat the task. A missing key is an error, so that Temporal retries the task.
     """
 
     keys: "KeyRing"
@@ -125,7 +125,7 @@ class SealedDataConverter(DataConverter):
         return await super(SealedDataConverter, self._as_reader()).decode_failure(failure)
 
     def _as_reader(self) -> "SealedDataConverter":
-        """Return a converter that accepts unsealed payloads; an activity's own input keeps this converter."""
+        """Return a converter that also accepts unsealed payloads; for an activity's own input, return `self`."""
         codec = self.payload_codec
         if not isinstance(codec, SealingCodec) or codec.activity or not codec.serves:
             return self

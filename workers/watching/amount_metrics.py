@@ -60,7 +60,7 @@ class MetricsTurn:
     _held: int | None = None
 
     def __enter__(self) -> Self:
-        """Return this object; the process may not report yet."""
+        """Return this object; only `is_ours` takes the right to report."""
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -76,7 +76,7 @@ class MetricsTurn:
         return self._held is not None
 
     def pause_seconds(self) -> float:
-        """Return the seconds until the next check; few if this process may not report, which costs nothing."""
+        """Return the seconds until the next check; few without the right to report: such a check costs nothing."""
         return LOOK_SECONDS if self._held is not None or self.heard is None else self.heard.interval_seconds
 
     def _give_back(self) -> None:

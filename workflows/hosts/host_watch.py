@@ -79,7 +79,7 @@ class WatchedHostWait(HostWait):
         await workflow.wait_condition(lambda: running.done() or host in self.hosts.silent_since)
 
     async def _ends_within(self, running: Running, pause: timedelta | None) -> bool:
-        """Wait for the activity's end, a report on its host, or a silent host's `pause`; return if it ended."""
+        """Wait, at most for `pause`, for the activity's end or news of its host; return whether it has ended."""
         was_silent = self.hosts.is_silent and pause is not None
         self.hosts.is_back = self.hosts.is_back and pause is not None
         with suppress(TimeoutError):
@@ -152,7 +152,7 @@ class HostWatch(KnownHosts):
         """Run a step's activity on the workspace's host, or on another host if that host is gone.
 
         Raises:
-            asyncio.CancelledError: The work order has to end. A running activity has ended by itself.
+            asyncio.CancelledError: The work order has to end, and the activity, if it was started, has ended.
         """
         warnings: list[str] = []
         result: StepResult = await self.follow(call, start, warnings)

@@ -12,8 +12,7 @@ from septet.agents.processes.process_tree import read_file
 
 TOTAL = re.compile(r"^MemTotal:\s+(\d+) kB$", re.MULTILINE)
 GROUPS = (("sys/fs/cgroup", "", "memory.max"), ("sys/fs/cgroup/memory", "memory", "memory.limit_in_bytes"))
-"""The mount, the controller in `/proc/self/cgroup`, and the limit's file, for control groups of versions 2 and
-1."""
+"""For control groups of versions 2 and 1: mount, controller in `/proc/self/cgroup`, and the limit's file."""
 
 
 def most_memory_bytes(root: str = "/") -> int:
@@ -119,7 +118,7 @@ def sockets_beside(pids: Sequence[int]) -> int:
 
 
 def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int:
-    """Return the bytes that a process has mapped of these files; of a shared page, only the process's share."""
+    """Return how many bytes of these files a process has mapped; of a shared page, the process's share."""
     total, is_one = 0, False
     for line in read_file(f"{proc}/{pid}/smaps").splitlines():
         words = line.split(None, 5)
@@ -131,7 +130,7 @@ def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int
 
 
 def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
-    """Return the bytes that processes have mapped of nameless files, except the files in `files`.
+    """Return how many bytes of nameless files the processes have mapped; files in `files` do not count.
 
     The whole mapping counts, because the kernel does not report how much of a file is filled.
     """

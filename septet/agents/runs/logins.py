@@ -214,7 +214,7 @@ class Logins:
 
 
 def _is_refreshing(path: Path, now: float) -> bool:
-    """Return whether a CLI got a copy to refresh in the last minute; false if the clock was set back."""
+    """Return whether an agent is refreshing its copy, lent in the last minute; false if the clock was set back."""
     loan = read_struct(path, Loan)
     return loan is not None and loan.is_due and 0 <= now - loan.lent_at < _REFRESH_SECONDS
 
@@ -224,7 +224,7 @@ def _notes(loans: Path) -> list[Path]:
 
 
 def _loan_in(path: Path, home: Path) -> Loan | None:
-    """Return the loan of a copy that is in `home`; `None` for a copy in another home."""
+    """Read a loan's file; return the loan if its copy of the login is in `home`, else `None`."""
     loan = read_struct(path, Loan)
     return loan if loan is not None and Path(loan.folder).is_relative_to(home) else None
 
@@ -243,7 +243,7 @@ def _remove_copy(loan: Loan) -> None:
 
 
 def _home_of(loan: Loan, file: LoginFile) -> Path:
-    """Return a copy's home by the text of the loan's path, because a guest may rename folders on disk."""
+    """Return a copy's home from the loan's text alone, because a guest may rename folders on disk."""
     return Path(loan.folder, loan.name).parents[len(Path(_name_in_home(file)).parts) - 1]
 
 

@@ -73,7 +73,7 @@ def _repository_in(api_url: str, url: str) -> str:
 
 
 def _ask(url: str, like: httpx.Request, names: tuple[str, ...]) -> str:
-    """Return the first of some fields in the answer at an address, after redirects; empty if all are missing."""
+    """Return the first text in the fields `names` of the JSON at `url`; empty if there is none or no answer."""
     headers = {name: like.headers[name] for name in ("authorization", "user-agent") if name in like.headers}
     bounds = AnswerBounds(TIMEOUT_SECONDS)
     try:

@@ -31,7 +31,7 @@ class ProtectedChange:
     path: str
     """The path in the repository, with invisible characters escaped."""
     what: str
-    """`added`, `changed`, `mode changed` or `deleted`; for a symlink also its other path."""
+    """`added`, `changed`, `mode changed` or `deleted`; then perhaps `a symlink to PATH` or `through PATH`."""
     id: str
     """An id of this path with this content."""
 
@@ -152,7 +152,7 @@ def _links(git: Git, tree: str) -> dict[str, str]:
 
 
 def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the symlinks that lead from a path, then the last target; if they leave the tree, `path` itself."""
+    """Follow a path; return each symlink on the way, then the end: `path` itself if the way leaves the tree."""
     left, here, way = path.split("/"), list[str](), list[str]()
     while left:
         name = left.pop(0)

@@ -69,7 +69,7 @@ def view_git(place: Place) -> Git:
 
 
 def make_view(place: Place, config: str) -> None:
-    """Create the view's folder without an index; `config` is from `git init`."""
+    """Create the folder of Septet's view, without an index; `config` is the text of a new repository's config."""
     folder, dot_git = view_folder(place), place.worktree / ".git"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "info").mkdir(mode=0o700, parents=True)
@@ -159,7 +159,7 @@ def give_index(place: Place, git_dir: Path) -> None:
 
 
 def touched_index(place: Place) -> bytes | None:
-    """Return the content of the agent's index if the agent has changed it; else, or if unreadable, `None`."""
+    """Return the content of the agent's index; `None` if the agent has not changed it or it is unreadable."""
     content = read_file(place.worktree / ".git" / "index")
     if content is None or content[-_CHECKSUM_BYTES:] == read_file(view_folder(place) / "given"):
         return None
