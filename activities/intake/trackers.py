@@ -1,4 +1,4 @@
-"""The activities of one host in a tracker: claim issues, write in sessions, and obey people's replies."""
+"""The activities of one host in a tracker: claim issues, write in conversations (*sessions*), obey replies."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -24,7 +24,7 @@ _LOOKS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class TrackerActivities:
-    """Writes in a tracker's sessions, claims issues and obeys people's replies, with one host's keys."""
+    """Claims issues, writes in conversations (*sessions*) and obeys people's replies, with one host's keys."""
 
     host: Host
     decide: Decide = decide_nothing

@@ -68,7 +68,7 @@ def _words(own_commits: list[MovedSubmodule]) -> str:
 
 
 def warn_of_edits_inside(claim: AnyClaim, *, refuses: bool) -> tuple[str, ...]:
-    """Return a warning about changed files inside submodules that no commit contains; empty without such files.
+    """Return warnings about uncommitted files inside submodules, and about a submodule that cannot be read.
 
     Args:
         refuses: Whether to raise instead, because the step's agent can still revert or move the changes.

@@ -132,9 +132,9 @@ class _Preparation:
         return prepared, frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
-        """Merge other people's commits or a conflicting base into the worktree; return the round with the merge.
+        """Merge other people's commits, or a base with a reported conflict, into the worktree; return the round.
 
-        If the base merges without a conflict, the round's event about a conflict is removed.
+        If git finds no conflict with the base, this merges nothing and removes the event about the conflict.
         """
         wants_base = any(event.kind == "conflict" for event in rework.events)
         theirs = unpushed or (tips.base if wants_base else "")

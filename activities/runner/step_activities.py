@@ -35,7 +35,10 @@ class StepActivities:
 
     @activity.defn(name="find_plan_file")
     async def find_plan_file(self, call: StepCall) -> StepResult:
-        """Return the plan's path, or `0`. Idempotent: a finished run is read again. Leaves the run's files."""
+        """Return the plan's path; `0` if the agent found no plan.
+
+        Idempotent: a finished run is read again. Leaves the run's files on disk.
+        """
         return await self.runner.run(call)
 
     @activity.defn(name="generate_branch")
@@ -98,8 +101,5 @@ class StepActivities:
 
     @activity.defn(name="end_work")
     async def end_work(self, call: EndCall) -> StepResult:
-        """End a cancelled step's agent on the host of the workspace, and save the agent's work.
-
-        Idempotent. Leaves a rescue of the worktree.
-        """
+        """End a cancelled step's agent on the workspace's host. Idempotent. Leaves a rescue of the worktree."""
         return await self.runner.end(call)

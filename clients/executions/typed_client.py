@@ -63,7 +63,7 @@ class Executions(Generic[View]):
 
         Raises:
             NotFoundError: The workflow does not exist.
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         return await self.get_of_row(await self.describe(workflow_id))
 
@@ -116,7 +116,7 @@ class Executions(Generic[View]):
 
         Raises:
             NotFoundError: No workflow has this id and this type.
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         with self.subject.refusals(workflow_id):
             description = await self.handle(workflow_id).describe()
@@ -129,7 +129,7 @@ class Executions(Generic[View]):
         """Return whether a workflow of this id exists.
 
         Raises:
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         try:
             await self.describe(workflow_id)
@@ -148,7 +148,7 @@ class Executions(Generic[View]):
         """Return the reason why an open workflow is stuck and cannot answer a query; `None` if it is not stuck.
 
         Raises:
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         with self.subject.refusals(row.id):
             return await stuck_cause(self.client, row)
@@ -157,7 +157,7 @@ class Executions(Generic[View]):
         """Return the state of a workflow, given the server's description of the workflow.
 
         Raises:
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         error: TaskError | None = None
         if row.status in {WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.FAILED}:
@@ -199,7 +199,7 @@ class Executions(Generic[View]):
 
         Raises:
             AlreadyRunningError: The id was used before.
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         try:
             await self.client.start_workflow(
@@ -224,7 +224,7 @@ class Executions(Generic[View]):
 
         Raises:
             NotFoundError: The run does not exist.
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         try:
             async for event in self.handle(workflow_id, run_id).fetch_history_events(page_size=1):

@@ -216,7 +216,7 @@ def _today() -> str:
 
 
 def _scope_of(scope: str, call: LimitCall) -> str:
-    """Return the full name of a budget, and refuse a call for an unknown step."""
+    """Refuse a call with an unknown step; return the budget's full name, such as `order/wo-42`."""
     message, remedy = find_unknown_step(call.step)
     if message:
         raise InvalidInputError(message, remedy=remedy)

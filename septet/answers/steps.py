@@ -137,8 +137,8 @@ def schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
 def request_schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
     """Return the JSON Schema for a CLI that requests structured output from its model; do not change the result.
 
-    Model APIs need one object at the root, with all keys required and few constraints. The schema is therefore the
-    first form of the answer, without constraints. The answer is still checked against the contract.
+    Model APIs need one object at the root, with all keys required and few constraints. The result is therefore the
+    first schema of `forms_of`, without constraints. The answer is still checked against the contract.
     """
     return _without_bounds(forms_of(name, in_pipeline=in_pipeline)[0])
 

@@ -26,9 +26,9 @@ from septet.contracts.amounts import BudgetWait, Spending
 from septet.contracts.names import watched_order
 
 _FEW_CALLED: Final = 10
-"""The most waiting work orders that request again at a time when a budget has room."""
+"""The most waiting work orders that request again together when a budget has room."""
 _MOST_CALLED: Final = 100
-"""The most waiting work orders that request again at a time after a raise, so that they fit into one workflow
+"""The most waiting work orders that request again together after a raise, so that they fit into one workflow
 task."""
 _TOLD_WITHIN_SECONDS: Final = 600.0
 """How many seconds after a turn's time limit its report may come; then its reservation ends."""
@@ -149,7 +149,7 @@ class AccountBook:
         return next_midnight(now) - now
 
     def hold_ends_in(self, now: datetime) -> timedelta | None:
-        """Return the time until a reservation ends, if a work order waits for it; else `None`."""
+        """Return the time to the next end of a reservation, if a work order waits for such an end; else `None`."""
         ends = [hold.ends_at for hold in self._amounts.open_holds() if hold.ends_at is not None]
         limiting = {self._limiting(step) for step in self._waiting.values()}
         if not ends or not any(self._amounts.is_held(step) for step in limiting):

@@ -151,7 +151,7 @@ class ReviewThread:
 
 @dataclass(frozen=True, slots=True)
 class NewPullRequest:
-    """A pull request to open: its branch, its base, its text and its additions."""
+    """A pull request to open: its branches, its text, its labels, and its reviewers and assignees."""
 
     head: str
     base: str

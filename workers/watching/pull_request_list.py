@@ -1,4 +1,4 @@
-"""List the watched pull requests from the server's list, which costs nothing."""
+"""List the watched pull requests from Temporal's list of workflows, which costs no Action."""
 
 from collections.abc import AsyncIterator
 from collections.abc import Set as AbstractSet

@@ -134,13 +134,13 @@ class CostTeller:
 
 LOOK_SECONDS: Final = 60.0
 _LEFT_SECONDS: Final = 300.0
-"""How many seconds after an agent's end its attempt has to report the turn first."""
+"""The seconds that an attempt has to report the turn itself, after the end of its agent."""
 
 _log = structlog.get_logger()
 
 
 def telling_left_turns(host: Host) -> AbstractAsyncContextManager[None]:
-    """Report turns that no attempt has reported to their budget accounts, while the block runs."""
+    """While the block runs, report to the budget accounts the turns that no attempt has reported."""
     if host.accounts is None:
         return nullcontext()
     return repeating(LeftTurns(host, host.accounts).look, LOOK_SECONDS, "budgets_not_told")
@@ -148,7 +148,7 @@ def telling_left_turns(host: Host) -> AbstractAsyncContextManager[None]:
 
 @dataclass(frozen=True, slots=True)
 class LeftTurns:
-    """Reports turns and their costs if the agents are dead and no attempt has reported for a while."""
+    """Reports a turn's use to its budgets if its agent is dead and its attempt did not report the turn in time."""
 
     host: Host
     accounts: Accounts

@@ -79,8 +79,8 @@ class WorkOrderBase(WorkOrderHandlers):
     async def _take(self, step: Step, feedback: tuple[str, ...] = ()) -> StepResult:
         """Run a step with feedback until its answer is accepted, and return the result.
 
-        If a key or a protected path prevents this, this waits for a person's decision. If an earlier step's work
-        must change first, this repeats the earlier step in its session.
+        If the work has findings, this waits for a person's decision. If an earlier step's work must change first,
+        this repeats the earlier step in its session.
         """
         await self._apply_reset()
         gate = self._findings_gate
@@ -102,7 +102,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return result
 
     async def _go_back(self, step: Step, result: StepResult) -> StepResult:
-        """Repeat an earlier step, the commit and then `step`; return the last step's new result."""
+        """Repeat an earlier step, then the commit, then `step`; return the new result of `step`."""
         self._went_back = True
         self._checkpoint = result.checkpoint or self._checkpoint
         if result.goes_back_to is not None:
@@ -111,7 +111,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return await self._try_twice(step, ())
 
     async def _try_twice(self, step: Step, feedback: tuple[str, ...], first_attempt: int = 1) -> StepResult:
-        """Return the result of a step's first try, or else of its second try, which gets the reasons.
+        """Return the result of a step's first try, or else of its second try, which gets the first one's reasons.
 
         A failure that only a person can resolve has no second try.
         """

@@ -17,7 +17,7 @@ _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """A settings file of a CLI, and the settings in the file that a guest gets."""
+    """A settings file of a CLI; a guest gets a copy with only the settings in `kept`."""
 
     name: str
     """The path of the settings file; `~` is the user's home."""

@@ -44,7 +44,7 @@ class TurnResult:
     """The number of agent starts for the turn, over all attempts."""
     usage: Usage = NO_USAGE
     workers: tuple[str, ...] = ()
-    """The agents of the turn, in order, with their further logins."""
+    """The agents of the turn, in order; a login other than the worker's own follows in parentheses."""
     was_refused: bool = False
     """Whether the model of one agent refused, and another agent took over."""
     started_at: str = ""
@@ -126,7 +126,7 @@ class TurnRuns:
         )
 
     def _is_after_reset(self, runs: list[Run], own_runs: list[Run]) -> bool:
-        """Return whether all these runs belong to other workflow runs, or to the time before a reset."""
+        """Return whether the request has only runs from before a reset, or other workflow runs made all `runs`."""
         run_ids = {run.record.key.run_id for run in runs if run.record is not None}
         was_reset = not own_runs and any(self._is_of_key(run) for run in runs)
         return was_reset or (bool(runs) and self._request.key.run_id not in run_ids)

@@ -1,8 +1,8 @@
 """Restore a workspace to its state before the first agent, except the plan.
 
 What a snapshot can contain is saved in a rescue. Files that no snapshot contains, such as ignored files over their
-limit, move out of the worktree and stay on disk as long as the rescue. Such a file of the set-up moves only if it
-was changed later. Its change time shows that, and no guest can set a change time.
+limit, move out of the worktree and stay on disk as long as the rescue. If the set-up made such a
+file, it moves only if it was changed later: no guest can set the change time that shows this.
 """
 
 import os
@@ -49,7 +49,7 @@ class BeforeAgents:
 
     @cached_property
     def _since_ns(self) -> int:
-        """When the first agent may have started at the earliest, in nanoseconds since the epoch."""
+        """The earliest possible start of the first agent, in nanoseconds since the epoch."""
         last = self.setup[1] if self.setup is not None else self.first
         return int(datetime.fromisoformat(last.taken_at).timestamp() * 1e9)
 

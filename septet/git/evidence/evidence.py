@@ -79,7 +79,7 @@ def new_files(place: Place) -> frozenset[bytes]:
 
 
 def stage(place: Place, dirt: Dirt) -> Git:
-    """Return Septet's view with an index of everything in the worktree that is not ignored."""
+    """Return Septet's view of the worktree, with an index of all files that are not ignored."""
     git = dirt.git.using_index(_copy_of_index(dirt.git, place))
     # Removed paths first: a symlink may be in their folder's place, and git refuses paths beyond a symlink.
     gone = b"".join(entry.path + b"\0" for entry in dirt.entries if entry.unstaged == "D")
@@ -92,7 +92,7 @@ def stage(place: Place, dirt: Dirt) -> Git:
 
 
 def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
-    """Return Septet's view with what the agent staged, and the paths of conflicts in the agent's index.
+    """Return Septet's view of the worktree, with what the agent staged in it; and the agent's unmerged paths.
 
     Only two facts of the agent's index count: added paths (an ignored file, a submodule) and removed paths (a file
     that is now ignored). Everything else is in the worktree. Flags, which could hide changes, do not count.

@@ -74,7 +74,7 @@ def refuse_keys_in_commits(patches: Iterable[CommitPatch]) -> None:
 
 
 def _count_in(file: BinaryIO) -> tuple[int, int]:
-    """Return how many keys a file has, and the line of the first one; 0 for both without keys.
+    """Return how many keys a file has, and the line of the first one; two zeros if it has none.
 
     The file is read in overlapping parts, so that no key is missed.
     """
