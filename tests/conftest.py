@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from septet.system.masking import hidden_values, reveal
 
-pytest_plugins = ["fakes.second_run", "fakes.needs"]
+pytest_plugins = ["fakes.second_run", "fakes.needs", "fakes.by_file"]
 
 settings.register_profile("default", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -121,14 +121,3 @@ def test_a_failed_work_order_goes_on_at_the_step_that_failed(served: Septet, ori
     assert again.code == 0, again
     assert [name for name in served.runs(order) if name.endswith("plan-2")] == ["5-implement_plan-2"]
     assert len([name for name in served.runs(order) if "classify" in name]) == 1
-
-
-def test_rescues_are_listed_for_all_work_orders_and_checkpoints_only_when_asked(
-    served: Septet, done: dict[str, Any]
-) -> None:
-    """`rescue list` of a completed work order is empty; with --all it shows the checkpoints of its steps."""
-    assert served("rescue", "list", done["id"], "--json").json["rescues"] == []
-    found = served("rescue", "list", done["id"], "--all", "--json").json["rescues"]
-    assert {row["kind"] for row in found} == {"base", "checkpoint"}
-    assert len(found) >= 7
-    assert served("rescue", "list").code == 0

@@ -47,15 +47,6 @@ def test_the_demo_takes_an_issue_to_a_pull_request_that_mends_the_failing_test(
     assert passes(checkout)
 
 
-def test_a_malformed_answer_is_asked_for_again_by_the_finalizer(septet: Septet) -> None:
-    """`--scenario malformed` completes, and the step says that the finalizer recovered it."""
-    ended = septet("demo", "--scenario", "malformed", "--json")
-    assert ended.code == 0, ended
-    recovered = {row["step"]: row["recovered_by"] for row in ended.json["task"]["steps"]}
-    assert recovered.pop("implement_plan") == "finalizer"
-    assert set(recovered.values()) == {None}
-
-
 def test_a_crash_leaves_a_rescue_and_the_text_ends_with_the_command_that_shows_it(septet: Septet) -> None:
     """As text the demo names pull request, diff stat and the rescue's patch; its last line is `septet up`."""
     ended = septet("demo", "--scenario", "crash")

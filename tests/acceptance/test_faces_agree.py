@@ -2,6 +2,7 @@
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -135,22 +136,10 @@ OPERATIONS = {
         http=("POST", "/pipelines", {"repository": "{repo}", "issues": ISSUES, "id": "{id}"}),
         tool=("create_pipeline", {"repository": "{repo}", "issues": ISSUES, "id": "{id}"}),
     ),
-    "pause-pipeline": Operation(
-        cli=("pipeline", "pause", "{id}", "--json"),
-        http=("POST", "/pipelines/{id}/pause", None),
-        tool=("pipeline_decide", {"id": "{id}", "decision": "pause"}),
-        begins=PIPELINE,
-    ),
     "skip-in-pipeline": Operation(
         cli=("pipeline", "skip", "{id}", "b", "--why", "later", "--json"),
         http=("POST", "/pipelines/{id}/skip", {"issue_id": "b", "why": "later"}),
         tool=("pipeline_decide", {"id": "{id}", "decision": "skip", "issue_id": "b", "why": "later"}),
-        begins=PIPELINE,
-    ),
-    "cancel-pipeline": Operation(
-        cli=("pipeline", "cancel", "{id}", "--json"),
-        http=("POST", "/pipelines/{id}/cancel", {}),
-        tool=("pipeline_decide", {"id": "{id}", "decision": "cancel"}),
         begins=PIPELINE,
     ),
     "show-pipeline": Operation(
@@ -243,18 +232,16 @@ async def test_every_face_answers_the_same_object(
     known = {"repo": str(origin.bare), "issues": str(tmp_path / "issues.json")}
     (tmp_path / "issues.json").write_text(json.dumps(ISSUES), encoding="utf-8")
     cancel = ("pipeline", "cancel") if "pipeline" in name else ("cancel",)
-    answers = []
-    if operation.of:
-        begun(served, operation, {"id": operation.of, **known})
-    for face in ("cl", "ht", "to"):  # names of one length: a plan with its name is counted in bytes
-        names = {"id": operation.of or f"wo-{name}-{face}", **known}
-        if not operation.of:
-            begun(served, operation, names)
-        answers.append(common(await asked(served, tools, face, operation, names), names["id"]))
-        if not operation.of:
-            served(*cancel, names["id"], "--json")
-    if operation.of and operation.begins is PIPELINE:
-        served(*cancel, operation.of, "--json")
+    # Names of one length: a plan with its name is counted in bytes.
+    faces = {face: {"id": operation.of or f"wo-{name}-{face}", **known} for face in ("cl", "ht", "to")}
+    of_each = {names["id"]: names for names in faces.values()}
+    with ThreadPoolExecutor(len(of_each)) as pool:
+        list(pool.map(lambda names: begun(served, operation, names), of_each.values()))
+    answers = [
+        common(await asked(served, tools, face, operation, names), names["id"]) for face, names in faces.items()
+    ]
+    for order in {*of_each} - {"wo-done"}:
+        served(*cancel, order, "--json")
     assert answers[0]["ok"] is True
     assert answers[1:] == answers[:1] * 2
     if not operation.of:

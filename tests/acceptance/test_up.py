@@ -6,6 +6,7 @@ import psutil
 import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet, at_work, free_ports
+from fakes.shared_server import Host
 from fakes.terminal import terminal
 from fakes.waiting import until
 
@@ -17,46 +18,43 @@ ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 
 
 def start(septet: Septet, origin: Origin, order: str, **script: object) -> str:
-    """Start a work order, wait until its agent implements with this script, and return its id."""
-    septet.start(origin, order, implement_plan=script)
-    septet.until_works(order, "5-implement_plan-1")
+    """Start a work order, wait until its agent plans with this script, and return its id."""
+    septet.start(origin, order, build_plan=script)
+    septet.until_works(order, "2-build_plan-1")
     return order
 
 
 @pytest.mark.law
 def test_a_killed_up_goes_on_where_it_was_and_starts_no_agent_twice(septet: Septet, origin: Origin) -> None:
     """`up` that is killed during an agent's work and started again takes the step over at once and adopts the agent."""
+    gate = septet.state.parent / "gate"
     with septet.up() as first:
-        order = start(septet, origin, "wo-killed", delay_seconds=5)
+        order = start(septet, origin, "wo-killed", wait_for=str(gate))
         first.kill()
         with septet.up():
+            gate.touch()
             task = septet.closed(order)
             history = septet.temporal("workflow", "show", "--workflow-id", order, "--output", "json").out
     assert task["status"] == "completed"
     assert '"WorkerGone"' in history
     recovered = {row["step"]: row["recovered_by"] for row in task["steps"]}
-    assert recovered["implement_plan"] in {"adopt", "read"}
+    assert recovered["build_plan"] in {"adopt", "read"}
     assert septet.runs(order) == ONCE
 
 
 def test_without_a_worker_everybody_is_told(septet: Septet, origin: Origin) -> None:
     """After a kill of `up` its server lives on: each command reports the missing worker and shows the finished steps."""
-    gate = septet.state.parent / "gate"
     with septet.up() as first:
-        order = start(septet, origin, "wo-left", wait_for=str(gate))
+        order = start(septet, origin, "wo-left", wait_for=str(septet.root / "never"))
         assert septet("show", order, "--json").json["waiting_for"] is None
         first.kill()
         told = "No worker runs, so no further step begins. Start one: septet up"
         left = septet("show", order, "--json").json
         assert left["waiting_for"] == told
-        assert [row["step"] for row in left["task"]["steps"]] == [step.value for step in list(Step)[:4]]
+        assert [row["step"] for row in left["task"]["steps"]] == ["classify_issue"]
         assert told in septet("show", order).out
         assert told in septet("board").out
         assert told in septet("run", "--repo", origin.bare, "--title", "Another").out
-        with septet.up():
-            gate.touch()
-            assert septet.closed(order)["status"] == "completed"
-            assert septet("show", order, "--json").json["waiting_for"] is None
 
 
 @pytest.mark.parametrize("command", ["up", "demo"])
@@ -75,13 +73,12 @@ def test_a_signal_before_it_is_ready_leaves_no_server(septet: Septet, command: s
     assert septet.processes() == []
 
 
-def test_one_state_directory_has_one_up(septet: Septet) -> None:
+def test_one_state_directory_has_one_up(served: Septet) -> None:
     """A second `up` is refused and names the first."""
-    with septet.up() as first:
-        second = septet("up", "--port", "1", "--ui-port", "2", "--json")
-        assert second.code == 6
-        assert str(first.process.pid) in second.error["message"]
-        assert first.address in second.error["message"]
+    second = served("up", "--port", "1", "--ui-port", "2", "--json")
+    assert second.code == 6
+    assert str(served.addresses["pid"]) in second.error["message"]
+    assert served.address in second.error["message"]
 
 
 @pytest.mark.law
@@ -94,7 +91,7 @@ def test_ctrl_c_leaves_the_agents_of_an_up_alive(septet: Septet, origin: Origin)
         order = start(septet, origin, "wo-lives", wait_for=str(gate))
         assert first.end(signal.SIGINT) == 0
         (living,) = until(lambda: [line for line in first.errors if "keeps running" in line])
-        assert f"{order}, step implement_plan" in living
+        assert f"{order}, step build_plan" in living
         until(lambda: any(f"`septet cancel {order}`" in line for line in first.errors))
         assert len(first.lines) == 1
         assert any("result_text_extracted" in line for line in first.errors)
@@ -108,17 +105,19 @@ def test_ctrl_c_leaves_the_agents_of_an_up_alive(septet: Septet, origin: Origin)
 
 
 @pytest.mark.parametrize("ignored", [False, True])
-def test_a_terminal_that_closes_ends_up_as_ctrl_c_does(septet: Septet, *, ignored: bool) -> None:
-    """SIGHUP ends server and worker; under `nohup`, which ignores SIGHUP, both continue."""
+def test_a_terminal_that_closes_ends_a_program_as_ctrl_c_does(
+    served: Septet, host: Host, *, ignored: bool
+) -> None:
+    """SIGHUP ends what serves; under `nohup`, which ignores SIGHUP, the program continues."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
     try:
-        with septet.up() as running:
-            server = septet.addresses["server_pid"]
+        with host.worker() as running:
             running.process.send_signal(signal.SIGHUP)
-            if not ignored:
+            if ignored:
+                assert served("list", "--json").code == 0
+                assert running.process.poll() is None
+            else:
                 assert running.process.wait(WITHIN_SECONDS) == 0
-                assert not psutil.pid_exists(server)
-            assert (septet("list", "--json").code == 0) is ignored
     finally:
         signal.signal(signal.SIGHUP, before)
 
@@ -144,14 +143,14 @@ def test_a_second_ctrl_c_ends_the_agents_with_a_rescue(septet: Septet, origin: O
         until(lambda: [line for line in first.errors if "Ctrl-C again" in line])
         first.process.send_signal(signal.SIGINT)
         assert first.process.wait(WITHIN_SECONDS) == 0
-        until(lambda: [line for line in first.errors if "5-implement_plan-1 was stopped" in line])
+        until(lambda: [line for line in first.errors if "2-build_plan-1 was stopped" in line])
         assert not any("keeps running" in line for line in first.errors)
         assert not at_work(septet, septet.state / "workspaces" / order)
         gate.touch()
         with septet.up():
             task = septet.closed(order)
     assert task["status"] == "completed"
-    assert {row["step"]: row["recovered_by"] for row in task["steps"]}["implement_plan"] == "resume"
+    assert {row["step"]: row["recovered_by"] for row in task["steps"]}["build_plan"] == "resume"
 
 
 def test_a_taken_port_is_refused_with_the_option_that_names_another(served: Septet, septet: Septet) -> None:
