@@ -1,4 +1,4 @@
-"""The screens of lists, help and mistakes, as `tests/data/screens.txt` has them.
+"""The screens of lists and mistakes, as `tests/data/screens.txt` has them.
 
 If the file is missing, the tests write it and fail once: read the difference before you commit it.
 """
@@ -19,7 +19,6 @@ LONG = "Supercalifragilisticexpialidocious" * 3
 """One word, so that the place of the cut does not matter."""
 GATE = "wo-0123456789abcdef0123"
 SCREENS = [
-    (100, "list"),
     (60, "list"),
     (0, "list"),
     (60, "board"),
@@ -29,7 +28,6 @@ SCREENS = [
     (100, "run --repo ORIGIN --title T --agent clade"),
     (100, "run --repo ORIGIN --title T --step biuld_plan.turns=3"),
     (100, f"move {GATE} reveiw"),
-    (100, "help list"),
 ]
 
 

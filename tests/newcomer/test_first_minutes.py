@@ -17,7 +17,6 @@ pytestmark = pytest.mark.newcomer
 PRIVATE = ("Traceback", "pydantic", "Input should be", "Value error", "wo-…")
 """Texts that no person may see: the insides of libraries, and placeholders in a command."""
 MISTAKES = [
-    ((), 2, "No issue is named.", "--issue N"),
     (("fix the bug",), 2, "'fix the bug' was taken for a repository.", "--title 'fix the bug'"),
     (("--title", ""), 2, "--title is empty.", "Say in a few words"),
     (
@@ -26,8 +25,6 @@ MISTAKES = [
         "The program `codex` of the agent codex is not on PATH.",
         "scripted",
     ),
-    (("--title", "T", "--priority", "high"), 2, "--priority must be a whole number.", "septet run --help"),
-    (("--title", "T", "--step", "plan"), 2, "--step plan is not understood.", "STEP.KEY=VALUE"),
     (("--title", "T", "--base", "mian"), 3, "has no branch 'mian'.", "It has main."),
     (("--title", "T", "--after", "wo-nobody"), 2, "there is no work order wo-nobody", "septet list"),
     (("--issue", "99"), 3, "has no issue 99.", "septet issue add"),
