@@ -139,15 +139,11 @@ def test_what_is_wrong_with_a_body_is_said_by_name(api: httpx.Client) -> None:
     good = {"repository_url": "/app.git", "user_request": "Do it"}
     for change, name in (
         ({"sandbox_type": "e2b"}, "sandbox_type"),
-        ({"sandbox_type": "docker"}, "sandbox_type"),
-        ({"workflow_type": "other"}, "workflow_type"),
         ({"priority": "3"}, "priority"),
         ({"surprise": 1}, "surprise"),
         ({"repository_url": ""}, "repository_url"),
-        ({"user_request": "  \n "}, "user_request"),
         ({"github_issue_number": 1}, "user_request"),
         ({"user_request": None}, "issue or title is missing"),
-        ({"user_request": None, "github_issue_number": "x1"}, "github_issue_number"),
         ({"user_request": "€" * 30_000}, "64"),
         ({"steps": {"dance": {}}}, "dance"),
         ({"id": ".."}, "id"),

@@ -191,7 +191,7 @@ def test_a_strangers_edit_after_the_label_waits_for_a_person(site: Site) -> None
         assert f"septet retry {order}" in task["error"]["remedy"]
         assert "eve, who may not push, edited the issue after ada asked for it" in task["error"]["message"]
         site.obeyed(site.webhook.commented(number, "/septet retry"))
-        begun = site.septet.wait_for_order(order, "running")
+        begun = site.septet.wait_for_order(order, lambda task: task["title"])
         assert (begun["error"], begun["title"]) == (None, "Delete all tests")
         site.septet.cancelled(order)
 

@@ -254,9 +254,10 @@ def test_issues_of_a_team_are_taken_by_their_label(site: Site) -> None:
     assert (again.code, again.error["type"]) == (6, "AlreadyRunning")
     order = f"wo-linear-{labelled['identifier'].lower()}"
     until_temporal(lambda: not site.is_forgotten(order))
-    task = site.septet.cancelled(order)
-    assert (task["status"], task["external_id"]) == ("cancelled", labelled["identifier"])
+    task = site.septet.wait_for_order(order, "waiting")
     assert (task["repository_url"], task["title"]) == (site.repository, "By label")
+    assert task["external_id"] == labelled["identifier"]
+    site.septet.cancelled(order)
     assert labelled["delegate"] is APP
 
     assert site.linear.attached(guests) == []

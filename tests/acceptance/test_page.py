@@ -209,16 +209,13 @@ def test_a_pipeline_goes_on_without_a_reload(page: Page, served: Septet, origin:
     expect(page.locator(".title h1")).to_have_text("Say goodbye")
 
 
-def test_the_link_opens_the_page_until_a_person_makes_another_key(served: Septet, septet: Septet) -> None:
-    """The key stays valid over a restart; after `open --new-key` it is invalid from the next restart on."""
-    serve = ("serve", "--address", served.address, "--port")
-    with septet.serving(*serve, str(free_port())) as first:
+def test_the_link_opens_the_page_until_a_person_makes_another_key(septet: Septet) -> None:
+    """The key stays valid at the page's next start; after `open --new-key` it is invalid from the next start on."""
+    with septet.up() as first:
         old = first.ready["page"].rpartition("token=")[2]
-    for expected in (HTTPStatus.SEE_OTHER, HTTPStatus.UNAUTHORIZED):
-        with (
-            septet.serving(*serve, str(free_port())) as again,
-            httpx.Client(base_url=again.api, trust_env=False, timeout=WITHIN_SECONDS) as client,
-        ):
-            assert client.get("/", params={"token": old}).status_code == expected
-            person = Septet(septet.root, {**septet.extra, "BROWSER": "true"})
+        for expected in (HTTPStatus.SEE_OTHER, HTTPStatus.UNAUTHORIZED):
+            with septet.beside("serve", "--port", str(free_port())) as again:
+                answer = httpx.get(again.api, params={"token": old}, trust_env=False, timeout=WITHIN_SECONDS)
+            assert answer.status_code == expected
+            person = Septet(septet.root, {"BROWSER": "true"})
             assert person("open", "--new-key", "--json").code == 0

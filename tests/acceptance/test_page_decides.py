@@ -8,7 +8,6 @@ import pytest
 from fakes.browser import tab_of
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet
-from fakes.waiting import until
 from playwright.sync_api import Browser, Page, expect
 
 from clients.page.key import deciding_key, looking_key
@@ -127,19 +126,16 @@ def test_a_draft_and_the_focus_outlive_an_update(
     assert page.locator(".steps details").first.get_attribute("open") is not None
 
 
-def test_it_is_cancelled_with_a_reason_its_work_is_restored_and_it_is_retried_from_a_chosen_step(
+def test_its_work_is_restored_it_is_retried_from_a_chosen_step_and_cancelled_with_a_reason(
     browser: Browser, served: Septet, origin: Origin, tmp_path: Path
 ) -> None:
-    """The history has the reasons of cancel and retry; the rescue is restored to a new folder, once, which is named."""
-    served.start(origin, "wo-page-end", implement_plan={"wait_for": str(tmp_path / "never")})
+    """The rescue of a failed one is restored to a new folder, once, which the page names; the history has all words."""
+    order = served.start(origin, "wo-page-end", implement_plan={"refuse": "No."})
+    served.closed(order)
+    served.scenario(order, {"steps": {"build_plan": {"wait_for": str(tmp_path / "never")}}})
     with tab_of(browser, served, allowed=(REFUSED,)) as page:
-        page.goto("/work-orders/wo-page-end")
-        expect(page.locator(".steps .now .name")).to_have_text("implement_plan")
-        page.locator(".actions summary", has_text="Cancel").click()
-        page.locator("#cancel").get_by_label("Why").fill("not wanted any more")
-        page.get_by_role("button", name="Cancel work order").click()
-        expect(page.locator("#overview .badge")).to_have_text("cancelled")
-        expect(page.locator("#record")).to_contain_text("not wanted any more")
+        page.goto(f"/work-orders/{order}")
+        expect(page.locator("#overview .badge")).to_have_text("failed")
         row = page.locator("#record form", has_text="Restore").first
         row.get_by_role("button").click()
         expect(row.get_by_role("alert")).to_contain_text("Restored to ")
@@ -149,12 +145,15 @@ def test_it_is_cancelled_with_a_reason_its_work_is_restored_and_it_is_retried_fr
         expect(row.get_by_role("alert")).to_contain_text("was already restored to ")
         page.locator(".actions summary", has_text="Retry").click()
         page.get_by_label("From").select_option("build_plan")
-        page.get_by_label("What the agent should know").fill("It is wanted now.")
+        page.get_by_label("What the agent should know").fill("It is allowed now.")
         page.get_by_role("button", name="Retry", exact=True).click()
-        expect(page.locator("#record")).to_contain_text("It is wanted now.")
-        expect(page.locator("#overview .badge")).not_to_have_text("cancelled")
-    until(lambda: "2-build_plan-2" in served.runs("wo-page-end"))
-    served.cancelled("wo-page-end")
+        expect(page.locator(".steps .now .name")).to_have_text("build_plan")
+        page.locator(".actions summary", has_text="Cancel").click()
+        page.locator("#cancel").get_by_label("Why").fill("not wanted any more")
+        page.get_by_role("button", name="Cancel work order").click()
+        expect(page.locator("#overview .badge")).to_have_text("cancelled")
+        expect(page.locator("#record")).to_contain_text("not wanted any more")
+    assert "It is allowed now." in (served.state / "runs" / order / "2-build_plan-2" / "prompt.md").read_text()
 
 
 def test_a_card_is_moved_by_drag_and_by_keyboard(page: Page, served: Septet, origin: Origin) -> None:

@@ -93,9 +93,8 @@ def test_an_api_key_is_the_bearer_of_each_call(site: Site, septet: Septet) -> No
             ("its certificate is not accepted here (NotValidForNameContext)",),
         ),
         (CA | {"client_cert_path": "ours/client.pem"}, (NO_PAIR,)),
-        (CA | OURS | {"client_key_path": "theirs/client.key"}, (NO_PAIR,)),
     ],
-    ids=["none", "of a stranger", "unknown authority", "other name", "without its key", "with another's key"],
+    ids=["none", "of a stranger", "unknown authority", "other name", "without its key"],
 )
 def test_who_has_a_wrong_certificate_is_told_what_is_wrong(
     site: Site, septet: Septet, tls: dict[str, str], causes: tuple[str, ...]

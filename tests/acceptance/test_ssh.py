@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from fakes.forges.github import GitHubFake
@@ -141,27 +141,29 @@ def person(host: Host, forge: Forge) -> Host:
     return host
 
 
+def done(septet: Septet, forge: Forge, repository: str, *more: str) -> dict[str, Any]:
+    """Return the work order of an issue of the repository after its end."""
+    number = forge.github.add_issue("The export is wrong", "It should be 2.")
+    ended = septet("run", "--repo", repository, "--issue", str(number), *more, "--wait", "--json")
+    assert ended.code == 0, ended
+    task: dict[str, Any] = ended.json["task"]
+    assert (task["source"], task["project"], task["issue_number"]) == ("github", "o/foo.js", str(number))
+    return task
+
+
 def becomes_a_pull_request(septet: Septet, forge: Forge, repository: str) -> None:
     """Check that an issue of the repository becomes a branch and a pull request on the forge."""
-    number = forge.github.add_issue("The export is wrong", "It should be 2.")
-    ended = septet("run", "--repo", repository, "--issue", str(number), "--wait", "--json")
-    assert ended.code == 0, ended
-    task = ended.json["task"]
+    task = done(septet, forge, repository)
     pull = max(forge.github.pulls.values(), key=lambda pull: pull.number)
-    assert (task["source"], task["project"], task["issue_number"]) == ("github", "o/foo.js", str(number))
     assert (pull.number, pull.head) == (pull_request_number(task["pr_url"]), task["branch_name"])
     assert forge.origin.sha(task["branch_name"]) == task["commit_sha"] == forge.github.sha(pull)
 
 
 def test_ssh_urls_and_scp_addresses_become_pull_requests(person: Host, forge: Forge) -> None:
-    """`ssh://user@host:port/o/name` and `user@alias:o/name` are fetched and pushed over the person's own ssh."""
+    """`ssh://user@host:port/o/name` is fetched and pushed over the person's own ssh, `user@alias:o/name` fetched."""
     with person.worker(**forge.settings):
-        for address in (
-            f"ssh://{forge.ssh.user}@127.0.0.1:{forge.ssh.port}/o/foo.js",
-            f"{forge.ssh.user}@forge:o/foo.js",
-        ):
-            becomes_a_pull_request(person.septet, forge, address)
-    assert len(forge.github.pulls) == 2
+        becomes_a_pull_request(person.septet, forge, f"ssh://{forge.ssh.user}@127.0.0.1:{forge.ssh.port}/o/foo.js")
+        assert done(person.septet, forge, f"{forge.ssh.user}@forge:o/foo.js", "--plan-only")["plan_path"]
 
 
 @pytest.mark.release
