@@ -159,7 +159,7 @@ def becomes_a_pull_request(septet: Septet, forge: Forge, repository: str) -> Non
     assert forge.origin.sha(task["branch_name"]) == task["commit_sha"] == forge.github.sha(pull)
 
 
-def test_ssh_urls_and_scp_addresses_become_pull_requests(person: Host, forge: Forge) -> None:
+def test_ssh_urls_and_scp_addresses_are_worked_on(person: Host, forge: Forge) -> None:
     """`ssh://user@host:port/o/name` is fetched and pushed over the person's own ssh, `user@alias:o/name` fetched."""
     with person.worker(**forge.settings):
         becomes_a_pull_request(person.septet, forge, f"ssh://{forge.ssh.user}@127.0.0.1:{forge.ssh.port}/o/foo.js")
