@@ -15,8 +15,7 @@ import structlog
 from activities.host.host import Accounts, Host
 from activities.turns.prepared_steps import PreparedTurn
 from septet.agents.clis.adapter import Adapter
-from septet.agents.clis.own_files import NamedLogin, read_login
-from septet.agents.clis.registry import adapter_for
+from septet.agents.clis.registry import NamedLogin, adapter_for, read_login
 from septet.agents.outcomes.api_errors import REFUSAL
 from septet.agents.runs.folders import Run
 from septet.agents.turns.end_of_turn import failure_of

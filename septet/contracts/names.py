@@ -31,6 +31,13 @@ CostKey = Literal["project", "step", "agent", "login", "model", "week"]
 class Step(StrEnum):
     """The seven steps, in the order in which they run."""
 
+    number: int
+    """The step's position, from 1 to 7."""
+
+    def __init__(self, _: str) -> None:
+        """Number the steps in their order."""
+        self.number = len(type(self).__members__) + 1
+
     CLASSIFY_ISSUE = "classify_issue"
     BUILD_PLAN = "build_plan"
     FIND_PLAN_FILE = "find_plan_file"
@@ -38,11 +45,6 @@ class Step(StrEnum):
     IMPLEMENT_PLAN = "implement_plan"
     CREATE_COMMIT = "create_commit"
     CREATE_PULL_REQUEST = "create_pull_request"
-
-    @property
-    def number(self) -> int:
-        """The step's position, from 1 to 7."""
-        return list(Step).index(self) + 1
 
 
 AGENT_NAMES: Final[Mapping[Step, str]] = MappingProxyType(

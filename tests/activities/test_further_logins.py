@@ -16,8 +16,8 @@ from fakes.step_lab import StepLab, settings_of, step_lab
 from temporalio.exceptions import ApplicationError
 
 from septet.agents.clis.adapter import Machine
-from septet.agents.clis.own_files import NamedLogin, locate, read_login
-from septet.agents.clis.registry import adapter_for
+from septet.agents.clis.own_files import locate
+from septet.agents.clis.registry import NamedLogin, adapter_for, read_login
 from septet.agents.runs.homes import Homes
 from septet.agents.runs.logins import Logins
 from septet.contracts.names import Step, Verdict

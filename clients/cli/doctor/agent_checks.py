@@ -20,8 +20,7 @@ from clients.cli.render.detail import usage_text
 from clients.cli.terminal.console import console
 from clients.cli.terminal.reply import CommandReply
 from septet.agents.clis.adapter import Adapter, Machine, Turn
-from septet.agents.clis.own_files import read_login
-from septet.agents.clis.registry import ADAPTERS, adapter_for, seen_login
+from septet.agents.clis.registry import ADAPTERS, adapter_for, read_login, seen_login
 from septet.agents.runs.lease import Lease
 from septet.agents.runs.records import RunKey
 from septet.agents.sandbox.probe import Probe, probe

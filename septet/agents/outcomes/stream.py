@@ -64,7 +64,8 @@ class EventReader(Generic[E]):
         The second value is `None` for a stream of lines. Otherwise the stream was one JSON document over several
         lines, and the document's events replace all earlier events.
         """
-        rest = self._read_lines([self._take_partial()])
+        line = self._take_partial()
+        rest = self._read_lines([line]) if line else []
         if self._document is None or self._first_line is None:
             return rest, None
         if self._document.startswith(_BYTE_ORDER_MARK):

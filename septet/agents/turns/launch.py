@@ -168,11 +168,13 @@ def _confinement(
 
 def _inside(request: TurnRequest, invocation: Invocation) -> Invocation:
     """Return the agent's invocation in its sandbox; with a private network, it contains no keys of models."""
-    sandbox = request.runtime.sandbox
-    inside = without_keys(request.adapter, request.runtime.host, invocation) if sandbox.has_network else invocation
+    sandbox, host = request.runtime.sandbox, request.runtime.host
+    if not sandbox.confines:
+        return invocation
+    inside = without_keys(request.adapter, host, invocation) if sandbox.has_network else invocation
     compiled = request.adapter.capabilities.compiled
-    if sandbox.confines and compiled is not None:
-        place = locate(request.adapter, request.runtime.host, compiled.place)
+    if compiled is not None:
+        place = locate(request.adapter, host, compiled.place)
         inside = replace(inside, env={**inside.env, compiled.variable: str(place)})
     return replace(inside, env=sandbox.environment(inside.env))
 
