@@ -187,14 +187,14 @@ class TurnBudget:
         """
         self.turn.fence.lease.check()
         try:
-            paid: list[Run] | None = None
+            runs: list[Run] | None = None
             try:
-                paid = await asyncio.to_thread(TurnRuns(self.turn.request).conclude)
+                runs = await asyncio.to_thread(TurnRuns(self.turn.request).conclude)
             finally:
-                await note_costs(self.host, self.turn, model, paid=paid)
+                await note_costs(self.host, self.turn, model, runs=runs)
             held = await self._find_note()
             if held is not None:
-                await self._settle(held, await asyncio.to_thread(spending_of, paid))
+                await self._settle(held, await asyncio.to_thread(spending_of, runs))
         except (SeptetError, OSError) as error:
             _log.warning("budget_not_told", place=self.turn.place.order_id, error=str(error))
             await self._leave_to_next_reader()

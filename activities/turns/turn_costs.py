@@ -31,7 +31,7 @@ async def note_costs(
     model: str | None = None,
     *,
     completes: bool = False,
-    paid: list[Run] | None = None,
+    runs: list[Run] | None = None,
 ) -> None:
     """Record the use of a turn's agents until now; if the disk fails, only the history of costs lacks the turn.
 
@@ -40,7 +40,7 @@ async def note_costs(
         completes: Whether the work order has its pull request after this turn.
     """
     try:
-        await asyncio.to_thread(_note, host, turn, model, paid, completes=completes)
+        await asyncio.to_thread(_note, host, turn, model, runs, completes=completes)
     except OSError as error:
         _log.warning("cost_not_noted", step=turn.request.step, error=str(error))
 
@@ -98,12 +98,12 @@ def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
     return spending_of(paid)
 
 
-def _note(host: Host, turn: PreparedTurn, model: str | None, paid: list[Run] | None, *, completes: bool) -> None:
+def _note(host: Host, turn: PreparedTurn, model: str | None, runs: list[Run] | None, *, completes: bool) -> None:
     """Write a note for each agent and login that worked on the turn; `model` is the last agent's model."""
     request, payer = turn.request, turn.request.payer
     if payer is None:
         return
-    uses = spending_by_worker(TurnRuns(request).paid_runs() if paid is None else paid)
+    uses = spending_by_worker(TurnRuns(request).paid_runs() if runs is None else runs)
     last = [*uses][-1:]
     if uses and model is None:
         with suppress(WorkspaceBusyError):  # the agent may have been stopped before its result

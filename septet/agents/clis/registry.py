@@ -1,8 +1,8 @@
 """All agents by name, the agents that can be used on a machine, and the further logins of an agent.
 
 A new CLI is a folder here with a module `adapter` that has its adapters in `ADAPTERS`, and a name in
-`septet.contracts.names.AGENTS`. `SEPTET_<AGENT>_LOGINS` names further logins as `NAME=PATH`: a file with variables of
-the CLI, one `NAME=value` in each line, or a folder that is a CLI's home with a login.
+`septet.contracts.names.AGENTS`. `SEPTET_<AGENT>_LOGINS` names further logins as `NAME=PATH`: a file with variables
+of the CLI, one `NAME=value` in each line, or a folder that is a CLI's home with a login.
 """
 
 import re
