@@ -168,12 +168,11 @@ class RepositorySettings:
     def limits_for(self, step: str, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
         """Return the limits for a step: the work order's for this step, or else the lowest of all."""
         lower: tuple[Timeouts | SomeLimits, ...] = (bounds, self.limits, self._own(step), STEP_TABLE[step])
-        lowest = Timeouts(
-            wall_seconds=min(limits.wall_seconds for limits in lower if limits.wall_seconds),
-            idle_seconds=min(limits.idle_seconds for limits in lower if limits.idle_seconds),
-            turns=min(limits.turns for limits in lower if limits.turns),
+        return Timeouts(
+            wall_seconds=by_order.wall_seconds or min(each.wall_seconds for each in lower if each.wall_seconds),
+            idle_seconds=by_order.idle_seconds or min(each.idle_seconds for each in lower if each.idle_seconds),
+            turns=by_order.turns or min(each.turns for each in lower if each.turns),
         )
-        return by_order.over(lowest)
 
     def tools_for(self, step: str, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
         """Return the tools of a step's agent: the work order's for this step, or else the fewest of all.

@@ -33,8 +33,7 @@ from septet.errors import HostFullError
 from septet.forges.choose import forge_for, token_for
 from septet.forges.forge import Forge
 from septet.git.engine.address import Address, parse_address
-from septet.git.engine.place import Place, SizeLimits
-from septet.git.workspace.workspace import find_place
+from septet.git.engine.place import Place, SizeLimits, find_place
 from septet.settings import MIB, Settings
 from septet.state import StateDir
 from septet.system.threads import Beside, ThreadPools

@@ -15,10 +15,9 @@ from septet.git.checkpoints.checkpoint_remote import ORIGIN, CheckpointRef, chec
 from septet.git.checkpoints.keep import ChainState, read_file
 from septet.git.checkpoints.move import WorkspaceMove
 from septet.git.engine.address import parse_address
-from septet.git.engine.place import Place
+from septet.git.engine.place import Place, record_of
 from septet.git.engine.remote import Remote
 from septet.git.vault.vault import vault_at
-from septet.git.workspace.workspace import record_of
 
 _SESSION: Final = "session"
 

@@ -15,7 +15,7 @@ from septet.contracts.steps import StepCall
 from septet.contracts.wire import Wire
 from septet.errors import NotFoundError
 from septet.git.commits.branches import bring_branch_to_head
-from septet.git.commits.elsewhere import lay_back, lost_repository, work_beside, work_elsewhere
+from septet.git.commits.elsewhere import lay_back, work_beside, work_elsewhere
 from septet.git.engine.place import Place
 from septet.git.evidence.beside_plan import BeforeAgents, Leftovers, PlanAlone
 from septet.git.evidence.evidence import Evidence
@@ -23,6 +23,7 @@ from septet.git.snapshots.destroy import return_git_folder
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import find, first_and_last, vault_at
 from septet.git.worktree.dot_git import Head
+from septet.git.worktree.view import lost_repository
 from septet.system.durable import read_model, write_durably
 from septet.system.text import cut, name_some
 

@@ -20,12 +20,11 @@ from septet.agents.sandbox.probe import missing_programs
 from septet.contracts.names import SETTINGS_PATH
 from septet.contracts.wire import Wire
 from septet.errors import SetupError
-from septet.git.engine.place import Place
+from septet.git.engine.place import Place, find_record
 from septet.git.evidence.evidence import current_head
 from septet.git.evidence.setup_changes import OF_SETUP, exclude_files, refuse_changes, setup_changes
 from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.vault.vault import find, vault_at
-from septet.git.workspace.workspace import find_record
 from septet.repository_settings import RepositorySettings
 from septet.system.durable import read_model, write_durably
 from septet.telemetry.metrics import PROXY_REFUSALS

@@ -31,13 +31,13 @@ from septet.forges.forge import Forge
 from septet.git.commits.push import copy_pushes
 from septet.git.engine.address import Address, parse_address
 from septet.git.engine.configuration import write_configuration
-from septet.git.engine.place import Place
+from septet.git.engine.place import Place, record_of
 from septet.git.evidence.evidence import read_base_files
 from septet.git.snapshots.destroy import return_to
 from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed
 from septet.git.vault.vault import find, first_and_last, list_snapshots, prepare, vault_at
-from septet.git.workspace.workspace import OrderStart, copy_record, open_workspace, record_of
+from septet.git.workspace.workspace import OrderStart, copy_record, open_workspace
 from septet.repository_file import load_repository_settings
 from septet.repository_settings import RepositorySettings
 

@@ -14,8 +14,8 @@ from septet.agents.turns.follow import StreamReading
 from septet.base_checks import result_of
 from septet.contracts.host_files import ChangedFile, DiffView, LogEntry, PlanView
 from septet.errors import SeptetError
+from septet.git.engine.place import find_place, find_record
 from septet.git.evidence.difference import difference
-from septet.git.workspace.workspace import find_place, find_record
 from septet.git.worktree.inside import read_inside
 from septet.git.worktree.view import view_git
 from septet.state import StateDir

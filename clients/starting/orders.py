@@ -30,7 +30,7 @@ from septet.contracts.tracker import team_page
 from septet.costs.estimate import REST_STEPS, Question, WorkAhead
 from septet.errors import AlreadyRunningError, SeptetError
 from septet.git.engine.address import parse_address, with_project
-from septet.git.workspace.workspace import find_record
+from septet.git.engine.place import find_record
 from septet.settings import load_settings
 from septet.state import StateDir
 

@@ -6,9 +6,8 @@ from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from septet.git.engine.place import LOCK_SUFFIX
+from septet.git.engine.place import LOCK_SUFFIX, find_record
 from septet.git.snapshots.forget import remove_closed
-from septet.git.workspace.workspace import find_record
 from septet.janitor.terms import SweptKind, Terms, is_over
 from septet.state import StateDir
 from septet.system.durable import DRAFTS, lock_is_held, remove_lock

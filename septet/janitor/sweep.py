@@ -19,7 +19,7 @@ from septet.agents.turns.warm import end_warm
 from septet.errors import SeptetError
 from septet.git.engine.engine import Git
 from septet.git.engine.packs import clear_unfinished_packs
-from septet.git.engine.place import RECORDS, Place, mirror_lock, vault_lock
+from septet.git.engine.place import RECORDS, Place, find_record, mirror_lock, vault_lock
 from septet.git.snapshots.destroy import remove_workspace
 from septet.git.snapshots.forget import (
     clear_trash,
@@ -33,7 +33,6 @@ from septet.git.snapshots.forget import (
 from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import list_snapshots, owners, vault_at, vaults_in
 from septet.git.workspace.mirror import tidy_mirror
-from septet.git.workspace.workspace import find_record
 from septet.janitor.leftovers import changed_at, folder_names, sweep_leftovers
 from septet.janitor.terms import FindOwner, Owner, SweepReport, SweptItem, SweptKind, Terms, is_over
 from septet.state import StateDir

@@ -28,7 +28,7 @@ from septet.contracts.order import TEXT_LIMIT_BYTES, StepSettings, WorkOrderInpu
 from septet.contracts.wording import find_odd_text, reason_of
 from septet.errors import GitError, InvalidInputError, NotFoundError, SeptetError, UsageError
 from septet.git.engine.engine import Git
-from septet.git.workspace.workspace import check_order_id
+from septet.git.engine.place import check_order_id
 from septet.settings import load_settings
 from workers.connection.connection import is_loopback, server_address
 

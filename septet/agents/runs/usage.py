@@ -121,8 +121,9 @@ def spending_by_worker(runs: Iterable[Run]) -> dict[tuple[str, str], Spending]:
 def _spending_of_run(run: Run) -> Spending:
     note = read_usage(run)
     use = Spending.of(note.usage if note is not None else NO_USAGE, seconds_of(run))
-    tells_nothing = run.record is not None and not adapter_for(run.record.agent).capabilities.tells
-    return use.model_copy(update={"unpriced": 1}) if tells_nothing and use.seconds else use
+    if use.tokens or not use.seconds or run.record is None or adapter_for(run.record.agent).capabilities.tells:
+        return use
+    return use.model_copy(update={"unpriced": 1})
 
 
 def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:

@@ -9,8 +9,7 @@ from septet.errors import WorkspaceError
 from septet.git.checkpoints.checkpoint_remote import CheckpointRef, StaleError
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
-from septet.git.vault.contents import FILE, FOLDER, tree_content
-from septet.git.vault.facts import EntryKind, LedgerEntry, Snapshot
+from septet.git.vault.facts import FILE, FOLDER, EntryKind, LedgerEntry, Snapshot, tree_content
 from septet.git.vault.pack import Pack, commit_content
 from septet.git.vault.vault import list_snapshots, vault_at
 from septet.system.durable import hold_lock

@@ -7,44 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from septet.errors import GitError, WorkspaceError
+from septet.errors import GitError
 from septet.git.commits.rework_tree import with_copied_index
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import contains
 from septet.git.snapshots.destroy import change_tree
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import first_and_last, vault_at
-from septet.git.worktree.dot_git import Head, read_file, read_head, read_ref, refuse_links
+from septet.git.worktree.dot_git import Head, read_ref
 from septet.git.worktree.inside import read_inside
-from septet.git.worktree.view import hold_head, shown_path, view_folder, view_git
+from septet.git.worktree.view import hold_head, shown_path, view_git
 
 _MOST: Final = 5
 """The most worktrees, and the most branches, that a text names."""
 _SHA: Final = re.compile(rb"[0-9a-f]{40}")
 _BRANCH: Final = b"ref: refs/heads/"
-
-
-def lost_repository(place: Place) -> str:
-    """Return how the worktree lost its `.git`, as a text; empty if it has a `.git`.
-
-    Raises:
-        WorkspaceError: A file of `.git` that git would read is not a plain file.
-    """
-    git_dir = place.worktree / ".git"
-    if git_dir.is_symlink() or git_dir.is_file():
-        return "`.git` was replaced by a file or a link"
-    for name in (".git", ".git/objects", ".git/refs"):
-        if not os.path.lexists(place.worktree / name):
-            return f"`{name}` was deleted"
-    refuse_links(git_dir)
-    try:
-        head = read_head(git_dir)
-    except WorkspaceError:
-        return "`.git` was made again, or its branch was deleted: HEAD leads to no commit"
-    is_known = (read_file(view_folder(place) / "HEAD") or b"").strip().decode() == head.sha
-    if is_known or view_git(place).try_run("cat-file", "-e", f"{place.base_sha}^{{commit}}").exit_code == 0:
-        return ""
-    return f"`.git` was made again: it does not have commit {place.base_sha[:12]}, where the work began"
 
 
 def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:

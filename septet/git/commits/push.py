@@ -10,11 +10,10 @@ from typing import Final
 
 from septet.errors import GitError, InvalidInputError, NotFoundError
 from septet.git.engine.git_words import REMOTE_IS_FULL, failure_of, printable, remote_words
-from septet.git.engine.place import Place
+from septet.git.engine.place import Place, record_of
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import contains
 from septet.git.evidence.pushable_objects import refuse_unfit_commits
-from septet.git.workspace.workspace import record_of
 from septet.git.worktree.dot_git import refuse_foreign, refuse_links
 from septet.git.worktree.view import borrowed_from, view_folder
 from septet.system.durable import write_durably

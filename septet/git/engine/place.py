@@ -1,14 +1,23 @@
-"""The folders of one work order on this host."""
+"""The folders of one work order on this host, and the record by which they are found."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
+from pydantic import ValidationError
+
+from septet.contracts.names import ORDER_ID
+from septet.contracts.wire import Wire
+from septet.errors import InvalidInputError, NotFoundError, WorkspaceError
 from septet.git.engine.engine import Git
+from septet.state import StateDir
+from septet.system.durable import write_durably
 
 RECORDS: Final = "septet"
 """The folder in a vault that has, for each work order, a folder with Septet's own files."""
+
+_FILE: Final = "workspace.json"
 
 LOCK_SUFFIX: Final = "~lock"
 """The ending of the name of a lock file next to a workspace, which is held to open it; ids contain no `~`."""
@@ -70,6 +79,105 @@ class Place:
     def git(self) -> Git:
         """The worktree's repository as the agent left it; its config must not be trusted."""
         return Git(self.worktree / ".git", self.worktree, self.env)
+
+
+class WorkspaceRecord(Wire):
+    """What is recorded about a workspace when it is opened."""
+
+    order_id: str
+    first_run_id: str
+    """The work order's first Temporal run, which shows whether the id was used before."""
+    origin: str
+    kind: Literal["local", "remote"]
+    host: str
+    project: str
+    key: str
+    base_branch: str
+    base_sha: str
+    default_branch: str
+    fork: str = ""
+    """The URL of the fork to which work is pushed; empty if it is pushed to the origin."""
+
+    def place(
+        self, state: StateDir, env: Mapping[str, str], visitor: str = "", limits: SizeLimits = NO_LIMITS
+    ) -> Place:
+        """Return the work order's folders."""
+        return Place(
+            order_id=self.order_id,
+            worktree=state.workspaces / self.order_id,
+            mirror=state.mirrors / f"{self.key}.git",
+            vault=state.vaults / f"{self.key}.git",
+            origin=self.origin,
+            base_branch=self.base_branch,
+            base_sha=self.base_sha,
+            env=env,
+            tree_limit_bytes=limits.tree_bytes,
+            file_limit_bytes=limits.file_bytes,
+            fork=self.fork,
+            visitor=visitor,
+        )
+
+
+def find_place(
+    state: StateDir, order_id: str, env: Mapping[str, str], visitor: str = "", limits: SizeLimits = NO_LIMITS
+) -> Place:
+    """Return the folders of a work order whose workspace was opened on this host.
+
+    Raises:
+        NotFoundError: This host has no such workspace.
+        WorkspaceError: The workspace's record cannot be read.
+    """
+    record = find_record(state, order_id)
+    if record is None:
+        raise NotFoundError(f"This host has no workspace of {order_id}.", remedy="Ask the host that opened it.")
+    return record.place(state, env, visitor, limits)
+
+
+def find_record(state: StateDir, order_id: str) -> WorkspaceRecord | None:
+    """Return a work order's record on this host; `None` if it has none.
+
+    Raises:
+        WorkspaceError: The record cannot be read.
+    """
+    check_order_id(order_id)
+    if not state.vaults.is_dir():
+        return None
+    paths = (vault / RECORDS / order_id / _FILE for vault in state.vaults.iterdir())
+    path = next((path for path in paths if path.exists()), None)
+    return None if path is None else _read(path)
+
+
+def record_of(place: Place) -> WorkspaceRecord:
+    """Return the record of a workspace.
+
+    Raises:
+        WorkspaceError: The record is missing or cannot be read.
+    """
+    return _read(place.records / _FILE)
+
+
+def write_record(place: Place, record: WorkspaceRecord) -> None:
+    """Write a workspace's record to disk in one step."""
+    place.records.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_durably(place.records / _FILE, record.model_dump_json(indent=2).encode())
+
+
+def check_order_id(order_id: str) -> None:
+    """Raise if an id cannot be a folder's name.
+
+    Raises:
+        InvalidInputError: The id is not 1 to 64 characters of `A-Za-z0-9._-`, or is `.` or `..`.
+    """
+    if not ORDER_ID.fullmatch(order_id):
+        raise InvalidInputError(f"{order_id!r} is not a work order id.", remedy="Use 1 to 64 of A-Z a-z 0-9 . _ -")
+
+
+def _read(path: Path) -> WorkspaceRecord:
+    try:
+        return WorkspaceRecord.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        remedy = "Use another id; the worktree and its snapshots stay."
+        raise WorkspaceError(f"The record {path} of a workspace cannot be read.", remedy=remedy) from error
 
 
 def mirror_lock(mirror: Path) -> Path:

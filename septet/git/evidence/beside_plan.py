@@ -21,8 +21,7 @@ from septet.git.evidence.evidence import plan_file
 from septet.git.snapshots.destroy import put_index_back, return_to
 from septet.git.snapshots.take import take
 from septet.git.snapshots.unkept import aside_of, set_aside
-from septet.git.vault.contents import LINK
-from septet.git.vault.facts import Snapshot, SnapshotOptions
+from septet.git.vault.facts import LINK, Snapshot, SnapshotOptions
 from septet.git.vault.layout import Item, read, read_left_out
 from septet.git.vault.survey import GIT_FOLDER, MAX_DEPTH, OPEN_FOLDER, above, join, open_below, parent
 from septet.git.vault.vault import vault_at

@@ -7,8 +7,7 @@ from typing import Final
 from septet.errors import SetupError
 from septet.git.engine.place import Place
 from septet.git.evidence.evidence import current_head, look
-from septet.git.vault.contents import FOLDER
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import FOLDER, Snapshot
 from septet.git.vault.layout import read
 from septet.git.vault.vault import vault_at
 from septet.git.worktree.dot_git import read_file, refuse_foreign

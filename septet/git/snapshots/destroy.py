@@ -24,8 +24,7 @@ from septet.git.snapshots.removal import remove_folder
 from septet.git.snapshots.repository_stamp import gitlinks, is_own, note_own
 from septet.git.snapshots.take import take
 from septet.git.snapshots.unkept import aside_of, is_in_the_way, moved_out, refuse_unkept, without_heavy
-from septet.git.vault.contents import FILE
-from septet.git.vault.facts import Snapshot, SnapshotOptions
+from septet.git.vault.facts import FILE, Snapshot, SnapshotOptions
 from septet.git.vault.layout import Item, read, read_left_out
 from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, join, open_below, refuse_pipes
 from septet.git.vault.vault import vault_at, verify

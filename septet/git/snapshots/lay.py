@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from septet.git.vault.contents import FOLDER, LINK
+from septet.git.vault.facts import FOLDER, LINK
 from septet.git.vault.layout import Item
 from septet.git.vault.survey import open_below
 from septet.system.durable import close_after

@@ -14,7 +14,7 @@ from septet.git.engine.engine import Git
 from septet.git.engine.objects import read_objects
 from septet.git.snapshots.config_rules import WHOLE_TREE, TreeChanges, inner_config, own_config
 from septet.git.snapshots.repository_stamp import find_baseline
-from septet.git.vault.contents import FILE, FOLDER
+from septet.git.vault.facts import FILE, FOLDER
 from septet.git.vault.layout import Item, read
 from septet.git.vault.survey import GIT_FOLDER, above, parent
 

@@ -17,8 +17,7 @@ from septet.git.engine.engine import Git
 from septet.git.engine.objects import read_blobs
 from septet.git.engine.place import Place
 from septet.git.snapshots.lay import lay
-from septet.git.vault.contents import FOLDER
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import FOLDER, Snapshot
 from septet.git.vault.layout import Item, read
 from septet.git.vault.outside import LONGEST_PATH_BYTES
 from septet.git.vault.survey import OPEN_FOLDER, above

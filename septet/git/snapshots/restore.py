@@ -13,8 +13,7 @@ from septet.git.engine.engine import Git
 from septet.git.engine.objects import read_blobs
 from septet.git.snapshots.lay import lay
 from septet.git.snapshots.own_repository import own_items
-from septet.git.vault.contents import FOLDER
-from septet.git.vault.facts import Snapshot
+from septet.git.vault.facts import FOLDER, Snapshot
 from septet.git.vault.layout import Item, read
 from septet.git.vault.survey import OPEN_FOLDER
 from septet.git.worktree.dot_git import read_file

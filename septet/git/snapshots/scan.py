@@ -12,8 +12,7 @@ from typing import Final
 
 from septet.errors import GitError, SnapshotError
 from septet.git.engine.place import Place
-from septet.git.vault.contents import FOLDER
-from septet.git.vault.facts import VERSION, EntryKind, Ledger, Mark, Record, load, save
+from septet.git.vault.facts import FOLDER, VERSION, EntryKind, Ledger, Mark, Record, load, save
 from septet.git.vault.pack import object_id
 from septet.git.vault.survey import GIT_FOLDER, OPEN_FOLDER, Figures, Survey, join, look_at, parent
 from septet.git.vault.vault import list_snapshots, points_to, vault_at

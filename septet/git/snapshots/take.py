@@ -27,8 +27,10 @@ from septet.git.snapshots.scan import (
     refuse_too_large,
     write_baseline,
 )
-from septet.git.vault.contents import CLOCK_STEP_NS, FILE, FOLDER, Builder, usual_bits
+from septet.git.vault.contents import CLOCK_STEP_NS, Builder, usual_bits
 from septet.git.vault.facts import (
+    FILE,
+    FOLDER,
     LedgerEntry,
     LeftOut,
     Mark,

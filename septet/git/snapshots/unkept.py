@@ -9,7 +9,7 @@ from posixpath import basename
 
 from septet.errors import SnapshotError
 from septet.git.engine.place import Place
-from septet.git.vault.contents import FOLDER
+from septet.git.vault.facts import FOLDER
 from septet.git.vault.layout import Item
 from septet.git.vault.survey import OPEN_FOLDER, OVER_LIMIT, above, open_below, parent
 from septet.git.worktree.view import shown_path

@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from septet.git.vault.facts import EntryKind, LedgerEntry, Missing, Outside, Record, pack_entries
+from septet.git.vault.facts import (
+    FILE,
+    FOLDER,
+    PROGRAM,
+    EntryKind,
+    LedgerEntry,
+    Missing,
+    Outside,
+    Record,
+    pack_entries,
+    tree_content,
+)
 from septet.git.vault.outside import Scene, Sorting
 from septet.git.vault.pack import Pack
 from septet.git.vault.survey import (
@@ -23,11 +34,6 @@ from septet.git.vault.survey import (
     unreadable,
 )
 from septet.system.durable import close_after
-
-FILE: Final = 0o100644
-PROGRAM: Final = 0o100755
-LINK: Final = 0o120000
-FOLDER: Final = 0o040000
 
 CLOCK_STEP_NS: Final = 20_000_000
 """The nanoseconds within which two changes of a file may have the same time; Linux needs at most 10 ms."""
@@ -214,12 +220,6 @@ def _read_file(folder: int, name: bytes, pack: Pack) -> bytes | None:
         after = os.fstat(descriptor)
         same = (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
         return sha if same else None
-
-
-def tree_content(entries: Mapping[bytes, LedgerEntry]) -> bytes:
-    """Return the content of a tree object, sorted as git sorts: a folder's name counts with a `/` at its end."""
-    order = sorted(entries, key=lambda name: name + b"/" if entries[name].mode == FOLDER else name)
-    return b"".join(b"%o %s\0%s" % (entries[name].mode, name, entries[name].sha) for name in order)
 
 
 def git_mode(mode: int) -> int:

@@ -95,6 +95,13 @@ VERSION: Final = 1
 """The version of the format of new ledgers."""
 
 
+FILE: Final = 0o100644
+PROGRAM: Final = 0o100755
+LINK: Final = 0o120000
+FOLDER: Final = 0o040000
+"""git's modes of files, programs, links and folders."""
+
+
 class EntryKind(IntEnum):
     """The kind of a name, which decides in which part of the snapshot it is."""
 
@@ -202,3 +209,9 @@ def load(path: Path) -> Ledger | None:
 def save(path: Path, ledger: Ledger) -> None:
     """Write the ledger to a file. The file is not synced to disk, because `load` detects an incomplete one."""
     write_atomically(path, with_checksum(_ENCODER.encode(ledger)))
+
+
+def tree_content(entries: Mapping[bytes, LedgerEntry]) -> bytes:
+    """Return the content of a tree object, sorted as git sorts: a folder's name counts with a `/` at its end."""
+    order = sorted(entries, key=lambda name: name + b"/" if entries[name].mode == FOLDER else name)
+    return b"".join(b"%o %s\0%s" % (entries[name].mode, name, entries[name].sha) for name in order)

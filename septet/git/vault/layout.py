@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 
 from septet.errors import GitError, SnapshotError
 from septet.git.engine.engine import Git
-from septet.git.vault.contents import FILE, FOLDER, tree_content
-from septet.git.vault.facts import EntryKind, LedgerEntry, Record
+from septet.git.vault.facts import FILE, FOLDER, EntryKind, LedgerEntry, Record, tree_content
 from septet.git.vault.pack import Pack
 from septet.git.vault.survey import GIT_FOLDER, join
 

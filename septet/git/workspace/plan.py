@@ -7,8 +7,7 @@ from septet.errors import WorkspaceError
 from septet.git.engine.objects import read_blobs
 from septet.git.engine.place import Place
 from septet.git.snapshots.destroy import return_to
-from septet.git.vault.contents import FILE, FOLDER, PROGRAM
-from septet.git.vault.facts import Snapshot, SnapshotOptions
+from septet.git.vault.facts import FILE, FOLDER, PROGRAM, Snapshot, SnapshotOptions
 from septet.git.vault.layout import Item, read
 from septet.git.vault.survey import above
 from septet.git.vault.vault import find, first_and_last, vault_at

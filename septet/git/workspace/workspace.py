@@ -5,62 +5,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from pydantic import ValidationError
-
-from septet.contracts.names import ORDER_ID
-from septet.contracts.wire import Wire
-from septet.errors import AlreadyRunningError, GitError, InvalidInputError, NotFoundError, WorkspaceError
+from septet.errors import AlreadyRunningError, GitError, NotFoundError, WorkspaceError
 from septet.git.engine.address import Address
 from septet.git.engine.configuration import identity
 from septet.git.engine.engine import Git, quote
 from septet.git.engine.git_words import looks_damaged
-from septet.git.engine.place import LOCK_SUFFIX, NO_LIMITS, RECORDS, Place, SizeLimits
+from septet.git.engine.place import (
+    LOCK_SUFFIX,
+    Place,
+    WorkspaceRecord,
+    check_order_id,
+    find_record,
+    write_record,
+)
 from septet.git.engine.remote import Remote
 from septet.git.workspace.mirror import Base, mend_mirror, refresh_mirror
 from septet.git.worktree.view import borrowed_from, give_index, make_view, view_folder
 from septet.state import StateDir
-from septet.system.durable import hold_lock, write_durably
-
-_FILE: Final = "workspace.json"
-
-
-class WorkspaceRecord(Wire):
-    """What is recorded about a workspace when it is opened."""
-
-    order_id: str
-    first_run_id: str
-    """The work order's first Temporal run, which shows whether the id was used before."""
-    origin: str
-    kind: Literal["local", "remote"]
-    host: str
-    project: str
-    key: str
-    base_branch: str
-    base_sha: str
-    default_branch: str
-    fork: str = ""
-    """The URL of the fork to which work is pushed; empty if it is pushed to the origin."""
-
-    def place(
-        self, state: StateDir, env: Mapping[str, str], visitor: str = "", limits: SizeLimits = NO_LIMITS
-    ) -> Place:
-        """Return the work order's folders."""
-        return Place(
-            order_id=self.order_id,
-            worktree=state.workspaces / self.order_id,
-            mirror=state.mirrors / f"{self.key}.git",
-            vault=state.vaults / f"{self.key}.git",
-            origin=self.origin,
-            base_branch=self.base_branch,
-            base_sha=self.base_sha,
-            env=env,
-            tree_limit_bytes=limits.tree_bytes,
-            file_limit_bytes=limits.file_bytes,
-            fork=self.fork,
-            visitor=visitor,
-        )
+from septet.system.durable import hold_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,68 +82,6 @@ def place_for(state: StateDir, order_id: str, address: Address, base: Base, env:
     """
     check_order_id(order_id)
     return record_for(OrderStart(order_id, ""), address, base).place(state, env)
-
-
-def find_place(
-    state: StateDir, order_id: str, env: Mapping[str, str], visitor: str = "", limits: SizeLimits = NO_LIMITS
-) -> Place:
-    """Return the folders of a work order whose workspace was opened on this host.
-
-    Raises:
-        NotFoundError: This host has no such workspace.
-        WorkspaceError: The workspace's record cannot be read.
-    """
-    record = find_record(state, order_id)
-    if record is None:
-        raise NotFoundError(f"This host has no workspace of {order_id}.", remedy="Ask the host that opened it.")
-    return record.place(state, env, visitor, limits)
-
-
-def find_record(state: StateDir, order_id: str) -> WorkspaceRecord | None:
-    """Return a work order's record on this host; `None` if it has none.
-
-    Raises:
-        WorkspaceError: The record cannot be read.
-    """
-    check_order_id(order_id)
-    if not state.vaults.is_dir():
-        return None
-    paths = (vault / RECORDS / order_id / _FILE for vault in state.vaults.iterdir())
-    path = next((path for path in paths if path.exists()), None)
-    return None if path is None else _read(path)
-
-
-def record_of(place: Place) -> WorkspaceRecord:
-    """Return the record of a workspace.
-
-    Raises:
-        WorkspaceError: The record is missing or cannot be read.
-    """
-    return _read(place.records / _FILE)
-
-
-def write_record(place: Place, record: WorkspaceRecord) -> None:
-    """Write a workspace's record to disk in one step."""
-    place.records.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_durably(place.records / _FILE, record.model_dump_json(indent=2).encode())
-
-
-def check_order_id(order_id: str) -> None:
-    """Raise if an id cannot be a folder's name.
-
-    Raises:
-        InvalidInputError: The id is not 1 to 64 characters of `A-Za-z0-9._-`, or is `.` or `..`.
-    """
-    if not ORDER_ID.fullmatch(order_id):
-        raise InvalidInputError(f"{order_id!r} is not a work order id.", remedy="Use 1 to 64 of A-Z a-z 0-9 . _ -")
-
-
-def _read(path: Path) -> WorkspaceRecord:
-    try:
-        return WorkspaceRecord.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
-        remedy = "Use another id; the worktree and its snapshots stay."
-        raise WorkspaceError(f"The record {path} of a workspace cannot be read.", remedy=remedy) from error
 
 
 _CHECKOUT_SECONDS: Final = 3600.0

@@ -18,7 +18,7 @@ from septet.contracts.facts import FileChange, Operation
 from septet.errors import WorkspaceError
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
-from septet.git.worktree.dot_git import Head, read_file, read_head, refuse_foreign
+from septet.git.worktree.dot_git import Head, read_file, read_head, refuse_foreign, refuse_links
 from septet.system.durable import write_atomically
 
 _CONFIG: Final = """\
@@ -79,6 +79,29 @@ def make_view(place: Place, config: str) -> None:
     for name in ("objects", "refs", "packed-refs"):
         (folder / name).symlink_to(dot_git / name)
     _note_held(place, place.base_sha)
+
+
+def lost_repository(place: Place) -> str:
+    """Return how the worktree lost its `.git`, as a text; empty if it has a `.git`.
+
+    Raises:
+        WorkspaceError: A file of `.git` that git would read is not a plain file.
+    """
+    git_dir = place.worktree / ".git"
+    if git_dir.is_symlink() or git_dir.is_file():
+        return "`.git` was replaced by a file or a link"
+    for name in (".git", ".git/objects", ".git/refs"):
+        if not os.path.lexists(place.worktree / name):
+            return f"`{name}` was deleted"
+    refuse_links(git_dir)
+    try:
+        head = read_head(git_dir)
+    except WorkspaceError:
+        return "`.git` was made again, or its branch was deleted: HEAD leads to no commit"
+    is_known = (read_file(view_folder(place) / "HEAD") or b"").strip().decode() == head.sha
+    if is_known or view_git(place).try_run("cat-file", "-e", f"{place.base_sha}^{{commit}}").exit_code == 0:
+        return ""
+    return f"`.git` was made again: it does not have commit {place.base_sha[:12]}, where the work began"
 
 
 def hold_head(place: Place) -> Head:

@@ -18,14 +18,14 @@ from septet.git.checkpoints.checkpoint_remote import CheckpointRef, checkpoint_r
 from septet.git.checkpoints.keep import MovedError, expect_hold, keep
 from septet.git.checkpoints.move import WorkspaceMove, is_here, move_here, prepare_host
 from septet.git.engine.address import parse_address
-from septet.git.engine.place import Place
+from septet.git.engine.place import Place, record_of
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import gather
 from septet.git.snapshots.take import take
 from septet.git.vault.facts import SnapshotOptions
 from septet.git.vault.vault import list_snapshots, vault_at
 from septet.git.workspace.mirror import Base
-from septet.git.workspace.workspace import place_for, record_of
+from septet.git.workspace.workspace import place_for
 from septet.state import StateDir
 
 pytestmark = pytest.mark.law

@@ -12,9 +12,9 @@ from fakes.repositories import Origin, git, make_origin
 
 from septet.errors import InvalidInputError, NotFoundError, WorkspaceError
 from septet.git.engine.address import parse_address
-from septet.git.engine.place import Place
+from septet.git.engine.place import Place, find_place, find_record, record_of
 from septet.git.evidence.evidence import current_head, gather
-from septet.git.workspace.workspace import OrderStart, find_place, find_record, open_workspace, record_of
+from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.state import StateDir
 
 Open = Callable[..., Place]
