@@ -8,8 +8,9 @@ from activities.host.claims import AnyClaim
 from septet.agents.runs.lease import Lease
 from septet.errors import EvidenceError
 from septet.git.engine.place import Place
-from septet.git.evidence.evidence import is_in_commit, plan_file
+from septet.git.evidence.evidence import is_in_commit
 from septet.git.evidence.setup_changes import exclude_files
+from septet.git.workspace.plan import plan_file
 from septet.outgoing.text import Outgoing
 from septet.system.text import find_invisible
 

@@ -15,7 +15,7 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.tracker import SessionMessage, TrackedIssue
 from septet.errors import EvidenceError, SeptetError
 from septet.git.engine.place import Place
-from septet.git.evidence.evidence import plan_file
+from septet.git.workspace.plan import plan_file
 from septet.outgoing.text import Outgoing
 from septet.system.durable import write_durably
 from septet.system.masking import mask, preview

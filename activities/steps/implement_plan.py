@@ -12,7 +12,8 @@ from septet.contracts.answers import ImplementPlanAnswer
 from septet.contracts.solution import ExecutionAnswer, ExecutionRecord
 from septet.errors import EvidenceError
 from septet.git.commits.new_base import unfit_files
-from septet.git.evidence.evidence import contains, keeps, look, read_base_file, stage
+from septet.git.engine.objects import read_base_file
+from septet.git.evidence.evidence import contains, keeps, look, stage
 from septet.git.evidence.pushable_objects import refuse_large_files
 from septet.pipelines.solution import check_execution, normal_path_in, why_outside
 from septet.pipelines.store import issue_of, store_of

@@ -22,7 +22,8 @@ from septet.contracts.names import READ_OUTGOING, REWORK, Step
 from septet.contracts.solution import SolutionAnswer
 from septet.errors import EvidenceError
 from septet.git.engine.place import Place
-from septet.git.evidence.evidence import is_ignored, plan_file
+from septet.git.evidence.evidence import is_ignored
+from septet.git.workspace.plan import plan_file
 from septet.git.worktree.view import view_git
 from septet.pipelines.solution import IssueScope, findings, findings_text, outline_of
 from septet.pipelines.store import issue_of, store_of

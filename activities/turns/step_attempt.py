@@ -37,11 +37,11 @@ from septet.errors import (
     WorkspaceError,
 )
 from septet.git.engine.place import Place
-from septet.git.evidence.evidence import gather, plan_file
+from septet.git.evidence.evidence import gather
 from septet.git.snapshots.scan import really_changed
 from septet.git.vault.facts import Snapshot
 from septet.git.vault.vault import find, first_and_last, list_snapshots, vault_at
-from septet.git.workspace.plan import holds_plan, put_plan_back
+from septet.git.workspace.plan import holds_plan, plan_file, put_plan_back
 from septet.system.threads import shielded_thread
 
 CHANGED_BETWEEN: Final = "the worktree was changed between steps; it was restored to what the previous step left"

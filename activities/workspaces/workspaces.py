@@ -31,8 +31,8 @@ from septet.forges.forge import Forge
 from septet.git.commits.push import copy_pushes
 from septet.git.engine.address import Address, parse_address
 from septet.git.engine.configuration import write_configuration
+from septet.git.engine.objects import read_base_files
 from septet.git.engine.place import Place, record_of
-from septet.git.evidence.evidence import read_base_files
 from septet.git.snapshots.destroy import return_to
 from septet.git.snapshots.repository_stamp import note_baseline
 from septet.git.snapshots.take import seed

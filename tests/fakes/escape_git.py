@@ -26,10 +26,11 @@ from septet.git.engine.address import parse_address
 from septet.git.engine.engine import Git
 from septet.git.engine.place import Place
 from septet.git.evidence.difference import difference
-from septet.git.evidence.evidence import gather, look, plan_file, stage
+from septet.git.evidence.evidence import gather, look, stage
 from septet.git.evidence.protected_changes import protected_changes
 from septet.git.snapshots.destroy import own_repository
 from septet.git.vault.facts import SnapshotOptions
+from septet.git.workspace.plan import plan_file
 from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.git.worktree.view import view_folder
 from septet.protected_paths import PROTECTED, ProtectedPaths

@@ -17,8 +17,8 @@ from septet.errors import SeptetError
 from septet.forges.choose import forge_for, token_for
 from septet.git.engine.address import parse_address
 from septet.git.engine.configuration import ELSEWHERE, write_configuration
+from septet.git.engine.objects import list_base_folder, read_base_files
 from septet.git.engine.remote import Remote
-from septet.git.evidence.evidence import list_base_folder, read_base_files
 from septet.git.workspace.mirror import refresh_mirror
 from septet.git.workspace.workspace import place_for
 from septet.repository_file import load_repository_settings

@@ -6,6 +6,7 @@ from typing import Final
 
 from septet.errors import SnapshotError
 from septet.git.engine.engine import Git
+from septet.git.engine.place import Place
 
 _BATCH_BYTES: Final = 32 << 20
 """The most bytes of objects that are read at once; a larger object is read alone."""
@@ -72,3 +73,35 @@ def _parts_of(output: bytes) -> Iterator[tuple[bytes, bytes | None]]:
         size = int(match["size"])
         yield match["kind"], output[start : start + size]
         start += size + 1
+
+
+def read_base_file(place: Place, path: str) -> bytes | None:
+    """Return a file's content in the base commit; `None` if the base commit has no such file.
+
+    A symlink is followed inside the repository.
+
+    Raises:
+        GitError: The base commit cannot be read.
+    """
+    return read_base_files(place, (path,)).get(path)
+
+
+def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
+    """Return the contents of the base commit's files by path; missing files are left out.
+
+    A symlink is followed inside the repository.
+
+    Raises:
+        GitError: The base commit cannot be read.
+    """
+    return read_files_at(Git(place.mirror, env=place.env), place.base_sha, paths)
+
+
+def list_base_folder(place: Place, folder: str) -> tuple[str, ...]:
+    """Return the names in a folder of the base commit; empty if the folder is missing.
+
+    Raises:
+        GitError: The base commit cannot be read.
+    """
+    names = Git(place.mirror, env=place.env).run("ls-tree", "--name-only", "-z", place.base_sha, f"{folder}/")
+    return tuple(name.decode(errors="replace").rpartition("/")[2] for name in names.split(b"\0")[:-1])

@@ -17,7 +17,6 @@ from typing import Final
 
 from septet.errors import EvidenceError, SnapshotError, WorkspaceError
 from septet.git.engine.place import Place
-from septet.git.evidence.evidence import plan_file
 from septet.git.snapshots.destroy import put_index_back, return_to
 from septet.git.snapshots.take import take
 from septet.git.snapshots.unkept import aside_of, set_aside
@@ -25,7 +24,7 @@ from septet.git.vault.facts import LINK, Snapshot, SnapshotOptions
 from septet.git.vault.layout import Item, read, read_left_out
 from septet.git.vault.survey import GIT_FOLDER, MAX_DEPTH, OPEN_FOLDER, above, join, open_below, parent
 from septet.git.vault.vault import vault_at
-from septet.git.workspace.plan import plan_items
+from septet.git.workspace.plan import plan_file, plan_items
 from septet.git.worktree.view import shown_path
 from septet.system.durable import close_after
 

@@ -4,17 +4,18 @@ Septet stages the next commit in its own index. It reads the agent's index only 
 """
 
 import shutil
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+import time
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
 
 from septet.contracts.facts import FileChange
-from septet.errors import EvidenceError
 from septet.git.engine.engine import Git
-from septet.git.engine.objects import read_files_at
 from septet.git.engine.place import Place
-from septet.git.evidence.status import read_status_output, recall_status_output
-from septet.git.vault.survey import Survey, refuse_pipes
+from septet.git.vault.contents import clock_step_ns
+from septet.git.vault.survey import FIGURES, GIT_FOLDER, Look, Survey, refuse_pipes
 from septet.git.worktree.dot_git import Head, read_head, unfinished_operation
 from septet.git.worktree.view import (
     StatusEntry,
@@ -200,39 +201,6 @@ def contains(place: Place, sha: str, older: str) -> bool:
     return view_git(place).try_run("merge-base", "--is-ancestor", older, sha).exit_code == 0
 
 
-def plan_file(place: Place, path: str) -> str:
-    """Return the plan's path relative to the worktree's root; raise if there is no such file with content.
-
-    Raises:
-        EvidenceError: The file is missing, empty, no plain file, or outside the worktree, even through a symlink.
-    """
-    file_path = PurePosixPath(path.strip())
-    root = place.worktree.resolve()
-    for prefix in (place.worktree, root):
-        if file_path.is_relative_to(prefix):
-            file_path = file_path.relative_to(prefix)
-    if file_path.is_absolute() or ".." in file_path.parts:
-        raise EvidenceError(f"{path!r} lies outside the worktree: give a path relative to the repository's root.")
-    if not file_path.parts or file_path.parts[0] == ".git":
-        raise EvidenceError(f"{path!r} does not name a file in the worktree.")
-    _check_plan(root, place.worktree / file_path, str(file_path))
-    return str(file_path)
-
-
-def _check_plan(root: Path, file: Path, name: str) -> None:
-    try:
-        real = file.resolve(strict=True)
-        if not real.is_relative_to(root) or real.is_relative_to(root / ".git"):
-            raise EvidenceError(f"{name!r} is a symlink that points outside the worktree.")
-        if not real.is_file():
-            raise EvidenceError(f"{name!r} is not a plain file.")
-        if real.stat().st_size == 0:
-            raise EvidenceError(f"{name!r} is empty.")
-    except (OSError, RuntimeError, ValueError) as error:
-        # RuntimeError is a loop of symlinks before Python 3.13, ValueError a name that no file can have.
-        raise EvidenceError(f"There is no file {name!r} in the worktree.") from error
-
-
 def is_ignored(place: Place, path: str) -> bool:
     """Return whether a `.gitignore` keeps a file of the worktree out of commits.
 
@@ -252,38 +220,6 @@ def is_in_commit(place: Place, sha: str, path: str) -> bool:
     return view_git(place).try_run("cat-file", "-e", f"{sha}:{path}").exit_code == 0
 
 
-def read_base_file(place: Place, path: str) -> bytes | None:
-    """Return a file's content in the base commit; `None` if the base commit has no such file.
-
-    A symlink is followed inside the repository.
-
-    Raises:
-        GitError: The base commit cannot be read.
-    """
-    return read_base_files(place, (path,)).get(path)
-
-
-def read_base_files(place: Place, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return the contents of the base commit's files by path; missing files are left out.
-
-    A symlink is followed inside the repository.
-
-    Raises:
-        GitError: The base commit cannot be read.
-    """
-    return read_files_at(Git(place.mirror, env=place.env), place.base_sha, paths)
-
-
-def list_base_folder(place: Place, folder: str) -> tuple[str, ...]:
-    """Return the names in a folder of the base commit; empty if the folder is missing.
-
-    Raises:
-        GitError: The base commit cannot be read.
-    """
-    names = Git(place.mirror, env=place.env).run("ls-tree", "--name-only", "-z", place.base_sha, f"{folder}/")
-    return tuple(name.decode(errors="replace").rpartition("/")[2] for name in names.split(b"\0")[:-1])
-
-
 def _files_changed(place: Place, dirt: Dirt, since: str) -> tuple[FileChange, ...]:
     if dirt.head.sha == since and not _may_hold_renames(dirt.entries):
         return file_changes(entry.change for entry in dirt.entries if entry.change is not None)
@@ -298,3 +234,54 @@ def _may_hold_renames(entries: Iterable[StatusEntry]) -> bool:
     """Return whether a file is missing and another is untracked, so that git must search for renames."""
     kinds = {(entry.is_untracked, "D" in (entry.staged, entry.unstaged)) for entry in entries}
     return (True, False) in kinds and any(is_gone for _, is_gone in kinds)
+
+
+_PASSED: Final = tuple(GIT_FOLDER + b"/" + name for name in (b"objects", b"refs", b"logs"))
+"""Folders of `.git` on which `git status` depends only through HEAD."""
+_CTIME: Final = 3
+"""The place of the change time among the numbers of a name in a survey."""
+_MOST_STATUSES: Final = 16
+_MOST_BYTES: Final = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Status:
+    """The output of `git status`, and the state of the worktree to which the output belongs."""
+
+    head: str
+    looks: dict[bytes, Look]
+    closed: dict[bytes, str]
+    output: bytes = b""
+
+
+_statuses: Final = dict[Path, _Status]()
+"""The last status of each worktree by its records' folder, for steps after which no file has changed."""
+
+
+def read_status_output(git: Git) -> bytes:
+    """Return the output of `git status`; submodules count by their commits alone."""
+    # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
+    return git.run("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
+
+
+def recall_status_output(git: Git, place: Place, head: Head, survey: Survey) -> bytes:
+    """Return the output of `git status`; git runs only if a file or HEAD has changed since the last call."""
+    looks = {
+        path: look for path, look in survey.looks.items() if path != GIT_FOLDER and not path.startswith(_PASSED)
+    }
+    now = _Status(head.sha, looks, survey.closed)
+    last = _statuses.pop(place.records, None)
+    is_same = last is not None and replace(last, output=b"") == now
+    status = last if last is not None and is_same else replace(now, output=read_status_output(git))
+    if sum(len(look.figures) for look in looks.values()) <= _MOST_BYTES and (is_same or _is_settled(looks)):
+        if len(_statuses) >= _MOST_STATUSES:
+            _statuses.clear()
+        _statuses[place.records] = status
+    return status.output
+
+
+def _is_settled(looks: Mapping[bytes, Look]) -> bool:
+    """Return whether a later write to any file will change its time stamp."""
+    times = (array("q", look.figures)[_CTIME::FIGURES] for look in looks.values())
+    newest = max((max(each, default=0) for each in times), default=0)
+    return newest + clock_step_ns(newest) < time.time_ns()

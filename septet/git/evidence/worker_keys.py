@@ -5,9 +5,9 @@ from typing import BinaryIO, Final
 
 from septet.contracts.facts import FileChange, KeyFinding
 from septet.errors import EvidenceError
+from septet.git.engine.objects import read_base_file
 from septet.git.engine.place import Place
 from septet.git.evidence.added_lines import CommitPatch
-from septet.git.evidence.evidence import read_base_file
 from septet.git.worktree.inside import open_inside
 from septet.system.masking import MASK, hidden_values, longest_form_bytes, mask_bytes
 from septet.system.processes import check_halt

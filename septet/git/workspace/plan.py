@@ -1,9 +1,10 @@
-"""Restore a snapshot in a workspace together with a plan's file."""
+"""The file of a plan: check its path, and restore a snapshot together with it."""
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
-from septet.errors import WorkspaceError
+from septet.errors import EvidenceError, WorkspaceError
 from septet.git.engine.objects import read_blobs
 from septet.git.engine.place import Place
 from septet.git.snapshots.destroy import return_to
@@ -11,6 +12,39 @@ from septet.git.vault.facts import FILE, FOLDER, PROGRAM, Snapshot, SnapshotOpti
 from septet.git.vault.layout import Item, read
 from septet.git.vault.survey import above
 from septet.git.vault.vault import find, first_and_last, vault_at
+
+
+def plan_file(place: Place, path: str) -> str:
+    """Return the plan's path relative to the worktree's root; raise if there is no such file with content.
+
+    Raises:
+        EvidenceError: The file is missing, empty, no plain file, or outside the worktree, even through a symlink.
+    """
+    file_path = PurePosixPath(path.strip())
+    root = place.worktree.resolve()
+    for prefix in (place.worktree, root):
+        if file_path.is_relative_to(prefix):
+            file_path = file_path.relative_to(prefix)
+    if file_path.is_absolute() or ".." in file_path.parts:
+        raise EvidenceError(f"{path!r} lies outside the worktree: give a path relative to the repository's root.")
+    if not file_path.parts or file_path.parts[0] == ".git":
+        raise EvidenceError(f"{path!r} does not name a file in the worktree.")
+    _check_plan(root, place.worktree / file_path, str(file_path))
+    return str(file_path)
+
+
+def _check_plan(root: Path, file: Path, name: str) -> None:
+    try:
+        real = file.resolve(strict=True)
+        if not real.is_relative_to(root) or real.is_relative_to(root / ".git"):
+            raise EvidenceError(f"{name!r} is a symlink that points outside the worktree.")
+        if not real.is_file():
+            raise EvidenceError(f"{name!r} is not a plain file.")
+        if real.stat().st_size == 0:
+            raise EvidenceError(f"{name!r} is empty.")
+    except (OSError, RuntimeError, ValueError) as error:
+        # RuntimeError is a loop of symlinks before Python 3.13, ValueError a name that no file can have.
+        raise EvidenceError(f"There is no file {name!r} in the worktree.") from error
 
 
 def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[bytes, Item]:

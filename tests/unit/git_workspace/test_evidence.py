@@ -10,10 +10,12 @@ import pytest
 from fakes.repositories import Origin, git
 
 from septet.errors import EvidenceError, GitError
+from septet.git.engine.objects import read_base_file, read_base_files
 from septet.git.engine.place import Place
-from septet.git.evidence.evidence import gather, plan_file, read_base_file, read_base_files
+from septet.git.evidence.evidence import gather
 from septet.git.vault.contents import CLOCK_STEP_NS
 from septet.git.vault.survey import OPEN_FOLDER, Survey, look_at
+from septet.git.workspace.plan import plan_file
 from septet.system.durable import close_after
 
 Open = Callable[..., Place]

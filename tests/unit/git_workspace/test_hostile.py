@@ -15,11 +15,13 @@ from septet.git.commits.branches import branch_refusal, create_branch
 from septet.git.commits.commit import commit_all
 from septet.git.commits.push import push
 from septet.git.commits.rework_tree import merge_trees
+from septet.git.engine.objects import read_base_file
 from septet.git.engine.place import Place
 from septet.git.evidence.difference import difference
-from septet.git.evidence.evidence import gather, keeps, plan_file, read_base_file
+from septet.git.evidence.evidence import gather, keeps
 from septet.git.snapshots.scan import scan
 from septet.git.vault.survey import Survey
+from septet.git.workspace.plan import plan_file
 
 Open = Callable[..., Place]
 LIMIT = 1_000_000
