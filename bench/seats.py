@@ -19,7 +19,7 @@ from septet.board import HostCapacity, board_id
 from septet.contracts.names import Stage as TaskStage
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.task_rows import MEMO, first_task, row_of
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 from workers.server.preflight import register_search_attributes
 from workflows.board import Board
 from workflows.wire.search_attributes import start_attributes

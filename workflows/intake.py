@@ -22,7 +22,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from septet.contracts.order import IssueRequest, WorkOrderInput
     from septet.contracts.task_rows import MEMO, first_task, row_of, waits_in
-    from septet.system.timestamps import timestamp
+    from septet.system.text import timestamp
     from workflows.wire.activity_stubs import (
         ANSWER_COMMENT,
         CHECK_COMMENTER,

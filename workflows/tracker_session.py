@@ -29,8 +29,7 @@ with workflow.unsafe.imports_passed_through():
         TrackedClaim,
         TrackedIssue,
     )
-    from septet.system.text import cut
-    from septet.system.timestamps import timestamp
+    from septet.system.text import cut, timestamp
     from septet.trackers.words import GREETING, TAKEN, cancelled_message, completed_message, failed_message
     from workflows.intake import OPTIONS
     from workflows.wire.activity_stubs import OBEY_PROMPT, TAKE_TRACKED_ISSUE, TELL_SESSION

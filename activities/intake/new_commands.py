@@ -13,7 +13,7 @@ from septet.forges.events.comment_commands import parse_command
 from septet.forges.events.webhooks import bounded_text
 from septet.forges.forge import CommentedForge, Forge
 from septet.forges.values import NewComment
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 _OLDEST: Final = timedelta(days=3)
 """The age from which a command is ignored, as in a webhook's delivery."""

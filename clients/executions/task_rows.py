@@ -15,7 +15,7 @@ from septet.contracts.seal import key_id_of
 from septet.contracts.task import Task, TaskError
 from septet.contracts.task_rows import MEMO
 from septet.errors import SealedError
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 from workflows.wire import search_attributes as by
 
 _STAGES: Final[Mapping[Status, Stage]] = {

@@ -38,8 +38,7 @@ from septet.pipelines.views import (
     ResultsReply,
 )
 from septet.state import StateDir
-from septet.system.text import count_noun
-from septet.system.timestamps import timestamp
+from septet.system.text import count_noun, timestamp
 
 _AT_WORK: Final = (IssueStatus.PLANNING, IssueStatus.EXECUTING)
 

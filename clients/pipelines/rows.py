@@ -17,7 +17,7 @@ from septet.pipelines.views import (
     PipelineStatus,
     PipelineView,
 )
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 OVER: Final = frozenset(
     {PipelineStatus.COMPLETED, PipelineStatus.STOPPED, PipelineStatus.FAILED, PipelineStatus.CANCELLED}

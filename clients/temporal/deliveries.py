@@ -31,7 +31,7 @@ from septet.errors import SealedError
 from septet.forges.events.comment_commands import is_own_text, parse_command
 from septet.forges.values import pull_request_number
 from septet.git.engine.address import parse_address
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 _FOLLOWED: Final = (
     'WorkflowType="PullRequest" AND ExecutionStatus="Running" '

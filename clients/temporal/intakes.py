@@ -43,7 +43,7 @@ from septet.contracts.seal import key_id_of
 from septet.contracts.tracker import team_page
 from septet.errors import AlreadyRunningError, NotFoundError, SealedError
 from septet.git.engine.address import parse_address
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 _DIGEST: Final = 6
 _NOTED_EVERY: Final = timedelta(hours=1)

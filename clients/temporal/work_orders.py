@@ -28,7 +28,7 @@ from septet.contracts.task import Move, Task, TaskError
 from septet.contracts.task_rows import MEMO, first_task, row_of, waits_in
 from septet.errors import AlreadyRunningError, CircleError, InvalidInputError, NotFoundError, SealedError
 from septet.git.engine.address import with_project
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 from workflows.wire.search_attributes import start_attributes
 
 _OPEN: Final = (Status.PENDING, Status.RUNNING, Status.WAITING)

@@ -30,7 +30,7 @@ from septet.contracts.amounts import (
     parse_limit,
 )
 from septet.contracts.names import REWORK
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 _SHARE: Final = 0.1
 """The part of a limit that is reserved for a turn while no turn of its step has ended."""

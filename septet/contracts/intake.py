@@ -12,7 +12,7 @@ from septet.contracts.replies import Reply
 from septet.contracts.repository import Repository
 from septet.contracts.tracker import TrackedClaim
 from septet.contracts.wire import StrictWire, Wire
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 INTAKE_PREFIX: Final = "septet-intake-"
 """How the ids of intakes' schedules begin."""

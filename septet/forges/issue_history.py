@@ -9,8 +9,7 @@ from septet.contracts.order import IssueRequest
 from septet.errors import ForgeError, ForgeUnavailableError
 from septet.forges.forge import Forge
 from septet.forges.values import Issue
-from septet.system.text import cut, one_line
-from septet.system.timestamps import timestamp
+from septet.system.text import cut, one_line, timestamp
 
 UnknownEdits = Literal["wait", "take"]
 _DELIVERY_LAGS: Final = timedelta(minutes=5)

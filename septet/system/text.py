@@ -1,8 +1,9 @@
-"""Cut texts to a limit, and remove control characters and invisible characters."""
+"""Cut texts to a limit, write times as text, and remove control characters and invisible characters."""
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 _ELLIPSIS: Final = "…"
@@ -42,6 +43,11 @@ def name_some(names: Sequence[str], most: int) -> str:
 def count_noun(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural unless the number is 1: `1 work order`, `2,000 work orders`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def timestamp(moment: datetime) -> str:
+    """Return a time as ISO 8601 in UTC with milliseconds and `Z`, in one form for all clients."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def one_line(text: str) -> str:

@@ -15,7 +15,7 @@ from septet.contracts.order import Timeouts
 from septet.contracts.steps import FinalizeCall, StepCall
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import MoveWorkspace, Workspace
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 from workflows.wire.activity_stubs import MOVE_WORKSPACE, PROBE_HOST
 from workflows.wire.cancellation import cancel_and_wait
 from workflows.wire.failures import explain_failure

@@ -25,7 +25,7 @@ from septet.contracts.task_rows import MEMO, first_task, row_of
 from septet.pipelines.inputs import PipelineIssue
 from septet.pipelines.schedule import CLOSED, find_doomed
 from septet.pipelines.views import IssueState, IssueStatus, PipelineRun
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 from workflows.pipeline.handlers import PipelineHandlers
 from workflows.pipeline.state import skip_error
 from workflows.wire.failures import GO_ON

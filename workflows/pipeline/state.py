@@ -29,8 +29,7 @@ from septet.pipelines.views import (
     PipelineStatus,
     PipelineView,
 )
-from septet.system.text import cut_line
-from septet.system.timestamps import timestamp
+from septet.system.text import cut_line, timestamp
 
 
 class PipelineState:

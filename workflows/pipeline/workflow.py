@@ -17,8 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from septet.pipelines.issues import merge_issues, order_issues
     from septet.pipelines.schedule import next_to_execute, next_to_plan
     from septet.pipelines.views import IssueState, IssueStatus, PipelineRun, PipelineStatus, PipelineView
-    from septet.system.text import table_cell
-    from septet.system.timestamps import timestamp
+    from septet.system.text import table_cell, timestamp
     from workflows.pipeline.notes import Notes
     from workflows.pipeline.orders import PipelineBase
     from workflows.pipeline.state import PipelineState

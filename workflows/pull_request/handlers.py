@@ -17,7 +17,7 @@ from septet.contracts.pull_request_watch import (
 from septet.contracts.task import MOVED_TO_BLOCKED, Move, Task, TaskError
 from septet.contracts.workspace import HostSilence
 from septet.errors import RefusedTransitionError
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 from workflows.gates import FINDINGS_UPDATES
 from workflows.notifications import Notifications
 from workflows.pull_request.follower import Follower

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from septet.contracts.amounts import BudgetWait
 from septet.contracts.facts import KeyFinding
 from septet.contracts.task import Task, TaskError
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 
 @dataclass

@@ -12,7 +12,7 @@ from septet.contracts.steps import Progress, StepResult
 from septet.contracts.task import UNCONFINED, Move, Task, TaskError, TaskStep
 from septet.contracts.task_rows import first_task
 from septet.contracts.workspace import Workspace
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 
 class WorkOrderState:

@@ -23,7 +23,7 @@ from septet.contracts.task import TaskError
 from septet.errors import SeptetError
 from septet.settings import Settings, load_settings
 from septet.system.masking import mask
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 from workers.observing.logs import logs_are_json
 
 _HINT: Final = "If Safari does not find that name, put 127.0.0.1 in its place."

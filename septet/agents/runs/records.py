@@ -1,5 +1,6 @@
 """The record of a run's start."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -75,3 +76,8 @@ class RunRecord:
     def worker(self) -> str:
         """The agent's name, and in parentheses the name of the login, unless it is the worker's own login."""
         return f"{self.agent} ({self.login})" if self.login else self.agent
+
+
+def seconds_since_boot() -> float:
+    """Return the seconds since the machine's boot, or since some fixed moment if there is no boot clock."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))

@@ -17,8 +17,9 @@ from septet.agents.outcomes import endings
 from septet.agents.outcomes.outcome import ExitRecord, Outcome, StreamProgress
 from septet.agents.runs.folders import Run
 from septet.agents.runs.logs import end_of_file, note_written
+from septet.agents.runs.records import seconds_since_boot
 from septet.agents.sandbox.connections import Attachment
-from septet.system.timestamps import seconds_since_boot, timestamp
+from septet.system.text import timestamp
 
 HELD_USD: Final = "held_usd"
 HELD_TOKENS: Final = "held_tokens"

@@ -17,7 +17,7 @@ from septet.agents.processes.order import RUN, WARM, Confinement, Limits, Order
 from septet.agents.processes.process_tree import LINUX
 from septet.agents.runs.folders import RUN_VARIABLE, SETUP_FOLDER, Run
 from septet.agents.runs.logs import refusal_note
-from septet.agents.runs.records import RunRecord, StartReason
+from septet.agents.runs.records import RunRecord, StartReason, seconds_since_boot
 from septet.agents.sandbox.model_hosts import model_hosts, model_keys, named_model_hosts, without_keys
 from septet.agents.turns.follow import HELD_SECONDS, HELD_TOKENS, HELD_USD
 from septet.agents.turns.guest_home import open_home, prepare_home
@@ -27,7 +27,7 @@ from septet.agents.turns.warm import REPLACED, TurnProcess, WarmProcessEndedErro
 from septet.errors import DiskFullError, WorkspaceError
 from septet.git.worktree.dot_git import clear_locks
 from septet.system.disk import full_disk
-from septet.system.timestamps import seconds_since_boot, timestamp
+from septet.system.text import timestamp
 
 _LOOK: Final = "Look at the worktree (`git status`, `git diff`) before you do anything twice."
 _GO_ON: Final = "Then go on with the task, and answer in the end exactly as it asks."

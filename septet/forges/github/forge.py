@@ -41,7 +41,7 @@ from septet.forges.values import (
     ThreadComment,
     label_names,
 )
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 if TYPE_CHECKING:
     from septet.forges.http.client import ApiClient

@@ -11,7 +11,7 @@ from septet.forges.local.records import LocalComment, LocalIssue, LocalRecords, 
 from septet.forges.opening import CommentPlace, MarkedComment, put_once
 from septet.forges.renames import asked_for
 from septet.forges.values import Issue, label_names, marker_of
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 _OWN: Final = "septet"
 """The author of Septet's comments."""

@@ -48,7 +48,7 @@ from septet.git.vault.vault import next_name, publish
 from septet.git.worktree.dot_git import read_head
 from septet.git.worktree.view import shown_path
 from septet.system.durable import close_after, hold_lock
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 _HEADS: Final = b".git/refs/heads"
 _REWRITTEN: Final = frozenset({

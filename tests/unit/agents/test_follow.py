@@ -18,11 +18,11 @@ from fakes.run_records import RECORD
 from septet.agents.clis.registry import adapter_for
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
 from septet.agents.runs.folders import Run
+from septet.agents.runs.records import seconds_since_boot
 from septet.agents.sandbox.connections import Attachment
 from septet.agents.turns.follow import Pace, StreamReading, TurnProgress, follow
 from septet.answers.steps import is_step_answer
 from septet.contracts.names import Step
-from septet.system.timestamps import seconds_since_boot
 
 STREAM = Path(__file__).parents[2] / "data" / "recordings" / "opencode" / "edit.stdout"
 LOOKS = 4

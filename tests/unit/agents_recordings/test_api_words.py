@@ -13,7 +13,7 @@ import pytest
 from septet.agents.outcomes.api_errors import classify
 from septet.agents.outcomes.endings import api_ending, with_ending
 from septet.agents.outcomes.outcome import ExitRecord, Outcome
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 SAID: Final = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 HOUR: Final = 3600.0

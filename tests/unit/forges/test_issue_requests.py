@@ -17,7 +17,7 @@ from septet.errors import IssueChangedError, NotFoundError
 from septet.forges.github.answers import HISTORY, VIEWER
 from septet.forges.issue_history import RequestCheck, RequestReader, TellingForge, Writers
 from septet.settings import Settings
-from septet.system.timestamps import timestamp
+from septet.system.text import timestamp
 
 SET_AT: Final = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 BEFORE, AFTER = (timestamp(SET_AT + timedelta(minutes=minutes)) for minutes in (-10, 10))
