@@ -6,7 +6,6 @@ import pytest
 from fakes.processes import processes_with
 from fakes.step_lab import FIXED, StepLab, step_lab
 from fakes.waiting import wait_until
-from temporalio.exceptions import ApplicationError
 
 from clients.disk.workspace_view import fails_on_base
 from septet.base_checks import BaseChecks, result_of
@@ -29,12 +28,6 @@ async def _result(lab: StepLab) -> BaseChecks:
     return await wait_until(lambda: result_of(lab.parts.host.state, lab.place))
 
 
-async def _refusal(lab: StepLab) -> ApplicationError:
-    with pytest.raises(ApplicationError) as failed:
-        await lab.open()
-    return failed.value
-
-
 def _journal(lab: StepLab) -> list[str]:
     path = lab.root / "looked"
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -52,11 +45,10 @@ async def test_a_check_that_fails_before_any_work_is_told_to_people_and_to_those
     await lab.open_to(Step.CREATE_COMMIT, {"answer": {"commit_message": _MESSAGE}})
     done = await lab.run(Step.CREATE_COMMIT)
     assert (done.verdict, done.checks_passed) == (Verdict.DONE, 1)
-    prompt = (lab.runs[-1].folder / "prompt.md").read_text(encoding="utf-8")
-    assert "On main, before any change" in prompt
-    assert "needs a sum" in prompt
+    assert "On main, before any change" in lab.prompts[-1]
+    assert "needs a sum" in lab.prompts[-1]
     await lab.run(Step.GENERATE_BRANCH)
-    assert "before any change" not in (lab.runs[-1].folder / "prompt.md").read_text(encoding="utf-8")
+    assert "before any change" not in lab.prompts[-1]
 
 
 async def test_an_agent_whose_check_fails_hears_that_it_failed_before(lab: StepLab) -> None:
@@ -104,7 +96,7 @@ async def test_all_work_orders_of_a_host_share_one_look(lab: StepLab) -> None:
 async def test_a_repository_can_refuse_work_on_a_base_that_fails(lab: StepLab) -> None:
     """No agent starts, and the error names check, output, branch and remedy; a retry runs the checks again."""
     _push(lab, f'echo looked >> {lab.root}/looked; echo "2 == 3"; [ -e "{lab.root}/mended" ]\n', _REFUSE)
-    error = await _refusal(lab)
+    error = await lab.refused()
     assert (error.type, error.non_retryable) == ("BaseFails", True)
     assert error.message == "Check `sh check.sh` failed (exit code 1) on main already, before any work:\n2 == 3"
     assert error.details[0].remedy.startswith("Mend it on the base branch")

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,9 @@ import pytest_asyncio
 from fakes.account_books import ORDER, Books
 from fakes.agent_lab import is_signed, supervisor_of
 from fakes.repositories import Origin
-from fakes.step_lab import StepLab, settings_of, step_lab
+from fakes.step_lab import StepLab, halted, settings_of, step_lab
 from fakes.waiting import wait_until
-from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from septet.agents.outcomes.endings import BUDGET
 from septet.agents.runs.folders import Run
@@ -158,7 +157,7 @@ async def test_a_grant_of_which_the_worker_has_no_note_is_asked_for_again(paid: 
 
 async def test_a_turn_whose_attempt_comes_back_is_left_to_it(paid: StepLab, books: Books) -> None:
     """A pass leaves a turn to its own attempt for a time, also if that attempt could not report it at first."""
-    await _left(paid)
+    await _halted(paid, "worker_shutdown")
     await _supervisor_killed(paid)
     teller = LeftTurns(paid.parts.host, books)
     assert (await teller.look(), books.view().running) == (0, 1)
@@ -175,9 +174,7 @@ async def test_a_turn_that_is_tried_again_is_left_to_its_new_attempt(paid: StepL
     with pytest.raises(ApplicationError, match="529"):
         await paid.run(Step.IMPLEMENT_PLAN, budget="9ktok", waits_for_budget=True)
     books.away = False
-    _, running, environment = await _begun(paid, _HANGS)
-    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
-    await asyncio.wait([running])
+    await _halted(paid, "worker_shutdown")
     await _supervisor_killed(paid)
     assert (await LeftTurns(paid.parts.host, books).look(), books.view().running) == (0, 1)
 
@@ -243,32 +240,19 @@ async def test_a_login_is_paused_for_as_long_as_the_server_says_so(paid: StepLab
     assert (await paid.run(Step.CLASSIFY_ISSUE)).verdict is Verdict.DONE
 
 
-async def _at_work(
-    paid: StepLab, program: str, **facts: str
-) -> tuple[StepCall, asyncio.Task[StepResult], ActivityEnvironment]:
-    """Return a step whose agent has written a message and does not end."""
-    await paid.open_to(Step.IMPLEMENT_PLAN)
-    return await _begun(paid, program, **facts)
-
-
-async def _begun(
-    paid: StepLab, program: str, **facts: str
-) -> tuple[StepCall, asyncio.Task[StepResult], ActivityEnvironment]:
+async def _halted(
+    paid: StepLab, why: str, program: str = _HANGS, **facts: str
+) -> tuple[StepCall, asyncio.Task[StepResult]]:
+    """Return the call and the end of a step that was halted after its hanging agent had written a message."""
+    if paid.workspace is None:
+        await paid.open_to(Step.IMPLEMENT_PLAN)
     paid.agent(program)
     call = paid.call(Step.IMPLEMENT_PLAN, **{"budget": "9ktok", "waits_for_budget": True, **facts})
-    environment = ActivityEnvironment()
-    running = asyncio.ensure_future(paid.running(call, environment))
-    await wait_until((paid.worktree / "src/half.py").exists)
-    await wait_until(lambda: is_signed(paid.runs[-1]))
-    return call, running, environment
 
+    def began() -> bool:
+        return (paid.worktree / "src/half.py").exists() and is_signed(paid.runs[-1])
 
-async def _left(paid: StepLab, **facts: str) -> StepCall:
-    """Return a step whose worker has stopped and whose agent still works."""
-    call, running, environment = await _at_work(paid, _HANGS, **facts)
-    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
-    await asyncio.wait([running])
-    return call
+    return call, await halted(partial(paid.running, call), began, why)
 
 
 async def _supervisor_killed(paid: StepLab) -> None:
@@ -296,7 +280,7 @@ async def test_a_turn_that_no_attempt_comes_back_to_counts_in_the_history_of_cos
     paid: StepLab, books: Books, budget: str
 ) -> None:
     """A pass notes the turn once under the key of its own attempt; a late attempt's note has the same key and use."""
-    await _left(paid, budget=budget, project="shop", model="large")
+    await _halted(paid, "worker_shutdown", budget=budget, project="shop", model="large")
     await _supervisor_killed(paid)
     if budget:
         assert await LeftTurns(paid.parts.host, books, left_seconds=0.0).look() == 1
@@ -333,19 +317,17 @@ async def test_a_work_order_is_completed_in_the_history_of_costs_also_where_its_
 async def test_what_a_cancelled_agent_used_is_counted_once(paid: StepLab, books: Books, whose: str) -> None:
     """The process that ends the agent reads its use from the stream; a second end of the work order adds nothing."""
     if whose == "the step's":
-        _, running, environment = await _at_work(paid, _HANGS)
-        environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-        assert (await running).verdict is Verdict.CANCELLED
+        _, cancelled = await _halted(paid, "cancel_requested")
+        assert cancelled.result().verdict is Verdict.CANCELLED
     elif whose == "the next attempt's":
-        call, environment, before = await _left(paid), ActivityEnvironment(), len(paid.heartbeats)
-        adopting = asyncio.ensure_future(paid.running(call, environment))
-        await wait_until(
-            lambda: any(paid.heartbeats[before:])
-        )  # the heartbeats name the run that the attempt follows
-        environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-        assert ((await adopting).verdict, len(paid.runs)) == (Verdict.CANCELLED, 1)
+        call, _ = await _halted(paid, "worker_shutdown")
+        before = len(paid.heartbeats)  # the heartbeats name the run that the attempt follows
+        adopted = await halted(
+            partial(paid.running, call), lambda: any(paid.heartbeats[before:]), "cancel_requested"
+        )
+        assert (adopted.result().verdict, len(paid.runs)) == (Verdict.CANCELLED, 1)
     else:
-        await _left(paid)
+        await _halted(paid, "worker_shutdown")
         if "killed" in whose:
             os.kill(supervisor_of(paid.runs[0]), signal.SIGKILL)
         assert (await paid.end_work(Step.IMPLEMENT_PLAN)).verdict is Verdict.CANCELLED
@@ -372,13 +354,14 @@ result('no JSON')
 """)
     await paid.open_to(Step.IMPLEMENT_PLAN)
     call = paid.call(Step.IMPLEMENT_PLAN, budget="9ktok", waits_for_budget=True)
-    environment = ActivityEnvironment()
     unread = await paid.running(call)
     assert books.view().total.tokens == _TOKENS
-    running = asyncio.ensure_future(paid.finalize(call, unread, within=environment))
-    await wait_until((paid.worktree / ".git/finalizing").exists)
-    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-    assert (await running).verdict is Verdict.CANCELLED
+    cancelled = await halted(
+        lambda within: paid.finalize(call, unread, within=within),
+        (paid.worktree / ".git/finalizing").exists,
+        "cancel_requested",
+    )
+    assert cancelled.result().verdict is Verdict.CANCELLED
     assert (books.view().total.tokens, books.view().total.turns) == (2 * _TOKENS, 2)
     assert _tokens_noted(paid) == 2 * _TOKENS
 
@@ -394,12 +377,8 @@ async def test_a_cancelled_summary_is_counted(paid: StepLab, books: Books) -> No
     before = books.view("pipeline/pl-1").total.tokens
     paid.agent("init()\nturn('m1')\nwrite('.git/summary', '')\ntime.sleep(300)\n")
     call = SummariseCall(workspace=paid.workspace, pipeline="pl-1", session_id=classified.session_id)
-    environment = ActivityEnvironment()
-    running = asyncio.ensure_future(paid.summarise(call.model_copy(update=asked), environment))
-    await wait_until((paid.worktree / ".git/summary").exists)
-    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-    with pytest.raises(asyncio.CancelledError):
-        await running
+    work = partial(paid.summarise, call.model_copy(update=asked))
+    assert (await halted(work, (paid.worktree / ".git/summary").exists, "cancel_requested")).cancelled()
     assert books.view("pipeline/pl-1").total.tokens == before + _TOKENS
     assert (books.view("pipeline/pl-1").running, books.view().running) == (0, 0)
 
@@ -426,7 +405,7 @@ async def test_what_an_agent_used_is_not_told_before_its_record_is_there(
         await paid.run(Step.CLASSIFY_ISSUE, budget="9ktok", waits_for_budget=True)
         books.away = False
     else:
-        await _left(paid)
+        await _halted(paid, "worker_shutdown")
         await end_all(paid.parts.host.runs, "wo-1", "cancelled")
     (run,) = paid.runs
     await wait_until(run.exit)
@@ -445,7 +424,7 @@ async def test_a_record_that_a_disk_does_not_take_costs_no_cancel_and_no_count(
     paid: StepLab, books: Books
 ) -> None:
     """If the record is missing at a cancel, the cancel takes its rescue, and a later pass counts the use."""
-    await _left(paid)
+    await _halted(paid, "worker_shutdown")
     (run,) = paid.runs
     await end_all(paid.parts.host.runs, "wo-1", "cancelled")
     await wait_until(run.exit)
@@ -472,10 +451,9 @@ async def test_what_an_agent_used_before_its_step_was_reset_is_counted(
     paid: StepLab, books: Books, *, told_between: bool
 ) -> None:
     """The attempt after a reset begins anew, and both agents' use is counted once, also with a pass in between."""
-    call, running, environment = await _at_work(paid, _HANGS_ONCE)
-    environment.cancel(ActivityCancellationDetails(reset=True))
+    call, ended = await _halted(paid, "reset", _HANGS_ONCE)
     with pytest.raises(ApplicationError, match="starts again"):
-        await running
+        ended.result()
     if told_between:
         assert await LeftTurns(paid.parts.host, books, left_seconds=0.0).look() == 1
         assert books.view().total.tokens == _TOKENS
@@ -489,10 +467,9 @@ async def test_what_an_agent_used_before_a_reset_is_counted_where_a_cancel_follo
     paid: StepLab, books: Books
 ) -> None:
     """Without an attempt after the reset, the end of the work order reports the use."""
-    _, running, environment = await _at_work(paid, _HANGS)
-    environment.cancel(ActivityCancellationDetails(reset=True))
+    _, ended = await _halted(paid, "reset")
     with pytest.raises(ApplicationError, match="starts again"):
-        await running
+        ended.result()
     await paid.end_work(Step.IMPLEMENT_PLAN)
     assert (books.view().total.tokens, books.view().running) == (_TOKENS, 0)
     assert _tokens_noted(paid) == _TOKENS

@@ -1,4 +1,4 @@
-"""The two steps that make and find a plan."""
+"""The three steps that come to a plan: classify, build and find."""
 
 from pathlib import Path
 
@@ -58,14 +58,6 @@ async def test_no_plan_is_an_answer(lab: StepLab) -> None:
     assert (done.verdict, done.result_text) == (Verdict.DONE, "0")
 
 
-async def test_a_path_without_a_file_is_refused(lab: StepLab) -> None:
-    """A path without a file is not proven."""
-    await lab.open_to(Step.FIND_PLAN_FILE, {"answer": "specs/another.md"})
-    refused = await lab.run(Step.FIND_PLAN_FILE)
-    assert refused.verdict is Verdict.UNPROVEN
-    assert "specs/another.md" in refused.reasons[0]
-
-
 async def test_a_plan_that_the_repository_ignores_is_told(lab: StepLab) -> None:
     """The step is done, and its warning says that the repository ignores the plan."""
     lab.origin.push({".gitignore": "specs/\n"})
@@ -89,3 +81,24 @@ async def test_a_plan_with_a_sentence_that_nobody_sees_is_refused(lab: StepLab) 
     found = await lab.run(Step.FIND_PLAN_FILE)
     assert found.verdict is Verdict.UNPROVEN
     assert "U+E0041" in found.reasons[0]
+
+
+async def test_a_step_tells_what_it_used(lab: StepLab) -> None:
+    """A result holds session, model, tokens, cost, duration, exit code and checkpoint in less than 8 KB."""
+    await lab.open()
+    lab.scenario()
+    done = await lab.run(Step.CLASSIFY_ISSUE)
+    assert (done.usage.input_tokens, done.usage.output_tokens, done.usage.cost_usd) == (18, 2, 0.02)
+    assert (done.agent, done.model, done.exit_code) == ("scripted", "scripted-1", 0)
+    assert done.session_id == lab.runs[0].record.session_id  # type: ignore[union-attr]
+    assert done.duration_seconds > 0
+    assert done.checkpoint == lab.snapshots("checkpoint")[-1]
+    assert done.run == "runs/wo-1/1-classify_issue-1"
+    assert len(done.model_dump_json()) < 8192
+
+
+async def test_no_agent_sees_the_forges_key(lab: StepLab) -> None:
+    """An agent's environment lacks the worker's key to the forge."""
+    lab.agent("answer({'issue_class': '/bug'}) if 'GITHUB_TOKEN' not in os.environ else sys.exit(1)")
+    await lab.open()
+    assert (await lab.run(Step.CLASSIFY_ISSUE)).verdict is Verdict.DONE

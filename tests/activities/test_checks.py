@@ -1,22 +1,20 @@
 """A repository's own checks on a real host have no more rights than the agents whose work they check."""
 
-import asyncio
 import os
 import resource
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from fakes.processes import processes_with
 from fakes.repositories import git
-from fakes.step_lab import StepLab
+from fakes.step_lab import StepLab, halted
 from fakes.taken_values import taken_values
 from fakes.waiting import until, wait_until
-from temporalio.activity import ActivityCancellationDetails
-from temporalio.testing import ActivityEnvironment
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
@@ -173,12 +171,9 @@ async def test_a_cancelled_step_ends_its_check(lab: StepLab) -> None:
     """A check that hangs is dead when the cancelled step has ended."""
     hangs = "import os, sys; 'sum' in open('src/app.py').read() and os.execlp('sleep', 'sleep', '299.5')"
     await _open(lab, f"{sys.executable} -IS check.py", hangs)  # the check passes on the base commit
-    environment = ActivityEnvironment()
-    running = asyncio.ensure_future(lab.running(lab.call(Step.CREATE_COMMIT), environment))
-    await wait_until(lambda: processes_with("299.5"))
-    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-    ended = await running
-    assert (ended.verdict, processes_with("299.5")) == (Verdict.CANCELLED, [])
+    work = partial(lab.running, lab.call(Step.CREATE_COMMIT))
+    ended = await halted(work, lambda: processes_with("299.5"), "cancel_requested")
+    assert (ended.result().verdict, processes_with("299.5")) == (Verdict.CANCELLED, [])
 
 
 @pytest.mark.law

@@ -40,7 +40,7 @@ async def _tried_again(lab: StepLab, refused: StepResult, does: str = "") -> tup
     """Run the step's second try; return its result and its prompt."""
     start = lab.snapshots("checkpoint")[-1]
     again = await _implemented(lab, does, attempt=2, reasons=refused.reasons, starts_from=start)
-    return again, (lab.runs[-1].folder / "prompt.md").read_text(encoding="utf-8")
+    return again, lab.prompts[-1]
 
 
 def _restored(lab: StepLab, result: StepResult) -> Path:

@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, settings_of, step_lab
+from fakes.step_lab import BRANCH, FIXED, IMPLEMENTED, PLAN, StepLab, settings_of, step_lab
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepResult
 from septet.errors import EvidenceError
 from septet.git.evidence.added_lines import committed_patches
 from septet.git.evidence.worker_keys import refuse_keys_in_commits
-from septet.system.masking import hide, reveal
+from septet.system.masking import hide
 
 MESSAGE = "committer: bug: sum the prices\n\nThis is issue 7."
 
@@ -86,18 +86,11 @@ async def test_a_failing_checks_output_is_the_reason(lab: StepLab) -> None:
     assert git(lab.worktree, "rev-parse", "HEAD") == lab.place.base_sha
 
 
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ("""["./no-such-program --now"]""", "could not be started"),
-        ("""["sleep 30"]\n[limits]\ncheck_seconds = 0.2""", "took longer than"),
-    ],
-)
-async def test_a_check_that_does_not_end_is_a_failing_one(lab: StepLab, settings: str, reason: str) -> None:
-    """A check whose program is missing, or that takes too long, stops the commit."""
-    refused = await _committed(lab, settings)
+async def test_a_check_that_does_not_end_is_a_failing_one(lab: StepLab) -> None:
+    """A check that takes longer than its limit stops the commit."""
+    refused = await _committed(lab, """["sleep 30"]\n[limits]\ncheck_seconds = 0.2""")
     assert refused.verdict is Verdict.UNPROVEN
-    assert reason in refused.reasons[0]
+    assert "took longer than" in refused.reasons[0]
 
 
 async def test_checks_run_in_the_agents_environment(lab: StepLab) -> None:
@@ -121,21 +114,18 @@ async def test_checks_are_those_of_the_base_commit(lab: StepLab) -> None:
 async def test_a_key_of_the_worker_in_a_file_stops_the_commit(lab: StepLab) -> None:
     """The reason names file and line, and never the key; the commit follows once the agent has removed the key."""
     hide(["a-key-of-the-worker"])
-    try:
-        await lab.open_to(Step.CREATE_COMMIT)
-        answer = {"answer": {"commit_message": MESSAGE}}
-        key = {"src/login.py": "import os\n\nKEY = 'a-key-of-the-worker'\n"}
-        lab.scenario(create_commit=[{**answer, "edits": key}, {**answer, "edits": {"src/login.py": None}}])
-        refused = await lab.run(Step.CREATE_COMMIT)
-        assert refused.verdict is Verdict.UNPROVEN
-        assert "src/login.py line 3" in refused.reasons[0]
-        assert "a-key-of-the-worker" not in refused.model_dump_json()
-        assert [(found.id, found.rule) for found in refused.findings] == [("", "worker-key")]
-        assert git(lab.worktree, "rev-parse", "HEAD") == lab.place.base_sha
-        again = await lab.run(Step.CREATE_COMMIT, attempt=2, reasons=refused.reasons)
-        assert again.verdict is Verdict.DONE
-    finally:
-        reveal(["a-key-of-the-worker"])
+    await lab.open_to(Step.CREATE_COMMIT)
+    answer = {"answer": {"commit_message": MESSAGE}}
+    key = {"src/login.py": "import os\n\nKEY = 'a-key-of-the-worker'\n"}
+    lab.scenario(create_commit=[{**answer, "edits": key}, {**answer, "edits": {"src/login.py": None}}])
+    refused = await lab.run(Step.CREATE_COMMIT)
+    assert refused.verdict is Verdict.UNPROVEN
+    assert "src/login.py line 3" in refused.reasons[0]
+    assert "a-key-of-the-worker" not in refused.model_dump_json()
+    assert [(found.id, found.rule) for found in refused.findings] == [("", "worker-key")]
+    assert git(lab.worktree, "rev-parse", "HEAD") == lab.place.base_sha
+    again = await lab.run(Step.CREATE_COMMIT, attempt=2, reasons=refused.reasons)
+    assert again.verdict is Verdict.DONE
 
 
 async def test_a_key_that_an_agents_commits_bring_is_not_pushed(lab: StepLab) -> None:
@@ -144,19 +134,48 @@ async def test_a_key_that_an_agents_commits_bring_is_not_pushed(lab: StepLab) ->
     base = git(lab.worktree, "rev-parse", "HEAD")
     named = []
     hide(["a-key-of-the-worker"])
-    try:
-        for content, message in (
-            ("KEY = 'a-key-of-the-worker'\n", "in"),
-            ("KEY = ''\n", "out"),
-            ("", "by a-key-of-the-worker"),
-        ):
-            lab.write("src/login.py", content)
-            git(lab.worktree, "add", "-A")
-            git(lab.worktree, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", message)
-            named.append(git(lab.worktree, "rev-parse", "HEAD"))
-        for since, sha, found in ((base, named[1], named[0]), (named[0], named[2], named[2])):
-            with pytest.raises(EvidenceError, match=found[:12]):
-                refuse_keys_in_commits(committed_patches(lab.place, since, sha))
-        refuse_keys_in_commits(committed_patches(lab.place, named[0], named[1]))
-    finally:
-        reveal(["a-key-of-the-worker"])
+    for content, message in (
+        ("KEY = 'a-key-of-the-worker'\n", "in"),
+        ("KEY = ''\n", "out"),
+        ("", "by a-key-of-the-worker"),
+    ):
+        lab.write("src/login.py", content)
+        git(lab.worktree, "add", "-A")
+        git(lab.worktree, "commit", "-q", "-m", message)
+        named.append(git(lab.worktree, "rev-parse", "HEAD"))
+    for since, sha, found in ((base, named[1], named[0]), (named[0], named[2], named[2])):
+        with pytest.raises(EvidenceError, match=found[:12]):
+            refuse_keys_in_commits(committed_patches(lab.place, since, sha))
+    refuse_keys_in_commits(committed_patches(lab.place, named[0], named[1]))
+
+
+MESSAGES = ("committer: bug: refused", "committer: bug: signed off")
+
+
+@pytest.mark.parametrize("step", [Step.GENERATE_BRANCH, Step.CREATE_COMMIT])
+async def test_a_step_is_done_again_without_the_commit_that_came_after_it(lab: StepLab, step: Step) -> None:
+    """After the return to the checkpoint the steps make another commit, without the refused commit below it."""
+    lab.scenario(
+        implement_plan={"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED},
+        create_commit=[{"answer": {"commit_message": message}} for message in MESSAGES],
+    )
+    await lab.open_to(step)
+    start = lab.snapshots()[-1]
+    lost = await _to_the_commit(lab, step, start)
+    lab.run_id = "run-2"
+    again = await _to_the_commit(lab, step, start)
+    assert again == git(lab.worktree, "rev-parse", "HEAD")
+    assert git(lab.worktree, "show", f"{again}:src/app.py") == FIXED.strip()
+    subjects = git(lab.worktree, "log", "--format=%s", f"{lab.place.base_sha}..{again}")
+    assert (subjects, lost == again) == (MESSAGES[1], False)
+
+
+async def _to_the_commit(lab: StepLab, step: Step, start: str) -> str:
+    """Run a step and its successors up to the commit, and return the commit."""
+    for each in [each for each in Step if step.number <= each.number < Step.CREATE_PULL_REQUEST.number]:
+        done = await lab.run(each, starts_from=start)
+        assert done.verdict is Verdict.DONE, done.reasons
+        start = done.checkpoint or start
+        branch = done.result_text if each is Step.GENERATE_BRANCH else lab.progress.branch_name
+        lab.progress = lab.progress.model_copy(update={"branch_name": branch, "commit_sha": done.commit_sha})
+    return done.commit_sha or ""

@@ -71,10 +71,7 @@ async def test_on_one_branch_each_work_order_adds_its_commit_and_replaces_its_ow
     own = lane.model_copy(update={"work_order_id": "wo-2", "visit": "/2", "began_at": before.commit_sha})
     for number, options in enumerate(([], ["--amend"]), 2):
         lab.write("other.py", f"other = {number}\n")
-        git(lab.worktree, "add", "-A")
-        git(lab.worktree, "commit", "-q", *options, "-m", "another issue")
-        lab.progress = lab.progress.model_copy(update={"commit_sha": git(lab.worktree, "rev-parse", "HEAD")})
-        lab.parts.host.snapshots.take(lab.place, "checkpoint", "its commit")
+        lab.commit(*options)
         lab.run_id = f"run-{number}"
         done = await lab.running(lab.call(Step.CREATE_PULL_REQUEST).model_copy(update={"workspace": own}))
         assert (done.verdict, done.result_text) == (Verdict.DONE, before.result_text)
@@ -90,10 +87,7 @@ async def test_what_the_lanes_work_order_before_pushed_is_not_replaced(lab: Step
     before = await lab.running(call.model_copy(update={"workspace": workspace}))
     git(lab.worktree, "checkout", "-q", "-B", BRANCH, call.workspace.base_sha)
     lab.write("other.py", "other = 1\n")
-    git(lab.worktree, "add", "-A")
-    git(lab.worktree, "commit", "-q", "-m", "another issue")
-    lab.progress = lab.progress.model_copy(update={"commit_sha": git(lab.worktree, "rev-parse", "HEAD")})
-    lab.parts.host.snapshots.take(lab.place, "checkpoint", "the next work order's")
+    lab.commit()
     lab.run_id = "run-2"
     next_one = workspace.model_copy(update={"work_order_id": "wo-2", "visit": "/2"})
     failed = await lab.failing(
@@ -226,24 +220,10 @@ async def test_what_the_branch_does_not_hold_is_told_to_whoever_merges(lab: Step
     assert WORDS["body"] in pull_request
 
 
-def _erase_from_base(lab: StepLab, files: dict[str, str]) -> str:
-    """Replace the commit that the work order began from by another; return the replaced commit."""
-    checkout, erased = lab.origin.checkout, lab.origin.sha("main")
-    git(checkout, "fetch", "-q", "origin")
-    git(checkout, "checkout", "-q", "--detach", erased)
-    for name, text in files.items():
-        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
-        (checkout / name).write_text(text)
-    git(checkout, "add", "-A")
-    git(checkout, "commit", "-q", "--amend", "--allow-empty", "-m", "written anew")
-    git(checkout, "push", "-q", "--force", "origin", "HEAD:main")
-    return erased
-
-
 async def test_what_was_erased_from_the_base_is_not_pushed_again(lab: StepLab) -> None:
     """The step pushes the work on the new base, moves the worktree, and a second attempt pushes the same commit."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
-    erased = _erase_from_base(lab, {"others.txt": "others\n"})
+    erased = lab.origin.rewrite({"others.txt": "others\n"})
     lab.scenario(create_pull_request={"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     done, again = await lab.running(call), await lab.running(call)
@@ -260,7 +240,7 @@ async def test_what_was_erased_from_the_base_is_not_pushed_again(lab: StepLab) -
 async def test_work_that_does_not_fit_on_the_new_base_is_not_pushed(lab: StepLab) -> None:
     """The step returns to the implementor with the conflict in the worktree, and pushes no branch."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
-    _erase_from_base(lab, {"src/app.py": "others\n"})
+    lab.origin.rewrite({"src/app.py": "others\n"})
     lab.scenario(create_pull_request={"answer": WORDS})
     call = lab.call(Step.CREATE_PULL_REQUEST)
     result, again = await lab.running(call), await lab.running(call)
@@ -279,12 +259,7 @@ async def test_work_that_does_not_fit_on_the_new_base_is_not_pushed(lab: StepLab
 async def test_a_file_that_the_new_base_has_no_longer_is_a_persons_word(lab: StepLab) -> None:
     """If the new base removed a file that the work changes, the step fails for a person, without an agent."""
     await lab.open_to(Step.CREATE_PULL_REQUEST)
-    checkout = lab.origin.checkout
-    git(checkout, "fetch", "-q", "origin")
-    git(checkout, "checkout", "-q", "--detach", lab.origin.sha("main"))
-    git(checkout, "rm", "-q", "src/app.py")
-    git(checkout, "commit", "-q", "--amend", "-m", "written anew")
-    git(checkout, "push", "-q", "--force", "origin", "HEAD:main")
+    lab.origin.rewrite({"src/app.py": None})
     lab.scenario(create_pull_request={"answer": WORDS})
     raised = await lab.failing(lab.call(Step.CREATE_PULL_REQUEST), r"does not fit on .*src/app\.py")
     assert raised.type == "LostBase"

@@ -8,7 +8,6 @@ import pytest
 from fakes.repositories import Origin
 from fakes.small_disk import SmallDisk, small_disk
 from fakes.step_lab import IMPLEMENTED, StepLab, settings_of, step_lab
-from temporalio.exceptions import ApplicationError
 
 from septet.agents.sandbox.connections import end_agent
 from septet.contracts.names import Step, Verdict
@@ -48,13 +47,6 @@ def _ballast(lab: StepLab) -> Path:
     return lab.worktree / ".git" / "ballast"
 
 
-async def refused(lab: StepLab, attempt: int = 1) -> ApplicationError:
-    """Run the step and return its error."""
-    with pytest.raises(ApplicationError) as failed:
-        await lab.running(lab.call(Step.IMPLEMENT_PLAN), attempt=attempt)
-    return failed.value
-
-
 def assert_done(lab: StepLab, result: StepResult) -> None:
     """Check that the step is done and its checkpoint is whole."""
     assert result.verdict is Verdict.DONE
@@ -78,7 +70,7 @@ if not os.path.exists("src/half.py"):
 {DONE}
 """
         )
-        error = await refused(lab)
+        error = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
         assert (error.type, error.non_retryable) == ("DiskFull", False)
         assert str(disk.path) in error.message
         assert "Make room" in error.details[0].remedy
@@ -104,7 +96,7 @@ os.truncate({ballast!r}, os.path.getsize({ballast!r}) - 131072)
 {DONE}
 """
         )
-        error = await refused(lab)
+        error = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
         assert (error.type, error.non_retryable) == ("DiskFull", False)
         _ballast(lab).unlink()
         result = await lab.run(Step.IMPLEMENT_PLAN)
@@ -116,7 +108,7 @@ async def test_a_step_without_inodes_names_them(tmp_path: Path, origin: Origin) 
     """If no inodes are free, the error says so, though bytes are free."""
     async with on_small_disk(tmp_path, origin) as (lab, disk):
         disk.use_up_inodes()
-        error = await refused(lab)
+        error = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
         assert error.type == "DiskFull"
         assert "no inodes are free" in error.message
         disk.free()
@@ -128,9 +120,9 @@ async def test_a_read_only_disk_is_named(tmp_path: Path, origin: Origin) -> None
     async with on_small_disk(tmp_path, origin) as (lab, disk):
         lab.write("src/half.py", "half")
         disk.make_read_only()
-        error = await refused(lab)
+        error = await lab.failing(lab.call(Step.IMPLEMENT_PLAN))
         assert (error.type, error.non_retryable) == ("DiskReadOnly", False)
-        error = await refused(lab, attempt=3)
+        error = await lab.failing(lab.call(Step.IMPLEMENT_PLAN), attempt=3)
         assert (error.type, error.non_retryable) == ("DiskReadOnly", True)
         assert "mount it writable" in error.details[0].remedy
         disk.make_writable()
@@ -143,8 +135,7 @@ async def test_no_workspace_is_opened_on_a_full_disk(tmp_path: Path, origin: Ori
     with small_disk(tmp_path / "state") as disk:
         async with step_lab(tmp_path, origin, settings_of(tmp_path)) as lab:
             disk.fill()
-            with pytest.raises(ApplicationError) as failed:
-                await lab.open()
-            assert (failed.value.type, failed.value.non_retryable) == ("DiskFull", False)
+            error = await lab.refused()
+            assert (error.type, error.non_retryable) == ("DiskFull", False)
             disk.free()
             assert (await lab.open()).checkpoint == "wo-1/0000-base"

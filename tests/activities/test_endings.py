@@ -2,23 +2,21 @@
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 from fakes.agent_lab import carriers, mark_of
 from fakes.repositories import git
-from fakes.step_lab import FIXED, IMPLEMENTED, StepLab
+from fakes.step_lab import FIXED, IMPLEMENTED, StepLab, halted
 from fakes.taken_values import taken_values
-from fakes.waiting import wait_until
-from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from septet.agents.runs.usage import seconds_of
 from septet.agents.turns.end_of_turn import finalize_run
 from septet.contracts.names import Step, Verdict
 from septet.contracts.order import Timeouts
-from septet.contracts.steps import StepResult
+from septet.contracts.steps import StepCall, StepResult
 from septet.telemetry.metrics import RESCUES
 
 pytestmark = pytest.mark.law
@@ -35,13 +33,11 @@ def _applies(patch: str | None, origin: Path, folder: Path) -> bool:
     return True
 
 
-async def _hanging(lab: StepLab) -> tuple[asyncio.Task[StepResult], ActivityEnvironment]:
-    """Return a running step whose agent has made an edit and does not end."""
+async def _halted(lab: StepLab, why: str) -> tuple[StepCall, asyncio.Task[StepResult]]:
+    """Return the call and the end of a step that was halted after its hanging agent had made an edit."""
     await lab.open_to(Step.IMPLEMENT_PLAN, [{"edits": _HALF, "hang": True}, _WHOLE])
-    environment = ActivityEnvironment()
-    running = asyncio.ensure_future(lab.running(lab.call(Step.IMPLEMENT_PLAN), environment))
-    await wait_until((lab.worktree / "src/half.py").exists)
-    return running, environment
+    call = lab.call(Step.IMPLEMENT_PLAN)
+    return call, await halted(partial(lab.running, call), (lab.worktree / "src/half.py").exists, why)
 
 
 async def test_a_crash_costs_no_work(lab: StepLab, tmp_path: Path) -> None:
@@ -76,9 +72,8 @@ async def test_an_agent_that_only_crashes_fails_the_step_with_a_rescue(lab: Step
 
 async def test_a_person_s_cancel_ends_the_agent_with_a_rescue(lab: StepLab) -> None:
     """A cancel ends the agent and all its processes, and takes a rescue of its work."""
-    running, environment = await _hanging(lab)
-    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-    cancelled = await running
+    _, ended = await _halted(lab, "cancel_requested")
+    cancelled = ended.result()
     assert cancelled.verdict is Verdict.CANCELLED
     assert [rescue.snapshot for rescue in cancelled.rescues] == lab.snapshots("rescue")
     assert cancelled.session_id is not None
@@ -87,29 +82,19 @@ async def test_a_person_s_cancel_ends_the_agent_with_a_rescue(lab: StepLab) -> N
 
 async def test_a_worker_s_stop_leaves_the_agent_alive(lab: StepLab) -> None:
     """A worker that stops leaves its agent running; the next attempt adopts the agent, and starts no other."""
-    running, environment = await _hanging(lab)
-    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
-    with pytest.raises(asyncio.CancelledError):
-        await running
+    call, stopped = await _halted(lab, "worker_shutdown")
+    assert stopped.cancelled()
     assert lab.runs[0].lives()
     assert lab.snapshots("rescue") == []
-
-    environment = ActivityEnvironment()
-    call = lab.call(Step.IMPLEMENT_PLAN)
-    before = len(lab.heartbeats)
-    adopting = asyncio.ensure_future(lab.running(call, environment))
-    await wait_until(lambda: any(lab.heartbeats[before:]))  # the heartbeats name the run that the attempt follows
-    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-    assert (await adopting).verdict is Verdict.CANCELLED
+    before = len(lab.heartbeats)  # the heartbeats name the run that the attempt follows
+    adopted = await halted(partial(lab.running, call), lambda: any(lab.heartbeats[before:]), "cancel_requested")
+    assert adopted.result().verdict is Verdict.CANCELLED
     assert len(lab.runs) == 1
 
 
 async def test_a_bad_command_file_costs_the_end_of_the_work_no_rescue(lab: StepLab) -> None:
     """The end of the work takes its rescue also if the step's command file and settings are unusable."""
-    running, environment = await _hanging(lab)
-    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
-    with pytest.raises(asyncio.CancelledError):
-        await running
+    await _halted(lab, "worker_shutdown")
     papers = lab.place.records / "papers.json"
     spoilt = json.loads(papers.read_bytes())
     spoilt["files"] |= {".septet/commands/implement_plan.md": " ", ".septet/septet.toml": "no = settings"}
@@ -146,11 +131,7 @@ time.sleep(60)
 
 async def test_a_reset_returns_to_where_the_step_began(lab: StepLab) -> None:
     """Another workflow run ends the agent that still works, rescues its work and begins from the checkpoint."""
-    running, environment = await _hanging(lab)
-    call = lab.call(Step.IMPLEMENT_PLAN)
-    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
-    with pytest.raises(asyncio.CancelledError):
-        await running
+    call, _ = await _halted(lab, "worker_shutdown")
     lab.run_id = "run-2"
     done = await lab.running(call)
     assert (done.verdict, done.agent_starts) == (Verdict.DONE, 1)
@@ -162,11 +143,9 @@ async def test_a_reset_returns_to_where_the_step_began(lab: StepLab) -> None:
 
 async def test_a_pause_ends_the_agent_and_the_next_attempt_resumes_it(lab: StepLab) -> None:
     """A paused step keeps session and worktree without a rescue, and the next attempt resumes the session."""
-    running, environment = await _hanging(lab)
-    call = lab.call(Step.IMPLEMENT_PLAN)
-    environment.cancel(ActivityCancellationDetails(paused=True))
+    call, ended = await _halted(lab, "paused")
     with pytest.raises(ApplicationError, match="unpause") as paused:
-        await running
+        ended.result()
     assert (paused.value.type, paused.value.non_retryable) == ("Paused", False)
     assert carriers(mark_of(lab.runs[0])) == []
     done = await lab.running(call)
@@ -176,11 +155,9 @@ async def test_a_pause_ends_the_agent_and_the_next_attempt_resumes_it(lab: StepL
 
 async def test_an_activity_that_is_reset_begins_anew_from_its_checkpoint(lab: StepLab) -> None:
     """A reset ends the agent; the next attempt rescues its work and begins another session."""
-    running, environment = await _hanging(lab)
-    call = lab.call(Step.IMPLEMENT_PLAN)
-    environment.cancel(ActivityCancellationDetails(reset=True))
+    call, ended = await _halted(lab, "reset")
     with pytest.raises(ApplicationError, match="starts again") as reset:
-        await running
+        ended.result()
     assert (reset.value.type, reset.value.non_retryable) == ("Reset", False)
     assert carriers(mark_of(lab.runs[0])) == []
     done = await lab.running(call)

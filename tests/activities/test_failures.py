@@ -10,12 +10,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.host.failures import OPENING_TRIES, DiskWaits, failure, translating_failures
-from septet.errors import (
-    AgentApiUnavailableError,
-    GitUnavailableError,
-    MachineBusyError,
-    SeptetError,
-)
+from septet.errors import AgentApiUnavailableError, GitUnavailableError, MachineBusyError, SeptetError
 
 
 def logged(error: SeptetError, attempt: int) -> list[object]:

@@ -1,12 +1,8 @@
-import asyncio
-
 import pytest
+from fakes.agent_lab import carriers, mark_of
 from fakes.pictures import picture
-from fakes.step_lab import FIXED, IMPLEMENTED, StepLab
-from fakes.waiting import wait_until
-from temporalio.activity import ActivityCancellationDetails
+from fakes.step_lab import FIXED, IMPLEMENTED, StepLab, halted
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
@@ -46,18 +42,22 @@ async def test_what_the_finalizer_used_is_added(lab: StepLab) -> None:
     assert finalizer.folder.name == "5-implement_plan-finalizer-1"
 
 
+@pytest.mark.law
 async def test_a_cancelled_finalizer_loses_nothing_of_what_its_step_has_used(lab: StepLab) -> None:
-    """The result of a cancelled finalizer holds usage, duration and starts of the step and the finalizer together."""
+    """A cancel ends the finalizer's agent with a rescue, and its result holds all use of the step and the finalizer."""
     _agent(lab, "    init(); turn('f1'); note('asked'); time.sleep(300)")
     call, unread = await _unread(lab)
-    environment = ActivityEnvironment()
-    asking = asyncio.ensure_future(lab.finalize(call, unread, within=environment))
-    await wait_until(lambda: "asked" in lab.journal)
-    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-    ended = await asking
+    asking = await halted(
+        lambda within: lab.finalize(call, unread, within=within),
+        lambda: "asked" in lab.journal,
+        "cancel_requested",
+    )
+    ended = asking.result()
     assert (ended.verdict, ended.run, ended.agent_starts) == (Verdict.CANCELLED, unread.run, 2)
     assert ended.usage == unread.usage.plus(unread.usage), "each of the two has had one and the same turn"
     assert ended.duration_seconds > unread.duration_seconds > 0
+    assert carriers(mark_of(lab.runs[-1])) == []
+    assert [rescue.snapshot for rescue in ended.rescues] == lab.snapshots("rescue") != []
 
 
 async def test_the_finalizer_has_no_tools_and_reads_what_was_wrong(lab: StepLab) -> None:
@@ -69,8 +69,7 @@ async def test_the_finalizer_has_no_tools_and_reads_what_was_wrong(lab: StepLab)
     assert record is not None
     assert record.resumed_from == unread.session_id
     assert record.argv[record.argv.index("--tools") + 1] == ""
-    prompt = (lab.runs[-1].folder / "prompt.md").read_text(encoding="utf-8")
-    assert all(words in prompt for words in (*unread.reasons, "key_changes_made", "Do not edit files"))
+    assert all(words in lab.prompts[-1] for words in (*unread.reasons, "key_changes_made", "Do not edit files"))
 
 
 async def test_a_second_question_has_other_words_and_is_the_last(lab: StepLab) -> None:
@@ -82,8 +81,7 @@ async def test_a_second_question_has_other_words_and_is_the_last(lab: StepLab) -
     second = await lab.finalize(call, first, attempt=2)
     assert (second.verdict, second.result_text) == (Verdict.UNPARSED, None)
     assert [rescue.snapshot for rescue in second.rescues] == lab.snapshots("rescue")
-    prompts = {(run.folder / "prompt.md").read_bytes() for run in lab.runs}
-    assert len(prompts) == 3
+    assert len(set(lab.prompts)) == 3
     assert (lab.worktree / "src/app.py").read_text(encoding="utf-8") == FIXED
 
 

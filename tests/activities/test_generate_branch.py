@@ -22,14 +22,6 @@ async def _named(lab: StepLab, name: str, settings: str = "") -> StepResult:
     return await lab.run(Step.GENERATE_BRANCH)
 
 
-async def test_the_agents_own_branch_stays(lab: StepLab) -> None:
-    """The engine keeps a branch that the agent created and checked out."""
-    lab.agent(f"git('checkout', '-q', '-b', {BRANCH!r}); answer({{'branch_name': {BRANCH!r}}})")
-    await lab.open_to(Step.GENERATE_BRANCH)
-    done = await lab.run(Step.GENERATE_BRANCH)
-    assert (done.verdict, done.result_text) == (Verdict.DONE, BRANCH)
-
-
 @pytest.mark.parametrize(
     "dressed", [f"refs/heads/{BRANCH}", f"origin/{BRANCH}", f"`{BRANCH}`", f"`heads/{BRANCH}`"]
 )
@@ -43,12 +35,9 @@ async def test_a_dressed_name_is_taken_without_its_dress(lab: StepLab, dressed: 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("-f", "not a name for a branch"),
         ("main", "where the work starts from"),
         ("bug-taken", "already has a branch"),
-        ("Bug-Taken", "differs in case alone"),
         ("a" * 40, "as something else than a branch"),
-        ("septet/checkpoints/wo-1", "a ref of Septet's own"),
     ],
 )
 async def test_a_name_that_cannot_be_used_is_refused(lab: StepLab, name: str, reason: str) -> None:
@@ -60,17 +49,7 @@ async def test_a_name_that_cannot_be_used_is_refused(lab: StepLab, name: str, re
     assert git(lab.worktree, "symbolic-ref", "--short", "HEAD") == "main"
 
 
-async def test_a_name_without_the_work_orders_id_is_unusual(lab: StepLab) -> None:
-    """A name without the work order's id is accepted with a warning."""
-    done = await _named(lab, "bugfix/totals", NO_PREFIX)
-    assert (done.verdict, done.result_text) == (Verdict.DONE, "bugfix/totals")
-    assert "wo-1" in done.warnings[0]
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["release/9.9", "gh-pages", "stash", "Main", "main", "FETCH_HEAD", "tags/v1.0", "a" * 40, "origin/main"],
-)
+@pytest.mark.parametrize("name", ["release/9.9", "stash", "main", "tags/v1.0"])
 async def test_no_agent_chooses_where_a_branch_begins(lab: StepLab, name: str) -> None:
     """The engine puts its prefix and the id before names that mean something to git, CI or deployments."""
     done = await _named(lab, name)
@@ -86,10 +65,11 @@ async def test_the_first_part_is_a_setting(lab: StepLab) -> None:
 
 
 async def test_a_worker_may_leave_whole_names_to_agents(tmp_path: Path, origin: Origin) -> None:
-    """The worker's setting of the prefix counts if the repository has none."""
+    """Without a repository's prefix the worker's counts, and a name without the work order's id is a warning."""
     async with step_lab(tmp_path, origin, settings_of(tmp_path, branch_prefix="")) as lab:
         done = await _named(lab, "bugfix/totals")
-    assert done.result_text == "bugfix/totals"
+    assert (done.verdict, done.result_text) == (Verdict.DONE, "bugfix/totals")
+    assert "wo-1" in done.warnings[0]
 
 
 async def _with_earlier(lab: StepLab, *, own: bool = True) -> LocalForge:

@@ -1,21 +1,18 @@
 """Activities by which one host takes a work order over from another."""
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from fakes.repositories import Origin, git
-from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, settings_of
-from fakes.waiting import wait_until
+from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab, halted, settings_of
 from pydantic import SecretStr
-from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from septet.agents.guest.description import GuestFiles
 from septet.agents.runs.lease import Lease
@@ -78,13 +75,10 @@ async def test_a_cancel_does_not_wait_for_a_checkpoint_remote_that_hangs(host_of
     """A cancel of the step ends the waiting push of its checkpoint."""
     lab = await host_of("a")
     await lab.open_to(Step.IMPLEMENT_PLAN)
-    environment = ActivityEnvironment()
     with hanging(tmp_path / "checkpoints") as pushing:
-        running = asyncio.ensure_future(lab.running(lab.call(Step.FIND_PLAN_FILE), environment))
-        await wait_until(pushing.exists)
-        environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-        ended = await asyncio.wait_for(running, 30)
-    assert ended.verdict is Verdict.CANCELLED
+        work = partial(lab.running, lab.call(Step.FIND_PLAN_FILE))
+        ended = await halted(work, pushing.exists, "cancel_requested")
+        assert ended.result().verdict is Verdict.CANCELLED
 
 
 async def test_the_host_itself_keeps_what_it_has(host_of: HostOf) -> None:

@@ -1,16 +1,9 @@
 from pathlib import Path
-from typing import Final
 
-from fakes.repositories import git, make_origin
+from fakes.repositories import ALLOW, git, make_origin
 from fakes.step_lab import BRANCH, FIXED, IMPLEMENTED, PLAN, StepLab
 
 from septet.contracts.names import Step, Verdict
-
-ALLOW: Final = {
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "protocol.file.allow",
-    "GIT_CONFIG_VALUE_0": "always",
-}
 
 
 async def test_a_plan_alone_is_no_work(lab: StepLab) -> None:
@@ -35,21 +28,6 @@ answer({IMPLEMENTED!r})
     refused = await lab.run(Step.IMPLEMENT_PLAN)
     assert refused.verdict is Verdict.UNPROVEN
     assert lab.place.base_sha in refused.reasons[0]
-
-
-async def test_the_agents_own_commits_are_kept(lab: StepLab) -> None:
-    """The step accepts an agent's own commit, and HEAD stays at that commit."""
-    lab.agent(f"""
-write('src/app.py', {FIXED!r})
-git('add', '-A')
-git('commit', '-q', '-m', 'the agent commits')
-answer({IMPLEMENTED!r})
-""")
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    done = await lab.run(Step.IMPLEMENT_PLAN)
-    assert done.verdict is Verdict.DONE
-    assert git(lab.worktree, "log", "-1", "--format=%s") == "the agent commits"
-    assert {change.path for change in done.files_changed} == {PLAN, "src/app.py"}
 
 
 async def test_an_agent_that_says_it_failed_is_believed(lab: StepLab) -> None:

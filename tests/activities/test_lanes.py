@@ -5,16 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from fakes.repositories import Origin, git
-from fakes.step_lab import PLAN, StepLab, settings_of
-from fakes.waiting import wait_until
+from fakes.step_lab import PLAN, StepLab, halted, settings_of
 from pydantic import SecretStr
-from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
@@ -73,6 +72,14 @@ class Floor:
         )
         entered: Workspace = await self.run(order_id, self.named("enter_lane"), request)
         return entered
+
+    async def plan(self, *others: str) -> tuple[tuple[str, str], Workspace]:
+        """Let the planner of `pl-a` write its plan and these files, and return the plan and the planner's lane."""
+        entered = await self.enter("pl-a", PLANNER)
+        (Path(entered.path) / PLAN).parent.mkdir(parents=True)
+        for name in (PLAN, *others):
+            (Path(entered.path) / name).write_text("# Plan\n", encoding="utf-8")
+        return (self.keep(PLANNER.id), PLAN), entered
 
     def named(self, name: str) -> Any:
         """Return an activity of the host's own queue or of the shared queue."""
@@ -236,13 +243,9 @@ async def test_a_rescue_is_told_of_the_work_order_alone_that_it_was_taken_of(flo
 
 async def test_only_the_plan_goes_from_the_planner_to_the_executor(floor: Floor) -> None:
     """The executor's lane has the plan of the planner's checkpoint, and no other file of the planner."""
-    planning = Path((await floor.enter("pl-a", PLANNER)).path)
-    (planning / PLAN).parent.mkdir(parents=True)
-    (planning / PLAN).write_text("# Plan\n", encoding="utf-8")
-    (planning / "scratch.py").write_text("x\n", encoding="utf-8")
-    planned = floor.keep(PLANNER.id)
+    planned, _ = await floor.plan("scratch.py")
     await floor.enter("pl-b", PLANNER)  # the planner works on the next issue
-    entered = await floor.enter("pl-a", EXECUTOR, (planned, PLAN))
+    entered = await floor.enter("pl-a", EXECUTOR, planned)
     here = Path(entered.path)
     assert (here / PLAN).read_text(encoding="utf-8") == "# Plan\n"
     assert git(here, "status", "--porcelain", "-uall").split() == ["??", PLAN]
@@ -256,9 +259,9 @@ async def test_a_plan_that_is_no_plain_file_is_not_passed_on(floor: Floor, link:
     (planning / PLAN).parent.mkdir(parents=True)
     if link:
         (planning / PLAN).symlink_to("/etc/passwd")
-    planned = floor.keep(PLANNER.id)
+    planned = floor.keep(PLANNER.id), PLAN
     with pytest.raises(ApplicationError, match="has no plain file"):
-        await floor.enter("pl-a", EXECUTOR, (planned, PLAN))
+        await floor.enter("pl-a", EXECUTOR, planned)
 
 
 async def test_a_lane_on_one_branch_goes_on_where_the_last_work_order_ended(floor: Floor) -> None:
@@ -332,20 +335,17 @@ async def test_a_work_order_can_leave_its_pipeline_with_what_it_has(floor: Floor
 async def test_a_lane_of_a_host_that_is_gone_is_entered_on_another_one(origin: Origin, tmp_path: Path) -> None:
     """Another host opens the lane from the checkpoint remote, with the plan and the work below."""
     async with _host(origin, tmp_path, "one") as one, _host(origin, tmp_path, "two") as two:
-        planning = Path((await one.enter("pl-a", PLANNER)).path)
-        (planning / PLAN).parent.mkdir(parents=True)
-        (planning / PLAN).write_text("# Plan\n", encoding="utf-8")
-        planned = one.keep(PLANNER.id)
-        entered = await one.enter("pl-a", EXECUTOR, (planned, PLAN))
+        planned, _ = await one.plan()
+        entered = await one.enter("pl-a", EXECUTOR, planned)
         (Path(entered.path) / "below.py").write_text("below\n", encoding="utf-8")
         begun = EXECUTOR.model_copy(update={"id": "pl-executor-2", "starts_from": one.keep(EXECUTOR.id)})
-        there = Path((await two.enter("pl-b", begun, (planned, PLAN))).path)
+        there = Path((await two.enter("pl-b", begun, planned)).path)
         assert [(there / name).exists() for name in (PLAN, "below.py")] == [True, True]
         moved: Workspace = await two.run(
             "pl-c", two.named("move_workspace"), MoveWorkspace(workspace=entered, checkpoint="")
         )
         assert (moved.host, Path(moved.path).joinpath("below.py").exists()) == (two.parts.host.id, True)
-        here = Path((await two.enter("pl-c", EXECUTOR.at(moved), (planned, PLAN))).path)
+        here = Path((await two.enter("pl-c", EXECUTOR.at(moved), planned)).path)
         assert [(here / name).exists() for name in (PLAN, "below.py")] == [True, False]
 
 
@@ -353,13 +353,10 @@ async def test_a_lane_moves_before_its_first_step_is_done(origin: Origin, tmp_pa
     """The entry itself keeps plan and session at the remote, so the lane can move before its first step."""
     key = {"checkpoint_key": SecretStr("a passphrase that both hosts have")}
     async with _host(origin, tmp_path, "one", **key) as one, _host(origin, tmp_path, "two", **key) as two:
-        planning = Path((await one.enter("pl-a", PLANNER)).path)
-        (planning / PLAN).parent.mkdir(parents=True)
-        (planning / PLAN).write_text("# Plan\n", encoding="utf-8")
-        planned = one.keep(PLANNER.id)
+        planned, _ = await one.plan()
         known = await one.step(Step.CLASSIFY_ISSUE, await one.enter("pl-a", EXECUTOR))
         lane = EXECUTOR.model_copy(update={"session_id": known.session_id})
-        entered = await one.enter("pl-b", lane, (planned, PLAN))
+        entered = await one.enter("pl-b", lane, planned)
         request = MoveWorkspace(workspace=entered, checkpoint=entered.checkpoint)
         moved: Workspace = await two.run("pl-b", two.named("move_workspace"), request)
         assert (Path(moved.path) / PLAN).read_text(encoding="utf-8") == "# Plan\n"
@@ -370,14 +367,10 @@ async def test_a_lane_moves_before_its_first_step_is_done(origin: Origin, tmp_pa
 async def test_a_lane_that_its_host_had_just_opened_is_the_other_hosts(origin: Origin, tmp_path: Path) -> None:
     """If a host died after it opened a lane, the host that opens the lane instead may keep snapshots and push."""
     async with _host(origin, tmp_path, "one") as one, _host(origin, tmp_path, "two") as two:
-        planner = await one.enter("pl-a", PLANNER)
-        planning = Path(planner.path)
-        (planning / PLAN).parent.mkdir(parents=True)
-        (planning / PLAN).write_text("# Plan\n", encoding="utf-8")
-        planned = one.keep(PLANNER.id)
-        await one.enter("pl-a", EXECUTOR, (planned, PLAN))  # this host dies before it reports the opening
+        planned, planner = await one.plan()
+        await one.enter("pl-a", EXECUTOR, planned)  # this host dies before it reports the opening
         anywhere = EXECUTOR.at(planner.model_copy(update={"host": "that opens it", "task_queue": ""}))
-        entered = await two.enter("pl-a", anywhere, (planned, PLAN))
+        entered = await two.enter("pl-a", anywhere, planned)
         (Path(entered.path) / "more.py").write_text("more\n", encoding="utf-8")
         two.keep(EXECUTOR.id)
         expect_hold(two.parts.host, two.parts.host.place(EXECUTOR.id))
@@ -415,11 +408,6 @@ async def _sleeping(floor: Floor) -> AsyncIterator[Workspace]:
     call = StepCall(
         step=Step.IMPLEMENT_PLAN, workspace=workspace, progress=_PLANNED, starts_from=workspace.checkpoint
     )
-    environment = ActivityEnvironment()
-    running: asyncio.Task[StepResult] = asyncio.ensure_future(
-        floor.run("pl-a", floor.named("implement_plan"), call, environment)
-    )
-    await wait_until((Path(workspace.path) / "began").exists)
-    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
-    await asyncio.wait([running])
+    work = partial(floor.run, "pl-a", floor.named("implement_plan"), call)
+    await halted(work, (Path(workspace.path) / "began").exists, "worker_shutdown")
     yield workspace

@@ -4,19 +4,17 @@ import asyncio
 import os
 import signal
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from fakes.agent_lab import carriers, mark_of, supervisor_of
-from fakes.step_lab import StepLab
+from fakes.step_lab import StepLab, halted
 from fakes.taken_values import taken_values
 from fakes.waiting import wait_until
-from temporalio.activity import ActivityCancellationDetails
-from temporalio.testing import ActivityEnvironment
 
 from septet.agents.proxy.network_log import NETWORK_LOG
 from septet.agents.runs.folders import Run
 from septet.contracts.names import Step, Verdict
-from septet.contracts.steps import StepResult
 from septet.telemetry.metrics import PROXY_REFUSALS
 from workers.recovery.strays import keep_what_was_left_alone
 from workers.registry import parts_of
@@ -45,25 +43,22 @@ answer({'success': alone, 'summary': 'Alone.' if alone else 'Somebody else write
 """An agent whose tool leaves its process group and session, and writes as long as it lives."""
 
 
-async def _at_work(lab: StepLab) -> tuple[asyncio.Task[StepResult], ActivityEnvironment, Run]:
-    """Return a running step whose agent has a tool that keeps writing."""
+async def _left(lab: StepLab) -> Run:
+    """Return the run of an agent that works without a worker, with a tool that keeps writing."""
     lab.agent(_WRITES_ON)
     await lab.open_to(Step.IMPLEMENT_PLAN)
-    environment = ActivityEnvironment()
-    running = asyncio.ensure_future(lab.running(lab.call(Step.IMPLEMENT_PLAN), environment))
-    await wait_until((lab.worktree / "src/leftover.txt").exists)
-    return running, environment, lab.runs[0]
-
-
-async def _left(running: asyncio.Task[StepResult], environment: ActivityEnvironment) -> None:
-    """Stop the step's worker; its agent keeps working."""
-    environment.cancel(ActivityCancellationDetails(worker_shutdown=True))
-    await asyncio.wait([running])
+    work = partial(lab.running, lab.call(Step.IMPLEMENT_PLAN))
+    await halted(work, (lab.worktree / "src/leftover.txt").exists, "worker_shutdown")
+    return lab.runs[0]
 
 
 async def test_a_tool_that_outlives_its_killed_supervisor_is_swept_before_the_agent_goes_on(lab: StepLab) -> None:
     """The run's mark finds the tool in its own session, and the resumed agent writes alone."""
-    running, _, run = await _at_work(lab)
+    lab.agent(_WRITES_ON)
+    await lab.open_to(Step.IMPLEMENT_PLAN)
+    running = asyncio.create_task(lab.run(Step.IMPLEMENT_PLAN))
+    await wait_until((lab.worktree / "src/leftover.txt").exists)
+    (run,) = lab.runs
     assert len(carriers(mark_of(run))) >= 2  # agent and tool, and in a sandbox two processes more
     os.kill(supervisor_of(run), signal.SIGKILL)
     done = await running
@@ -73,8 +68,7 @@ async def test_a_tool_that_outlives_its_killed_supervisor_is_swept_before_the_ag
 
 async def test_the_rescue_of_a_cancelled_work_order_is_taken_when_nothing_writes_any_more(lab: StepLab) -> None:
     """Agent and tools are dead before the rescue, so the worktree equals the rescue."""
-    running, environment, run = await _at_work(lab)
-    await _left(running, environment)
+    run = await _left(lab)
     os.kill(supervisor_of(run), signal.SIGKILL)
     ended = await lab.end_work(Step.IMPLEMENT_PLAN)
     assert ended.verdict is Verdict.CANCELLED
@@ -85,8 +79,7 @@ async def test_the_rescue_of_a_cancelled_work_order_is_taken_when_nothing_writes
 
 async def test_a_living_agent_of_a_cancelled_work_order_is_ended_by_its_host(lab: StepLab) -> None:
     """The end of the work stops agent and tool, takes the rescue, and reports usage and refused hosts."""
-    running, environment, run = await _at_work(lab)
-    await _left(running, environment)
+    run = await _left(lab)
     assert len(carriers(mark_of(run))) >= 2  # agent and tool, and in a sandbox two processes more
     with (run.folder / NETWORK_LOG).open("a", encoding="utf-8") as log:
         log.write('{"host": "pypi.example", "port": 443, "allowed": false}\n')
@@ -115,10 +108,9 @@ async def test_the_end_of_a_work_order_adds_what_nobody_was_told_to_what_it_know
     call = lab.call(Step.IMPLEMENT_PLAN)
     unread = await lab.running(call)
     lab.write("waits", "")
-    environment = ActivityEnvironment()
-    asking = asyncio.ensure_future(lab.finalize(call, unread, within=environment))
-    await wait_until(lambda: "asked" in lab.journal)
-    await _left(asking, environment)
+    await halted(
+        lambda within: lab.finalize(call, unread, within=within), lambda: "asked" in lab.journal, "worker_shutdown"
+    )
     ended = await lab.end_work(Step.IMPLEMENT_PLAN, unread, "finalize-1")
     assert (ended.agent_starts, ended.usage) == (2, unread.usage.plus(unread.usage))
     assert carriers(mark_of(lab.runs[-1])) == []
@@ -139,8 +131,7 @@ async def test_what_a_lonely_agent_did_is_kept_by_the_next_worker_once(lab: Step
     """An agent without a worker ends at its limit, and starting workers take one rescue of its work."""
     settings = lab.parts.host.settings.model_copy(update={"orphan_limit_seconds": 0.2})
     async with parts_of(settings) as parts:
-        running, environment, run = await _at_work(replace(lab, parts=parts))
-        await _left(running, environment)
+        run = await _left(replace(lab, parts=parts))
         end = await wait_until(run.exit)
         assert end.cause == "orphan_limit"
         for _ in range(2):

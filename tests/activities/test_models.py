@@ -1,10 +1,7 @@
 """The model that each step requests of its agent when steps share a session."""
 
-from pathlib import Path
-
 import pytest
-from fakes.repositories import Origin
-from fakes.step_lab import StepLab, settings_of, step_lab
+from fakes.step_lab import StepLab
 
 from septet.agents.runs.usage import pass_on
 from septet.contracts.names import Step
@@ -44,16 +41,6 @@ async def test_a_lane_that_is_passed_on_still_knows_the_model_of_its_session(
     before = await session_after(lab, model, None)
     pass_on(lab.parts.host.runs, "wo-1")
     assert (await session_after(lab, None, before) == before) is (model is None)
-
-
-async def test_the_workers_agent_and_model_serve_where_none_are_named(tmp_path: Path, origin: Origin) -> None:
-    """A work order that names no agent and no model uses the worker's default agent and model."""
-    settings = settings_of(tmp_path, agent="scripted", model="a-model-of-the-settings")
-    async with step_lab(tmp_path, origin, settings) as lab:
-        opened = await lab.open(agent=None)
-        done = await lab.run(Step.CLASSIFY_ISSUE)
-    assert opened.agent == done.agent == "scripted"
-    assert done.model == "a-model-of-the-settings"
 
 
 async def test_a_finalizer_asks_the_model_of_its_step(lab: StepLab) -> None:

@@ -1,4 +1,3 @@
-import json
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
@@ -13,9 +12,6 @@ from temporalio.testing import ActivityEnvironment
 from activities.workspaces.workspaces import WorkspaceActivities
 from septet.contracts.names import Step, Verdict
 from septet.contracts.workspace import OpenWorkspace, Workspace
-from septet.forges.choose import forge_for
-from septet.forges.local.forge import LocalForge
-from septet.git.engine.address import parse_address
 
 
 async def test_a_workspace_is_a_clone_of_its_own(lab: StepLab) -> None:
@@ -82,50 +78,27 @@ async def test_a_used_id_is_refused(lab: StepLab) -> None:
     """A work order with a used id cannot open the workspace."""
     await lab.open()
     lab.run_id = "run-2"
-    with pytest.raises(ApplicationError) as failed:
-        await lab.open()
-    assert (failed.value.type, failed.value.non_retryable) == ("AlreadyRunning", True)
-
-
-async def test_an_issue_of_the_forge_is_read_once(lab: StepLab) -> None:
-    """The prompt holds the issue's text and labels as read at the opening."""
-    forge = forge_for(parse_address(str(lab.origin.bare)), lab.parts.host.settings)
-    assert isinstance(forge, LocalForge)
-    forge.add_issue(TITLE, "All totals are 0.", labels=("bug",))
-    opened = await lab.open(issue=1, title=None, description=None)
-    assert (opened.issue_number, opened.issue_title) == ("1", TITLE)
-    assert opened.issue_url == f"{lab.origin.bare.as_uri()}/issue/1"
-    lab.scenario()
-    assert (await lab.run(Step.CLASSIFY_ISSUE)).verdict is Verdict.DONE
-    prompt = (lab.runs[0].folder / "prompt.md").read_text(encoding="utf-8")
-    assert all(json.dumps(words) in prompt for words in ("All totals are 0.", "bug"))
+    refused = await lab.refused()
+    assert (refused.type, refused.non_retryable) == ("AlreadyRunning", True)
 
 
 @pytest.mark.parametrize(
-    ("options", "kind"),
+    ("options", "kind", "words"),
     [
-        ({"issue": 99, "title": None, "description": None}, "NotFound"),
-        ({"base": "no-such-branch"}, "NotFound"),
-        ({"agent": "no-such-agent"}, "AgentMissing"),
-        ({"repository": "https://host.without.a.forge.example/o/r"}, "InvalidInput"),
+        ({"issue": 99, "title": None, "description": None}, "NotFound", "99"),
+        ({"base": "no-such-branch"}, "NotFound", "no-such-branch"),
+        ({"agent": "no-such-agent"}, "AgentMissing", "no-such-agent"),
+        ({"beside": (None, "no-such-agent")}, "AgentMissing", "no-such-agent"),
+        ({"repository": "https://host.without.a.forge.example/o/r"}, "InvalidInput", "forge"),
     ],
 )
 async def test_what_cannot_work_is_refused_before_any_agent_starts(
-    lab: StepLab, options: dict[str, Any], kind: str
+    lab: StepLab, options: dict[str, Any], kind: str, words: str
 ) -> None:
-    """A missing issue, branch, agent or forge fails the opening for good, and the message names it."""
-    with pytest.raises(ApplicationError) as failed:
-        await lab.open(**options)
-    assert (failed.value.type, failed.value.non_retryable) == (kind, True)
-    assert any(str(value) in str(failed.value) for value in options.values()) or "forge" in str(failed.value)
-
-
-async def test_agents_that_work_later_are_looked_at_as_well(lab: StepLab) -> None:
-    """An unusable agent of a later step fails the opening; the default agent does not."""
-    with pytest.raises(ApplicationError, match="no-such-agent") as failed:
-        await lab.open(beside=(None, "no-such-agent"))
-    assert (failed.value.type, failed.value.non_retryable) == ("AgentMissing", True)
-    await lab.open(beside=(None,))
+    """A missing issue, branch, forge, or agent of any step fails the opening for good, and the message names it."""
+    refused = await lab.refused(**options)
+    assert (refused.type, refused.non_retryable) == (kind, True)
+    assert words in refused.message
 
 
 async def test_a_repositorys_command_counts_as_of_the_base_commit(lab: StepLab) -> None:
@@ -135,26 +108,22 @@ async def test_a_repositorys_command_counts_as_of_the_base_commit(lab: StepLab) 
     lab.write(".septet/commands/classify_issue.md", "Do as you like.\n")
     lab.agent("answer({'issue_class': '/chore'})")
     await lab.run(Step.CLASSIFY_ISSUE)
-    prompt = (lab.runs[0].folder / "prompt.md").read_text(encoding="utf-8")
-    assert f"Say /chore, for {TITLE}." in prompt
-    assert "Do as you like." not in prompt
+    assert f"Say /chore, for {TITLE}." in lab.prompts[0]
+    assert "Do as you like." not in lab.prompts[0]
 
 
 async def test_a_command_that_cannot_be_filled_is_refused_before_any_agent_starts(lab: StepLab) -> None:
     """A placeholder without a value fails the opening, and the message names file, line and placeholder."""
     lab.origin.push({".septet/commands/create_commit.md": "Commit.\n\nIt is $9.\n"})
-    with pytest.raises(ApplicationError) as failed:
-        await lab.open()
-    assert failed.value.type == "Command"
-    assert all(words in failed.value.message for words in ("create_commit.md", "3", "$9"))
+    refused = await lab.refused()
+    assert refused.type == "Command"
+    assert all(words in refused.message for words in ("create_commit.md", "3", "$9"))
 
 
 async def test_a_repositorys_settings_are_checked_first(lab: StepLab) -> None:
     """An invalid setting of the repository fails the opening, and the remedy names the base branch."""
     lab.origin.push({".septet/septet.toml": "[agents]\nbudget = 5\n"})
-    with pytest.raises(ApplicationError) as failed:
-        await lab.open()
-    assert failed.value.type == "RepositorySettings"
-    assert "Commit the correction to main, then start a new work order: this one began at " in str(
-        failed.value.details
-    )
+    refused = await lab.refused()
+    assert refused.type == "RepositorySettings"
+    remedy = "Commit the correction to main, then start a new work order: this one began at "
+    assert remedy in str(refused.details)

@@ -143,21 +143,15 @@ async def test_what_looks_like_a_key_stops_the_commit(lab: StepLab) -> None:
     assert (await _commit(lab, {"src/login.py": "KEY = ''\n"}, attempt=2)).verdict is Verdict.DONE
 
 
-async def test_a_person_lets_it_pass_wherever_it_stands_in_the_file(lab: StepLab) -> None:
-    """A finding that a person allowed passes also on another line."""
-    await lab.open_to(Step.CREATE_COMMIT)
-    (found,) = (await _commit(lab, {"src/login.py": LOGIN})).findings
-    moved = {"src/login.py": "\n" + LOGIN}
-    assert (await _commit(lab, moved, attempt=2, allowed=(found.id,))).verdict is Verdict.DONE
-
-
-async def test_a_persons_word_is_for_one_value(lab: StepLab) -> None:
-    """Another value in the same place is another finding."""
+async def test_a_person_lets_one_value_pass_wherever_it_stands_in_the_file(lab: StepLab) -> None:
+    """An allowed finding passes also on another line; another value in the same place is another finding."""
     await lab.open_to(Step.CREATE_COMMIT)
     (found,) = (await _commit(lab, {"src/login.py": LOGIN})).findings
     changed = {"src/login.py": LOGIN.replace(TOKEN, OTHER)}
     (other,) = (await _commit(lab, changed, attempt=2, allowed=(found.id,))).findings
     assert other.id != found.id
+    moved = {"src/login.py": "\n" + LOGIN}
+    assert (await _commit(lab, moved, attempt=3, allowed=(found.id,))).verdict is Verdict.DONE
 
 
 async def test_the_repository_allows_as_of_the_base_commit(lab: StepLab) -> None:

@@ -1,15 +1,21 @@
-"""In a pipeline the planner's solution is checked and kept, and the executor's answer is checked against it."""
+"""A pipeline's issues are read, the planner's solution is checked and kept, and the executor's answer is checked."""
 
 from typing import Any
 
 import pytest
 from fakes.solutions import execution_answer, solution, solution_answer, task
 from fakes.step_lab import FIXED, PLAN, StepLab
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
+from activities.workspaces.pipelines import PipelineActivities
 from septet.contracts.names import Step, Verdict
-from septet.contracts.solution import ExecutionRecord, SolutionAnswer
+from septet.contracts.solution import ExecutionRecord, SolutionAnswer, TaskDone
 from septet.contracts.steps import StepResult
+from septet.forges.local.forge import LocalForge
+from septet.pipelines.inputs import IssuesRead, PipelineIssue, ReadIssues
 from septet.pipelines.store import PipelineStore
+from septet.pipelines.views import PipelineStatus, PipelineView
 
 IN_PIPELINE = {"pipeline": "wo"}
 """The lab's work order `wo-1` is issue 1 of the pipeline `wo`."""
@@ -58,7 +64,7 @@ async def test_findings_go_back_to_the_planner_once(lab: StepLab) -> None:
 
     again = await lab.run(Step.BUILD_PLAN, attempt=2, reasons=refused.reasons, **IN_PIPELINE)
     assert again.verdict is Verdict.DONE
-    assert "'../elsewhere.py' has `..` in it" in (lab.runs[-1].folder / "prompt.md").read_text()
+    assert "'../elsewhere.py' has `..` in it" in lab.prompts[-1]
 
 
 async def test_what_is_carried_out_is_kept(lab: StepLab) -> None:
@@ -68,24 +74,15 @@ async def test_what_is_carried_out_is_kept(lab: StepLab) -> None:
     assert "Changed, and not in files_modified: src/more.py." in done.warnings
     assert shelf(lab).execution("1") == ExecutionRecord(
         summary="Totals are right.",
-        tasks=solution_tasks_done(),
+        tasks=(TaskDone(id="T1", status="completed", note=""),),
         files_modified=("src/app.py", "src/more.py"),
     )
-
-
-def solution_tasks_done() -> Any:
-    """Return the tasks of the executor's answer."""
-    return ExecutionRecord.model_validate(
-        {"summary": "", "tasks": execution_answer()["tasks"]}, strict=False
-    ).tasks
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"files_modified": ["src/app.py", "src/not_touched.py"]}, "git sees no change in src/not_touched.py"),
         ({"tasks": []}, "nothing is said of T1 of SOL-1"),
-        ({"commit_hash": "deadbeef"}, "commit_hash 'deadbeef' is not a commit of this branch"),
         ({"commit_hash": "--help"}, "commit_hash '--help' is not a commit of this branch"),
     ],
 )
@@ -116,3 +113,66 @@ answer({{'status': 'completed', 'summary': 'Moved.', 'tasks': {tasks!r}, 'files_
     record = shelf(lab).execution("1")
     assert record is not None
     assert record.files_modified == ("src/gone.py", "src/new.py", "src/old.py")
+
+
+@pytest.fixture
+def forge(lab: StepLab) -> LocalForge:
+    """Return the forge of the lab's origin with four issues; the first three have a label."""
+    forge = LocalForge(lab.origin.bare)
+    forge.add_issue("First", "Depends on #3 and #4.\nDepends on #99", ["go"])
+    forge.add_issue("Second", "Blocked by #1", ["go"])
+    forge.add_issue("Third", "", ["go", "more"])
+    forge.add_issue("Fourth")
+    return forge
+
+
+async def read(lab: StepLab, *ids: str, label: str | None = None) -> IssuesRead:
+    """Read issues."""
+    request = ReadIssues(repository=str(lab.origin.bare), ids=ids, label=label)
+    issues: IssuesRead = await ActivityEnvironment().run(PipelineActivities(lab.parts.host).read_issues, request)
+    return issues
+
+
+async def test_issues_are_read_by_their_numbers(lab: StepLab, forge: LocalForge) -> None:
+    """Issues come in the requested order with titles; dependencies outside the pipeline are dropped."""
+    del forge
+    assert await read(lab, "2", "1", "3") == IssuesRead(
+        issues=(
+            PipelineIssue(id="2", title="Second", depends_on=("1",)),
+            PipelineIssue(id="1", title="First", depends_on=("3",)),
+            PipelineIssue(id="3", title="Third"),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"ids": ("1", "8", "9")}, "has no #8, #9"),
+        ({"label": "none"}, "has no open issue with the label none"),
+    ],
+)
+async def test_what_is_not_there_is_refused(
+    lab: StepLab, forge: LocalForge, options: dict[str, Any], words: str
+) -> None:
+    """The error names the missing numbers or label, and is final."""
+    del forge
+    with pytest.raises(ApplicationError) as refused:
+        await read(lab, *options.get("ids", ()), label=options.get("label"))
+    assert words in refused.value.message
+    assert refused.value.non_retryable
+
+
+async def test_closed_issues_are_refused(lab: StepLab, forge: LocalForge) -> None:
+    """A closed issue is refused by number, and left out by label."""
+    forge.close_issue(3)
+    with pytest.raises(ApplicationError, match="#3 of .* are closed"):
+        await read(lab, "1", "3")
+    assert [issue.id for issue in (await read(lab, label="go")).issues] == ["1", "2"]
+
+
+async def test_a_name_that_is_no_pipeline_makes_no_folder(lab: StepLab) -> None:
+    """A path instead of an id fails, so nothing is written outside the pipelines' folder."""
+    view = PipelineView(id="../p1", repository="r", status=PipelineStatus.RUNNING, created_at="x", issues=())
+    with pytest.raises(ApplicationError, match="not an id of a pipeline"):
+        await ActivityEnvironment().run(PipelineActivities(lab.parts.host).note_results, view)

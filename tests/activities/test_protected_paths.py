@@ -72,11 +72,7 @@ async def test_a_base_that_was_written_anew_is_compared_with_its_own_files(lab: 
     """Changes of protected files by the new base are no findings of the work."""
     lab.origin.push({"secret.txt": "erased later\n"})
     await lab.open_to(Step.CREATE_PULL_REQUEST)
-    git(lab.origin.checkout, "rm", "-q", "secret.txt")
-    (lab.origin.checkout / "CLAUDE.md").write_text("of the base\n")
-    git(lab.origin.checkout, "add", "-A")
-    git(lab.origin.checkout, "commit", "-q", "--amend", "--allow-empty", "-m", "written anew")
-    git(lab.origin.checkout, "push", "-q", "--force", "origin", "HEAD:main")
+    lab.origin.rewrite({"secret.txt": None, "CLAUDE.md": "of the base\n"})
     opened = await _open(lab)
     assert (opened.verdict, "force-pushed" in " ".join(opened.warnings)) == (Verdict.DONE, True)
     assert "unreviewed" not in _pull_request(lab)["body"]
@@ -153,10 +149,7 @@ async def test_a_round_waits_too(lab: StepLab) -> None:
     await lab.open_to(Step.CREATE_PULL_REQUEST)
     branch = lab.progress.branch_name or ""
     lab.write("CLAUDE.md", "pushed before\n")
-    git(lab.worktree, "add", "-A")
-    git(lab.worktree, "commit", "-q", "-m", "pushed before")
-    head = git(lab.worktree, "rev-parse", "HEAD")
-    lab.parts.host.snapshots.take(lab.place, "checkpoint", "what the steps before this one leave")
+    head = lab.commit()
     git(lab.worktree, "push", "-q", str(lab.origin.bare), branch)
     (lab.place.records / "rework.json").write_text(json.dumps({"run_id": lab.run_id, "round": 1, "words": {}}))
     rework = Rework(round=1, url="https://forge.example/pull/1", head=head)
@@ -173,11 +166,8 @@ async def test_work_on_anothers_branch_is_compared_with_that(lab: StepLab) -> No
     """On a pipeline's one branch only the work order's own changes are findings."""
     await lab.open_to(Step.CREATE_COMMIT)
     lab.write("CLAUDE.md", "of the work order before\n")
-    git(lab.worktree, "add", "-A")
-    git(lab.worktree, "commit", "-q", "-m", "of the work order before")
-    lab.parts.host.snapshots.take(lab.place, "checkpoint", "what the steps before this one leave")
     assert lab.workspace is not None
-    lab.workspace = lab.workspace.model_copy(update={"began_at": git(lab.worktree, "rev-parse", "HEAD")})
+    lab.workspace = lab.workspace.model_copy(update={"began_at": lab.commit()})
     assert [finding.path for finding in (await _commit(lab, ON_PUSH)).findings] == [WORKFLOW]
 
 

@@ -51,15 +51,6 @@ async def go_on(
     return await lab.running(call.model_copy(update=update))
 
 
-def commit(lab: StepLab, path: str, content: str) -> None:
-    """Commit a file as the step before would."""
-    lab.write(path, content)
-    git(lab.worktree, "add", "-A")
-    git(lab.worktree, "commit", "-q", "-m", "bug: totals")
-    lab.progress = lab.progress.model_copy(update={"commit_sha": git(lab.worktree, "rev-parse", "HEAD")})
-    lab.parts.host.snapshots.take(lab.place, "checkpoint", "a commit")
-
-
 def is_pushed(lab: StepLab) -> bool:
     return bool(git(lab.origin.bare, "branch", "--list", lab.progress.branch_name or ""))
 
@@ -130,7 +121,8 @@ async def test_a_yes_is_for_a_path_and_its_content(lab: StepLab) -> None:
     reading = await lab.running(reader_of(call, unread))
     assert [each.path for each in reading.findings] == ["src/app.py", "src/app.py", "(body)", "made/up.py"]
     assert len({each.id for each in reading.findings}) == 4
-    commit(lab, "src/app.py", "def total(prices):\n    return 1\n")
+    lab.write("src/app.py", "def total(prices):\n    return 1\n")
+    lab.commit()
     lab.scenario(create_pull_request=TEXTS, read_outgoing={"answer": {"findings": [SUSPECTED, *others]}})
     call = lab.call(Step.CREATE_PULL_REQUEST, attempt=2)
     unread = await lab.running(call)
@@ -178,7 +170,8 @@ async def test_a_repository_asks_for_it_as_of_the_base(tmp_path: Path, origin: O
         origin.push({".septet/septet.toml": 'read_outgoing = true\n[steps.read_outgoing]\nmodel = "small"\n'})
     async with step_lab(tmp_path, origin, settings_of(tmp_path)) as lab:
         await lab.open_to(Step.CREATE_COMMIT)
-        commit(lab, ".septet/septet.toml", "read_outgoing = false\n")
+        lab.write(".septet/septet.toml", "read_outgoing = false\n")
+        lab.commit()
         lab.scenario(create_pull_request=TEXTS)
         ids = tuple(each.id for each in (await lab.run(Step.CREATE_PULL_REQUEST)).findings)  # its settings
         call = lab.call(Step.CREATE_PULL_REQUEST, attempt=2, allowed_findings=ids)

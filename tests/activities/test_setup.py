@@ -1,17 +1,12 @@
 """A repository's set-up runs once in each workspace, before its first agent, and counts as no agent's work."""
 
-import asyncio
 import sys
 
 import pytest
 from fakes.processes import processes_with
 from fakes.repositories import git
-from fakes.step_lab import TITLE, StepLab
+from fakes.step_lab import TITLE, StepLab, halted
 from fakes.taken_values import taken_values
-from fakes.waiting import wait_until
-from temporalio.activity import ActivityCancellationDetails
-from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from septet.contracts.names import Step, Verdict
 from septet.git.snapshots.destroy import remove_workspace
@@ -29,13 +24,6 @@ def _ask_for(lab: StepLab, script: str, settings: str = 'setup = ["sh install.sh
 def _records(lab: StepLab) -> list[str]:
     folder = lab.parts.host.state.runs / "wo-1" / "setup"
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
-
-
-async def _refusal(lab: StepLab) -> tuple[ApplicationError, str]:
-    """Open the workspace, and return the error and its remedy."""
-    with pytest.raises(ApplicationError) as failed:
-        await lab.open()
-    return failed.value, failed.value.details[0].remedy
 
 
 async def test_set_up_runs_once_before_the_first_agent(lab: StepLab) -> None:
@@ -79,27 +67,15 @@ async def test_what_set_up_makes_is_not_committed_and_what_an_agent_puts_beside_
     assert git(lab.worktree, "status", "--porcelain") == ""
 
 
-async def test_an_agent_that_begins_anew_finds_what_set_up_made(lab: StepLab) -> None:
-    """A return to the first checkpoint brings the files of set-up back."""
-    _ask_for(lab, _INSTALL)
-    opened = await lab.open()
-    (lab.worktree / "node_modules" / "lib" / "a.js").unlink()
-    (lab.worktree / "build" / "[made].txt").write_text("spoilt\n", encoding="utf-8")
-    lab.parts.host.snapshots.return_to(lab.place, opened.checkpoint, "a test", "classify_issue")
-    assert (lab.worktree / "node_modules" / "lib" / "a.js").exists()
-    assert (lab.worktree / "build" / "[made].txt").read_text(encoding="utf-8") == "made\n"
-    assert git(lab.worktree, "status", "--porcelain") == ""
-
-
 async def test_a_set_up_command_that_fails_is_told_with_its_last_words_and_a_remedy(lab: StepLab) -> None:
     """The opening fails for good with command, exit code, output and remedy; later commands do not run."""
     settings = 'setup = ["sh install.sh", "touch later.log"]\n'
     _ask_for(lab, "echo first; echo no such package >&2; exit 7\n", settings)
-    error, remedy = await _refusal(lab)
+    error = await lab.refused()
     assert (error.type, error.non_retryable) == ("Setup", True)
     assert error.message == "Set-up command `sh install.sh` failed (exit code 7):\nfirst\nno such package"
-    assert ".septet/septet.toml" in remedy
-    assert "`septet retry`" in remedy
+    assert ".septet/septet.toml" in error.details[0].remedy
+    assert "`septet retry`" in error.details[0].remedy
     assert error.details[0].issue_title == TITLE
     assert not (lab.worktree / "later.log").exists()
     assert lab.runs == []
@@ -109,8 +85,7 @@ async def test_set_up_that_failed_runs_again_from_the_workspace_as_it_was(lab: S
     """A retry finds no file of the failed set-up, whose remains are in a rescue."""
     _ask_for(lab, "[ ! -e half.log ] && [ ! -e half.txt ] || exit 9\ntouch half.log half.txt\nexit 1\n")
     for _ in range(2):
-        error, _remedy = await _refusal(lab)
-        assert "(exit code 1)" in error.message
+        assert "(exit code 1)" in (await lab.refused()).message
     assert (_records(lab), len(lab.snapshots("rescue"))) == (["1", "2"], 1)
 
 
@@ -127,17 +102,16 @@ async def test_set_up_that_failed_runs_again_from_the_workspace_as_it_was(lab: S
 async def test_what_would_pass_for_an_agents_work_is_refused(lab: StepLab, script: str, words: str) -> None:
     """Set-up that changes the repository's files, moves HEAD or leaves too many files fails the opening."""
     _ask_for(lab, script)
-    error, remedy = await _refusal(lab)
+    error = await lab.refused()
     assert (error.type, error.non_retryable) == ("Setup", True)
     assert words in error.message
-    assert remedy
+    assert error.details[0].remedy
 
 
 async def test_set_up_has_a_time_for_all_its_commands(lab: StepLab) -> None:
     """At the limit of time for all commands, the running command is stopped and named."""
     _ask_for(lab, "sleep 299.75\n", 'setup = ["true", "sh install.sh"]\n[limits]\nsetup_seconds = 1\n')
-    error, _ = await _refusal(lab)
-    assert error.message == (
+    assert (await lab.refused()).message == (
         "Set-up command `sh install.sh` took longer than the 1 s that set-up has (`setup_seconds`)."
     )
 
@@ -148,9 +122,9 @@ async def test_a_host_that_its_sandbox_refuses_set_up_is_named_in_the_remedy_and
     ask = "import urllib.request; urllib.request.urlopen('https://index.example/simple', timeout=20)"
     lab.origin.push({_SETTINGS: f"setup = [['{sys.executable}', '-IS', '-c', \"{ask}\"]]\n"})
     with taken_values(PROXY_REFUSALS) as taken:
-        _, remedy = await _refusal(lab)
+        error = await lab.refused()
     assert taken == [(1, {"step": "setup", "agent": "set-up"})]
-    assert remedy.startswith(
+    assert error.details[0].remedy.startswith(
         "Its sandbox refused index.example:443. Start the worker (`septet up`) again with them added to SEPTET_SETUP_HOSTS"
     )
 
@@ -159,11 +133,7 @@ async def test_a_cancelled_opening_ends_set_up_and_the_next_one_begins_anew(lab:
     """A cancel ends the running command, and the next set-up begins without its remains."""
     _ask_for(lab, "[ ! -e half.txt ] || exit 9\ntouch half.txt\nexec sleep 299.125\n")
     for _ in range(2):
-        environment = ActivityEnvironment()
-        opening = asyncio.ensure_future(lab.open(within=environment))
-        await wait_until(lambda: processes_with("299.125"))
-        environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(opening, 60)
+        opening = await halted(lab.open, lambda: processes_with("299.125"), "cancel_requested")
+        assert opening.cancelled()
         assert processes_with("299.125") == []
     assert len(lab.snapshots("rescue")) == 1

@@ -1,18 +1,18 @@
 """Two attempts at one step, and a cancel during an effect: one attempt writes, and nothing follows a cancel."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 import pytest
-from fakes.agent_lab import carriers, mark_of
+from fakes.lock_holders import held_elsewhere
 from fakes.repositories import Origin, git
-from fakes.step_lab import BRANCH, StepLab
+from fakes.step_lab import BRANCH, StepLab, halted
 from fakes.waiting import wait_until
-from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
 from septet.contracts.names import Step, Verdict
+from septet.contracts.rework import Rework
 from septet.contracts.steps import StepResult
 
 pytestmark = pytest.mark.law
@@ -90,11 +90,8 @@ async def test_a_cancel_ends_a_push_and_no_pull_request_follows(lab: StepLab) ->
     """A cancel ends the push: no branch and no pull request exist, and the work is in a rescue."""
     go = slow_remote(lab.origin, lab.root)
     await lab.open_to(Step.CREATE_PULL_REQUEST)
-    environment = ActivityEnvironment()
-    running = asyncio.ensure_future(lab.running(lab.call(Step.CREATE_PULL_REQUEST), environment))
-    await wait_until((lab.root / "pushing").exists)
-    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-    cancelled = await asyncio.wait_for(running, 10)
+    work = partial(lab.running, lab.call(Step.CREATE_PULL_REQUEST))
+    cancelled = (await halted(work, (lab.root / "pushing").exists, "cancel_requested")).result()
     go.touch()
     assert cancelled.verdict is Verdict.CANCELLED
     assert [rescue.snapshot for rescue in cancelled.rescues] == lab.snapshots("rescue")
@@ -102,26 +99,20 @@ async def test_a_cancel_ends_a_push_and_no_pull_request_follows(lab: StepLab) ->
     assert pull_requests(lab.origin) == []
 
 
-async def test_a_cancel_ends_a_finalizer(lab: StepLab) -> None:
-    """A cancel ends the finalizer's agent, and the step's work is in a rescue."""
-    lab.agent("""
-init()
-if resumed:
-    turn('m1')
-    write('.git/finalizing', '')
-    time.sleep(60)
-write('src/app.py', 'half')
-result('no JSON')
-""")
-    await lab.open_to(Step.IMPLEMENT_PLAN)
-    call = lab.call(Step.IMPLEMENT_PLAN)
-    unparsed = await lab.running(call)
-    assert unparsed.verdict is Verdict.UNPARSED
-    environment = ActivityEnvironment()
-    running = asyncio.ensure_future(lab.finalize(call, unparsed, within=environment))
-    await wait_until((lab.worktree / ".git/finalizing").exists)
-    environment.cancel(ActivityCancellationDetails(cancel_requested=True))
-    cancelled = await asyncio.wait_for(running, 30)
-    assert cancelled.verdict is Verdict.CANCELLED
-    assert carriers(mark_of(lab.runs[-1])) == []
-    assert [rescue.snapshot for rescue in cancelled.rescues] == lab.snapshots("rescue")
+async def test_a_worker_that_waits_for_another_ones_attempt_goes_on_beside_it(lab: StepLab) -> None:
+    """The worker's event loop runs while another process holds the lock of the file of attempts."""
+    await lab.open()
+    attempts = lab.parts.host.state.runs / "wo-1" / "attempts.jsonl"
+    attempts.parent.mkdir()
+    call = lab.call(Step.IMPLEMENT_PLAN, rework=Rework(round=1, url="file:///nowhere.git/pull/1"))
+    with held_elsewhere(attempts) as holder:
+        preparing = asyncio.create_task(lab.prepare_rework(call))
+        await wait_until(lambda: _is_waited_for(attempts))
+        assert holder.poll() is None
+    with pytest.raises(ApplicationError, match="cannot follow pull requests"):
+        await preparing
+
+
+def _is_waited_for(path: Path) -> bool:
+    """Return whether this process has the file open, as while it waits for the lock."""
+    return any(link.resolve() == path.resolve() for link in Path("/proc/self/fd").iterdir() if link.exists())

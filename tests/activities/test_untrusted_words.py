@@ -58,8 +58,7 @@ async def test_an_agent_reads_it_within_marks_that_it_cannot_know(lab: StepLab) 
     """The issue is one line of JSON between two marks, and its placeholders stay as they are."""
     await opened(lab, hostile=True)
     await lab.run(Step.CLASSIFY_ISSUE)
-    (prompt,) = lab.root.rglob("prompt.md")
-    text = prompt.read_text(encoding="utf-8")
+    (text,) = lab.prompts
     (mark,) = set(re.findall(r"<issue-([0-9a-f]+)>", text))
     (between,) = re.findall(rf"\n<issue-{mark}>\n(.*)\n</issue-{mark}>\n", text)
     issue = json.loads(between)

@@ -34,6 +34,11 @@ from workflows.work_order.workflow import WorkOrder
 SUMMARY = SessionSummary(kept_bytes=100, usage=Usage(output_tokens=7))
 
 
+def after(name: str, *before: str) -> dict[str, object]:
+    """Return an issue that depends on others."""
+    return {"id": name, "title": name, "body": "Do it.", "depends_on": list(before)}
+
+
 @dataclass
 class Line:
     """A queue with a worker; a test can hold the steps of its agents."""

@@ -4,18 +4,20 @@ import asyncio
 import json
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from fakes.agent_programs import agent_program
 from fakes.guest_paths import guest_paths
 from fakes.repositories import Origin, git
 from fakes.scripted_program import write_scripted_program
+from fakes.waiting import wait_until
+from temporalio.activity import ActivityCancellationDetails
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
@@ -35,6 +37,7 @@ TITLE = "Totals are wrong"
 PLAN = "specs/issue-7-wo-1-planner-totals.md"
 BRANCH = "septet/bug-wo-1-totals"
 FIXED = "def total(prices):\n    return sum(prices)\n"
+Result = TypeVar("Result")
 IMPLEMENTED = {"success": True, "summary": "Totals are right.", "key_changes_made": [], "key_learnings": []}
 
 
@@ -66,6 +69,18 @@ async def step_lab(
         yield StepLab(root, origin, made)
         for name in made.host.runs.orders():
             await end_all(made.host.runs, name, "cancelled")
+
+
+async def halted(
+    begin: Callable[[ActivityEnvironment], Coroutine[Any, Any, Result]], began: Callable[[], object], why: str
+) -> asyncio.Task[Result]:
+    """Begin an activity, halt it for this reason as soon as it has begun, and return it when it has ended."""
+    within = ActivityEnvironment()
+    running = asyncio.create_task(begin(within))
+    await wait_until(began)
+    within.cancel(ActivityCancellationDetails(**{why: True}))
+    await asyncio.wait([running], timeout=60)
+    return running
 
 
 @dataclass
@@ -122,11 +137,18 @@ class StepLab:
         if step.number > Step.IMPLEMENT_PLAN.number:
             self.write("src/app.py", FIXED)
         if step.number > Step.CREATE_COMMIT.number:
-            git(self.worktree, "add", "-A")
-            git(self.worktree, "commit", "-q", "-m", "bug: totals")
-            sha = git(self.worktree, "rev-parse", "HEAD")
-            self.progress = self.progress.model_copy(update={"commit_sha": sha})
+            self.commit()
+        else:
+            self.parts.host.snapshots.take(self.place, "checkpoint", "what the steps before this one leave")
+
+    def commit(self, *options: str) -> str:
+        """Commit all files and take a checkpoint, as a step before does, and return the commit."""
+        git(self.worktree, "add", "-A")
+        git(self.worktree, "commit", "-q", *options, "-m", "bug: totals")
+        sha = git(self.worktree, "rev-parse", "HEAD")
+        self.progress = self.progress.model_copy(update={"commit_sha": sha})
         self.parts.host.snapshots.take(self.place, "checkpoint", "what the steps before this one leave")
+        return sha
 
     def call(self, step: Step, **facts: Any) -> StepCall:
         assert self.workspace is not None
@@ -144,10 +166,16 @@ class StepLab:
         name = f"{name}-again" if call.settles else name
         return self._activity(name, work, call, within, attempt)
 
-    async def failing(self, call: StepCall, match: str | None = None) -> ApplicationError:
+    async def failing(self, call: StepCall, match: str | None = None, attempt: int = 0) -> ApplicationError:
         with pytest.raises(ApplicationError, match=match) as failed:
-            await self.running(call)
+            await self.running(call, attempt=attempt)
         return failed.value
+
+    async def refused(self, **options: Any) -> ApplicationError:
+        """Open the workspace, and return the error."""
+        with pytest.raises(ApplicationError) as refused:
+            await self.open(**options)
+        return refused.value
 
     async def prepare_rework(self, call: StepCall) -> PreparedRework:
         prepared: PreparedRework = await self._activity("prepare", self.parts.own["prepare_rework"], call)
@@ -197,6 +225,11 @@ class StepLab:
     @property
     def runs(self) -> list[Run]:
         return Runs(self.parts.host.state.runs).of("wo-1")
+
+    @property
+    def prompts(self) -> list[str]:
+        """The prompts of all runs, oldest first."""
+        return [(run.folder / "prompt.md").read_text(encoding="utf-8") for run in self.runs]
 
     @property
     def attempts(self) -> int:

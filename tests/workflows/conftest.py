@@ -21,22 +21,33 @@ SEALED = "sealed"
 """The namespace for sealed work orders, so that no other test reads them."""
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def server() -> AsyncIterator[WorkflowEnvironment]:
+async def started(*arguments: str) -> WorkflowEnvironment:
+    """Start a development server with Septet's search attributes."""
     attributes = [part for key in ALL for part in ("--search-attribute", f"{key.name}={kind(key)}")]
-    environment = await WorkflowEnvironment.start_local(
+    return await WorkflowEnvironment.start_local(
         plugins=[SeptetPlugin()],
         runtime=quiet_runtime(_HEARD_EACH_SECOND),
         dev_server_existing_path=str(temporal_program()),
-        dev_server_extra_args=[
-            *("--namespace", SEALED),
-            *attributes,
-            *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000"),
-            *("--dynamic-config-value", "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=2"),
-        ],
+        dev_server_extra_args=[*attributes, *arguments],
     )
-    async with environment:
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def server() -> AsyncIterator[WorkflowEnvironment]:
+    async with await started(
+        *("--namespace", SEALED),
+        *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000"),
+        *("--dynamic-config-value", "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=2"),
+    ) as environment:
         yield environment
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def short_runs() -> AsyncIterator[Client]:
+    """A client of a server that suggests a new run of a workflow after 40 events."""
+    dynamic = "limit.historyCount.suggestContinueAsNew=40"
+    async with await started("--dynamic-config-value", dynamic) as environment:
+        yield environment.client
 
 
 @pytest.fixture

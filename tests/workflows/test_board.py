@@ -20,7 +20,7 @@ from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
 from temporalio.service import RPCError
-from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
+from temporalio.testing import ActivityEnvironment
 from temporalio.worker import Replayer, Worker
 
 from activities.board.board import BoardActivities
@@ -30,11 +30,9 @@ from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Task
 from septet.settings import Settings
 from workers.connection.plugin import SeptetPlugin
-from workers.server.server import temporal_program
 from workers.watching.reports import tell_board
 from workflows.board import Board
 from workflows.pull_request.pull_request import PullRequestWorkflow
-from workflows.wire.search_attributes import ALL
 from workflows.work_order.workflow import WorkOrder
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -217,8 +215,8 @@ async def test_a_board_goes_on_from_what_another_run_knew(client: Client) -> Non
         await handle.signal(Board.serves, HostCapacity(host="two", host_limit=0, project_limit=4, seconds=60))
         details = await handle.query("__temporal_workflow_metadata")
         assert f"**{MOST_WAITING - 1}** and more wait" in str(details)
-        for number in range(1, MOST_WAITING // 2 + 2):
-            await handle.signal(Board.leaves, f"wo-{number}")
+        numbers = range(1, MOST_WAITING // 2 + 2)
+        await asyncio.gather(*(handle.signal(Board.leaves, f"wo-{number}") for number in numbers))
         await wait_until(lambda: told)
         assert len(told[0].ids) < MOST_WAITING // 2 + 1
         await handle.terminate()
@@ -253,24 +251,10 @@ async def test_only_those_that_ask_the_board_are_found_to_wait(client: Client) -
         await parent.terminate()
 
 
-async def test_a_board_that_hands_over_gives_each_seat_once() -> None:
+async def test_a_board_that_hands_over_gives_each_seat_once(short_runs: Client) -> None:
     """Over several runs of a board, no waiting or running work order is forgotten, and none begins twice."""
     names = [f"wo{number}" for number in range(6)]
-    async with (
-        await WorkflowEnvironment.start_local(
-            plugins=[SeptetPlugin()],
-            dev_server_existing_path=str(temporal_program()),
-            dev_server_extra_args=[
-                *(
-                    part
-                    for key in ALL
-                    for part in ("--search-attribute", f"{key.name}={key.indexed_value_type.name.capitalize()}")
-                ),
-                *("--dynamic-config-value", "limit.historyCount.suggestContinueAsNew=40"),
-            ],
-        ) as environment,
-        floor_of(environment.client) as floor,
-    ):
+    async with floor_of(short_runs) as floor:
         await floor.serve(host_limit=0, project_limit=9)
         for name in names:
             await floor.create(name)

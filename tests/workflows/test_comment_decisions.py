@@ -14,6 +14,7 @@ from fakes.forges.serving import serving_forge
 from fakes.repositories import make_origin
 from fakes.step_lab import settings_of
 from fakes.waiting import wait_until
+from pydantic import SecretStr
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.worker import Worker
@@ -32,7 +33,6 @@ from septet.contracts.order import WorkOrderInput
 from septet.contracts.task import Task
 from septet.errors import SeptetError
 from septet.git.engine.address import parse_address
-from septet.settings import Settings
 from workers.registry import parts_of
 from workflows.intake import CommentCommandWorkflow
 from workflows.pull_request.pull_request import PullRequestWorkflow
@@ -262,14 +262,13 @@ async def test_a_second_attempt_is_about_the_same_work_order(
                 raise ConnectionResetError("the worker died")
             return await orders.get(order_id)
 
-        own = {
-            "github_hosts": (forge.url.removeprefix("http://"),),
-            "github_api_url": forge.url + forge.api_path,
-            "github_token": forge.token,
-            "task_queue": doubles.task_queue,
-        }
-        settings = settings_of(tmp_path)
-        settings = Settings.model_validate({**settings.model_dump(), **own, "environ": settings.environ})
+        settings = settings_of(
+            tmp_path,
+            github_hosts=(forge.url.removeprefix("http://"),),
+            github_api_url=forge.url + forge.api_path,
+            github_token=SecretStr(forge.token),
+            task_queue=doubles.task_queue,
+        )
         async with (
             parts_of(settings, decide=decide) as parts,
             Worker(

@@ -97,8 +97,8 @@ async def test_a_history_goes_on_in_new_runs(client: Client) -> None:
         )
         first = (await handle.describe()).run_id
         whole = client.get_workflow_handle(handle.id)
-        for number in range(520):
-            await whole.signal("note", CostNotes(notes=(note(f"{number}", 1.0),)))
+        notes = [CostNotes(notes=(note(f"{number}", 1.0),)) for number in range(520)]
+        await asyncio.gather(*(whole.signal("note", each) for each in notes))
         total = (await CostClient(client, queue).show("project")).total
         assert (total.usd, total.turns) == (520.0, 520)
         assert (await whole.describe()).run_id != first

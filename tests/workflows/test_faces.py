@@ -16,10 +16,7 @@ from fakes.mcp_lines import VERSION, WITH_TASKS
 from fakes.repositories import make_origin
 from fakes.running import worker_of
 from fakes.waiting import wait_until
-from temporalio.client import (
-    Client,
-    DescribeWorkflowInput,
-)
+from temporalio.client import Client, DescribeWorkflowInput
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 
@@ -136,10 +133,7 @@ async def test_budgets_and_costs_say_soon_that_no_worker_answers(client: Client,
 async def test_two_requests_with_one_key_at_once_are_one_work_order(
     client: Client, doubles: Doubles, tmp_path: Path
 ) -> None:
-    """The second request gets the work order of the first, also if its issue is looked up.
-
-    Credentials in the address are not kept, and make no difference.
-    """
+    """The second request gets the first's work order, also by its issue; credentials in the address do not matter."""
     project = f"o/{uuid.uuid4().hex}"
     body = {
         "repository_url": f"https://me:token@github.com/{project}",

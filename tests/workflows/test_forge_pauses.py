@@ -3,12 +3,12 @@
 import asyncio
 import time
 import uuid
+from typing import Any
 
 import pytest
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from septet.budgets.account import AccountState, Grant, ReserveCall, SettleCall
 from septet.contracts.pauses import QuotaPause
 from septet.errors import ForgeUnavailableError
 from septet.forges.http.pauses import ForgePauses
@@ -17,10 +17,6 @@ from workers.watching.accounts import AccountNotReachedError, FleetAccounts, Sha
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 API = "https://api.example"
-
-
-async def rows_of(client: Client, query: str) -> list[str]:
-    return [row.id async for row in client.list_workflows(query)]
 
 
 async def test_a_pause_ends_with_its_workflow(client: Client) -> None:
@@ -32,8 +28,9 @@ async def test_a_pause_ends_with_its_workflow(client: Client) -> None:
     with pytest.raises(ForgeUnavailableError, match="takes no more requests for"):
         await asyncio.to_thread(there.check, API, "key", "an issue")
     await asyncio.to_thread(there.check, API, "another key", "an issue")
-    (row,) = await wait_until(lambda: rows_of(client, f'TaskQueue="{queue}"'), lambda rows: len(rows) == 1)
-    handle = client.get_workflow_handle(row)
+    await wait_until(lambda: client.count_workflows(f'TaskQueue="{queue}"'), lambda found: found.count == 1)
+    (row,) = [row async for row in client.list_workflows(f'TaskQueue="{queue}"')]
+    handle = client.get_workflow_handle(row.id)
     await handle.terminate()
     assert (await handle.describe()).status is WorkflowExecutionStatus.TERMINATED
     await asyncio.to_thread(ForgePauses(fleet=SharedForgePauses(accounts, loop)).check, API, "key", "an issue")
@@ -41,7 +38,7 @@ async def test_a_pause_ends_with_its_workflow(client: Client) -> None:
 
 async def test_a_short_pause_and_one_that_is_known_are_not_told(client: Client) -> None:
     """Each signal costs Actions of Temporal: one signal is sent for a limit, not one for each request that meets it."""
-    accounts = Silent()
+    accounts: Any = Silent()
     pauses = ForgePauses(fleet=SharedForgePauses(accounts, asyncio.get_running_loop()))
     await asyncio.to_thread(pauses.note, API, "key", 2.0)
     assert accounts.told == []
@@ -74,18 +71,9 @@ class Silent:
         assert login.startswith("forge-")
         self.told.append(pause)
 
-    async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        raise NotImplementedError
-
-    async def is_open(self, scope: str) -> bool:
-        raise NotImplementedError
-
-    async def settle(self, scope: str, call: SettleCall) -> None:
-        raise NotImplementedError
-
 
 @pytest.mark.parametrize("accounts", [Silent(hangs=True), Silent(refuses=True)], ids=["hangs", "refuses"])
-async def test_a_server_that_does_not_answer_holds_up_no_request_to_a_forge(accounts: Silent) -> None:
+async def test_a_server_that_does_not_answer_holds_up_no_request_to_a_forge(accounts: Any) -> None:
     """The pause is queried once, within seconds, and then not for a while; requests to the forge pass anyway."""
     pauses = ForgePauses(fleet=SharedForgePauses(accounts, asyncio.get_running_loop()))
     began = time.monotonic()
@@ -97,6 +85,6 @@ async def test_a_server_that_does_not_answer_holds_up_no_request_to_a_forge(acco
 
 async def test_the_loop_of_a_worker_never_waits_for_itself() -> None:
     """A request to a forge on the worker's own loop does not query the server."""
-    accounts = Silent()
+    accounts: Any = Silent()
     ForgePauses(fleet=SharedForgePauses(accounts, asyncio.get_running_loop())).check(API, "key", "an issue")
     assert accounts.asked == 0

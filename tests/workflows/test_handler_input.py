@@ -99,7 +99,7 @@ async def test_an_update_of_an_account_without_input_is_rejected(client: Client,
 
 
 async def test_a_password_in_an_address_is_in_no_search_attribute(client: Client, task_queue: str) -> None:
-    """Search attributes are never sealed: a start without a client of ours also leaves the password out."""
+    """A start without a client of ours also leaves the password out, and shows the address's project on the board."""
     order = {
         "repository": "https://ann:hunter2pass@git.example/o/r",
         "title": "Totals are wrong",
@@ -109,4 +109,5 @@ async def test_a_password_in_an_address_is_in_no_search_attribute(client: Client
     task = await started.query("work_order", result_type=Task)
     described = await started.describe()
     assert described.typed_search_attributes[REPOSITORY] == task.repository_url == "https://git.example/o/r"
+    assert task.project == "o/r"
     await started.terminate()

@@ -19,10 +19,7 @@ from temporalio import activity
 from temporalio.api.common.v1 import Payloads
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import (
-    PollActivityTaskQueueRequest,
-    RespondActivityTaskCompletedRequest,
-)
+from temporalio.api.workflowservice.v1 import PollActivityTaskQueueRequest, RespondActivityTaskCompletedRequest
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
 from temporalio.worker import Worker
 
@@ -45,7 +42,6 @@ from septet.contracts.workspace import (
     Workspace,
 )
 from septet.errors import NotFoundError, ServerNotReachedError
-from workflows.pull_request.pull_request import PullRequestWorkflow
 from workflows.wire.policies import end_options
 from workflows.wire.search_attributes import HOST
 from workflows.work_order.workflow import WorkOrder
@@ -382,44 +378,24 @@ async def test_a_cancel_does_not_wait_for_a_silent_host(client: Client) -> None:
     assert task.status == "cancelled"
 
 
-async def cancelled(client: Client, serves: tuple[str, ...], end_queue: str) -> Task:
-    """Cancel a work order on a host without a free slot, where a worker serves only the queue `end_queue`."""
+async def test_its_end_is_seen_to_on_the_control_queue(client: Client) -> None:
+    """No worker serves the agents' queue, as if all slots were taken: the work order still ends, with its rescue."""
     name = uuid.uuid4().hex[:8]
-    queues = {"task_queue": f"full-{name}", "control_queue": f"control-{name}", "serves": serves}
+    queues = {"task_queue": f"full-{name}", "control_queue": f"control-{name}", "serves": (END_WORK,)}
 
     def on_a_full_host(asked: OpenWorkspace) -> Workspace:
         return Doubles(QUEUE).workspace(asked).model_copy(update=queues)
 
     doubles = Doubles(QUEUE, open_workspace=on_a_full_host)
-    open_workspace, end_work = (named(doubles, each) for each in ("open_workspace", "end_work"))
-    orders = Worker(
-        client, task_queue=QUEUE, workflows=[WorkOrder, PullRequestWorkflow], activities=[open_workspace]
-    )
-    async with orders, Worker(client, task_queue=str(queues[end_queue]), activities=[end_work]):
+    async with (
+        worker_of(client, doubles),
+        Worker(client, task_queue=f"control-{name}", activities=doubles.activities()),
+    ):
         handle = await running(client, f"wo-{name}")
         await handle.cancel()
         await wait_until(handle.describe, lambda described: described.close_time)
-        task: Task = await handle.query(WorkOrder.work_order)
-    return task
-
-
-def named(doubles: Doubles, name: str) -> Any:
-    """Return the double of an activity."""
-    return next(
-        each for each in doubles.activities() if activity._Definition.must_from_callable(each).name == name
-    )
-
-
-async def test_its_end_is_seen_to_on_the_control_queue(client: Client) -> None:
-    """No worker serves the agents' queue, as if all slots were taken: the work order still ends, with its rescue."""
-    task = await cancelled(client, (END_WORK,), "control_queue")
+        task = await handle.query(WorkOrder.work_order)
     assert (task.status, [rescue.reason for rescue in task.rescues]) == ("cancelled", ["cancelled"])
-
-
-async def test_an_older_host_is_asked_where_it_listens(client: Client) -> None:
-    """A host that does not list `end_work` for its control queue gets the activity on its agents' queue."""
-    task = await cancelled(client, (), "task_queue")
-    assert task.status == "cancelled"
 
 
 async def test_a_cancel_is_delivered_where_the_server_does_not_push_it(client: Client) -> None:

@@ -23,7 +23,7 @@ from temporalio.worker import Worker
 
 from activities.host.host import Host
 from septet.agents.sandbox.supervisors import Supervisors
-from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence
+from septet.contracts.workspace import DELIVERS_CANCELS, END_WORK, LIVENESS, HostSilence
 from septet.state import StateDir
 from workers.observing.runtime import quiet_runtime
 from workers.server.preflight import host_services
@@ -203,9 +203,9 @@ async def test_work_orders_of_another_queue_are_not_its_own(heard: Client, tmp_p
         await end(mine, foreign)
 
 
-async def test_a_server_that_tells_of_workers_needs_no_probes(client: Client) -> None:
-    """A host serves `LIVENESS` if the server lists workers and knows the search attribute of hosts."""
-    assert LIVENESS in await host_services(client)
+async def test_what_a_host_serves_depends_on_its_server(client: Client) -> None:
+    """Septet's own server lists workers, so that hosts need no probes, and pushes no cancels, so that hosts do."""
+    assert {LIVENESS, DELIVERS_CANCELS} <= {*await host_services(client)}
 
 
 @asynccontextmanager

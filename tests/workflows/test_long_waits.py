@@ -1,22 +1,26 @@
-"""A host that stays away for days, on a server that skips time."""
+"""A host that stays away for days, and a usage limit of a month, on a server that skips time."""
 
 import asyncio
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from fakes.activities import done
+from fakes.activities import Doubles, done, not_yet
 from fakes.lost_hosts import on_a_dead_host
+from fakes.running import result_of, start, worker_of
 from fakes.skipped_time import skipping_time
 from temporalio import activity, workflow
+from temporalio.client import WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
-from septet.contracts.names import Step
+from septet.contracts.names import Status, Step
 from septet.contracts.order import Timeouts
 from septet.contracts.steps import StepCall, StepResult
-from septet.contracts.task import TaskError
+from septet.contracts.task import Task, TaskError
 from septet.contracts.workspace import END_WORK, LIVENESS, HostSilence, OpenWorkspace
 from workflows.hosts.host_watch import HostWatch
 
@@ -99,3 +103,45 @@ async def test_a_host_that_stays_away_is_asked_ever_more_rarely() -> None:
             results = await asyncio.wait_for(asyncio.gather(*(each.result() for each in handles)), 60)
     assert [waits_for for waits_for, _ in results] == ["HostGone"] * len(KINDS)
     assert max(events for _, events in results) < MOST_EVENTS
+
+
+MONTH = timedelta(days=31)
+
+
+def limited(call: StepCall) -> StepResult:
+    """Fail as a step whose agent has met the limit; the retry comes after a month."""
+    raise not_yet(f"The usage limit is reached at {call.step}.", "AgentApiUnavailable", MONTH)
+
+
+@asynccontextmanager
+async def completed(doubles: Doubles) -> AsyncIterator[WorkflowHandle[Any, Any]]:
+    """Carry a work order out on a server that skips time, and yield its handle while the server runs."""
+    async with await skipping_time() as environment:
+        async with worker_of(environment.client, doubles):
+            handle = await start(environment.client, doubles.task_queue)
+            task: Task = await result_of(handle)
+            assert task.status is Status.COMPLETED
+            yield handle
+
+
+async def test_a_step_waits_for_a_monthly_limit_and_continues_by_itself() -> None:
+    """The work order stays open for the whole month, needs no person, and completes after the limit's end."""
+    doubles = Doubles(f"queue-{uuid.uuid4().hex}")
+    doubles.steps = {step: [limited, done] if step is Step.IMPLEMENT_PLAN else [done] for step in Step}
+    async with completed(doubles) as handle:
+        description = await handle.describe()
+    assert description.close_time is not None
+    assert description.close_time - description.start_time >= MONTH
+
+
+async def test_the_server_keeps_no_timer_of_a_step_for_as_long_as_it_may_wait() -> None:
+    """The server's database would keep the timer of a step's total time-out, for each step ever taken."""
+    async with completed(Doubles(f"queue-{uuid.uuid4().hex}")) as handle:
+        scheduled = [
+            event.activity_task_scheduled_event_attributes
+            async for event in handle.fetch_history_events()
+            if event.HasField("activity_task_scheduled_event_attributes")
+        ]
+    within = {each.activity_type.name: each.schedule_to_close_timeout.ToTimedelta() for each in scheduled}
+    assert {within[name] for name in ("open_workspace", *Step)} == {timedelta()}
+    assert max(within.values()) <= timedelta(days=1)

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -44,16 +44,14 @@ from workflows.wire import search_attributes as by
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-HERE = WatchingHost(host="h1", control_queue="q")
 
-
+@dataclass
 class Team:
     """A team on a server that other teams use too, with its own keys."""
 
-    def __init__(self, client: Client, queue: str) -> None:
-        """Write and read with this client."""
-        self.client, self.queue = client, queue
-        self.ids: list[str] = []
+    client: Client
+    queue: str
+    ids: list[str] = field(default_factory=list)
 
     async def put(self, project: str) -> str:
         """Put a work order on the board, and return its id."""
@@ -69,7 +67,7 @@ class Team:
             "PullRequest",
             id=watch_id(order_id),
             task_queue=self.queue,
-            memo={MEMO: task, WATCHER: HERE, FOLLOWS: True},
+            memo={MEMO: task, WATCHER: WatchingHost(host="h1", control_queue="q"), FOLLOWS: True},
             search_attributes=by.start_attributes(task),
         )
         self.ids.append(started.id)
@@ -190,10 +188,6 @@ async def test_a_pause_that_cannot_be_opened_is_none(ours: Team, theirs: Team) -
     await ours.leave()
 
 
-CLEAR = None
-"""The absence of a key's id."""
-
-
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
     """The file of the keys; k1 seals."""
@@ -209,7 +203,7 @@ def put_first(keys: Path, key_id: str, *, alone: bool = False) -> None:
 
 
 async def keys_of(schedule: ScheduleHandle) -> set[str | None]:
-    """Return the ids of the keys that seal a schedule's action; `CLEAR` for an unsealed payload."""
+    """Return the ids of the keys that seal a schedule's action; `None` for an unsealed payload."""
     action = (await schedule.describe()).schedule.action
     assert isinstance(action, ScheduleActionStartWorkflow)
     payloads = [*action.args, *([action.static_summary] if action.static_summary is not None else [])]
@@ -225,7 +219,7 @@ async def test_a_worker_seals_its_janitors_schedule_anew(
     first = sealing(sealed_client, keys) if was_sealed else sealed_client
     await schedule_janitor(first, settings, host, queue)
     schedule = sealed_client.get_schedule_handle(schedule_id(host))
-    assert await keys_of(schedule) == {"k1" if was_sealed else CLEAR}
+    assert await keys_of(schedule) == {"k1" if was_sealed else None}
     put_first(keys, "k2", alone=True)
     own = sealing(sealed_client, keys, serves=True, required=True)
     await schedule_janitor(own, settings, host, queue)
@@ -233,14 +227,14 @@ async def test_a_worker_seals_its_janitors_schedule_anew(
     await schedule.delete()
 
 
+@dataclass
 class Intakes:
     """The intakes of one repository."""
 
-    def __init__(self, client: Client, queue: str) -> None:
-        """Begin without intakes."""
-        self.client, self.queue = client, queue
-        self.repository = f"https://forge.example/o/{uuid.uuid4().hex}"
-        self.schedules: list[ScheduleHandle] = []
+    client: Client
+    queue: str
+    repository: str = field(default_factory=lambda: f"https://forge.example/o/{uuid.uuid4().hex}")
+    schedules: list[ScheduleHandle] = field(default_factory=list)
 
     async def add(self, client: Client, label: str) -> ScheduleHandle:
         """Add an intake with a client."""
@@ -275,7 +269,7 @@ async def test_a_worker_seals_intakes_anew(
     await wait_until(intakes.are_listed)
     put_first(keys, "k2")
     await seal_intakes_anew(own, f"{queue}-of-others")
-    assert [await keys_of(each) for each in (ours, clear)] == [{"k1"}, {CLEAR}]
+    assert [await keys_of(each) for each in (ours, clear)] == [{"k1"}, {None}]
     await seal_intakes_anew(own, queue)
     await wait_until(lambda: keys_of(ours), lambda seen: seen == {"k2"})
     await wait_until(lambda: keys_of(clear), lambda seen: seen == {"k2"})
@@ -294,7 +288,7 @@ async def test_what_a_worker_refuses_is_not_sealed_by_it(
     put_first(keys, "k2")
     await seal_intakes_anew(own, queue)
     await wait_until(lambda: keys_of(ours), lambda seen: seen == {"k2"})
-    assert await keys_of(clear) == {CLEAR}
+    assert await keys_of(clear) == {None}
     unsealed = {use.id for use in await seals_in_use(own) if use.began_unsealed}
     assert (clear.id in unsealed, ours.id in unsealed) == (True, False)
 

@@ -4,19 +4,21 @@ import asyncio
 import signal
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
+from fakes.around import Call, around
 from fakes.lock_holders import held_elsewhere
+from fakes.unreached import away
 from fakes.waiting import wait_until
 from temporalio import activity, workflow
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetActivityRequest
-from temporalio.client import Client, WorkflowHandle
+from temporalio.client import Client, HeartbeatAsyncActivityInput, WorkflowHandle
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
@@ -71,6 +73,12 @@ class Orphaned:
             self.left.append(held)
             activity.raise_complete_async()
         return "taken over"
+
+    async def is_taken_over(self) -> bool:
+        """Let a successor look once, and wait for the answer of the next attempt."""
+        assert self.handle is not None
+        assert await self.successor.look() == 1
+        return await asyncio.wait_for(self.handle.result(), 60) == "taken over"
 
     @property
     def runs(self) -> Runs:
@@ -128,30 +136,6 @@ async def orphaned(client: Client, root: Path, left_at: int = 1, order_id: str =
         yield orphan
 
 
-@asynccontextmanager
-async def on_the_way(client: Client) -> AsyncIterator[str]:
-    """Yield an address that leads to the server while the block lasts, and refuses connections afterwards."""
-    host, _, port = client.service_client.config.target_host.rpartition(":")
-    writers: list[asyncio.StreamWriter] = []
-
-    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            while data := await reader.read(1 << 16):
-                writer.write(data)
-                await writer.drain()
-
-    async def lead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        back, there = await asyncio.open_connection(host, int(port))
-        writers.extend((writer, there))
-        await asyncio.gather(pass_on(reader, there), pass_on(back, writer))
-
-    async with await asyncio.start_server(lead, "127.0.0.1", 0) as server:
-        yield "{}:{}".format(*server.sockets[0].getsockname()[:2])
-        server.close()
-        for writer in writers:
-            writer.close()
-
-
 async def test_what_a_living_worker_holds_is_not_taken(client: Client, tmp_path: Path) -> None:
     """A successor leaves a token that a living process has locked."""
     with TokenFiles(tmp_path).hold(_UNKNOWN):
@@ -198,53 +182,40 @@ async def test_the_activity_of_a_dead_worker_is_taken_over(client: Client, tmp_p
     async with orphaned(client, tmp_path) as orphan:
         run = orphan.run()
         token = orphan.token()
-        assert await orphan.successor.look() == 1
-        assert orphan.handle is not None
-        assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
+        assert await orphan.is_taken_over()
     assert not token.exists()
     assert not run.set_aside
 
 
 async def test_a_token_is_kept_while_the_server_cannot_take_it(client: Client, tmp_path: Path) -> None:
     """A server that is still starting causes no time-out: the token serves as soon as the server answers."""
+
+    async def refuse(_really: Call, _beat: HeartbeatAsyncActivityInput) -> None:
+        raise away()
+
     async with orphaned(client, tmp_path) as orphan:
-        token = orphan.token()
-        async with on_the_way(client) as address:
-            away = await Client.connect(address)
-        assert await Successor(away, orphan.tokens, orphan.runs).look() == 0
+        token, starting = orphan.token(), around(client, heartbeat_async_activity=refuse)
+        assert await Successor(starting, orphan.tokens, orphan.runs).look() == 0
         assert token.exists()
-        assert await orphan.successor.look() == 1
-        assert orphan.handle is not None
-        assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
+        assert await orphan.is_taken_over()
 
 
-@pytest.mark.parametrize("left_at", [1, 3])
-async def test_a_reset_while_no_worker_lives_is_heeded(client: Client, tmp_path: Path, left_at: int) -> None:
-    """The server reports the reset, or no longer knows the attempt by its number: its runs are set aside."""
-    async with orphaned(client, tmp_path, left_at) as orphan:
-        run = orphan.run()
-        orphan.token()
-        await orphan.reset()
-        assert await orphan.successor.look() == 1
-        assert orphan.handle is not None
-        assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
-    assert orphan.numbers == [*range(1, left_at + 1), 2]
-    assert run.set_aside
-
-
-@pytest.mark.parametrize(("ending", "place"), [("-issue", "-executor-1"), ("/pr", "")], ids=["lane", "round"])
-async def test_a_reset_is_heeded_where_the_workspace_is_not_named_like_the_workflow(
-    client: Client, tmp_path: Path, ending: str, place: str
+@pytest.mark.parametrize(
+    ("left_at", "ending", "place"),
+    [(1, "", ""), (3, "", ""), (1, "-issue", "-executor-1"), (1, "/pr", "")],
+    ids=["first attempt", "third attempt", "lane", "round"],
+)
+async def test_a_reset_while_no_worker_lives_is_heeded(
+    client: Client, tmp_path: Path, left_at: int, ending: str, place: str
 ) -> None:
-    """Runs of an issue are in its pipeline's lane, runs of a round under its work order; a reset sets them aside."""
+    """A reset attempt's runs are set aside, though the server may not know the attempt, or its runs lie in a lane."""
     base = f"pl-{uuid.uuid4().hex[:8]}"
-    async with orphaned(client, tmp_path, order_id=f"{base}{ending}") as orphan:
+    async with orphaned(client, tmp_path, left_at, f"{base}{ending}") as orphan:
         run = orphan.run(f"{base}{place}")
         orphan.token()
         await orphan.reset()
-        assert await orphan.successor.look() == 1
-        assert orphan.handle is not None
-        assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
+        assert await orphan.is_taken_over()
+    assert orphan.numbers == [*range(1, left_at + 1), 2]
     assert run.set_aside
 
 
@@ -257,9 +228,7 @@ async def test_a_stopped_worker_keeps_nothing(client: Client, tmp_path: Path) ->
             await wait_until(lambda: _state(holder.pid) == "T")
             patient = Successor(client, orphan.tokens, orphan.runs, stopped_seconds=600)
             assert await patient.look() == 0
-            assert await orphan.successor.look() == 1
-        assert orphan.handle is not None
-        assert await asyncio.wait_for(orphan.handle.result(), 60) == "taken over"
+            assert await orphan.is_taken_over()
 
 
 async def test_an_attempt_says_which_it_is(client: Client, tmp_path: Path) -> None:

@@ -22,9 +22,7 @@ from temporalio.worker import Worker
 from temporalio.workflow import ActivityCancellationType
 
 from activities.host.running_attempts import RunningAttempts, pause_between_heartbeats
-from septet.contracts.workspace import DELIVERS_CANCELS
 from workers.recovery.attempts import AttemptsLook
-from workers.server.preflight import host_services
 from workers.worker import HEARTBEAT_THROTTLE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -165,11 +163,6 @@ async def test_a_cancel_is_heard_at_once_where_it_is_delivered(client: Client) -
         )
         assert mine.attempts.ask(mine.handle.id)
         assert await mine.word() == "cancel_requested"
-
-
-async def test_a_host_says_that_it_delivers_cancels_where_its_server_does_not_push_them(client: Client) -> None:
-    """The description of a namespace says whether the server pushes cancels, as Septet's own server does."""
-    assert DELIVERS_CANCELS in await host_services(client)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from fakes.patched_work_order import PatchedWorkOrder
 from fakes.running import start
 from fakes.waiting import wait_until
 from structlog.testing import capture_logs
-from temporalio import activity, workflow
+from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 from temporalio.worker import Worker
@@ -80,10 +80,6 @@ async def is_served(client: Client, settings: Settings, build: str) -> bool:
     return build in await deployment.last_polls() and await deployment.has(build)
 
 
-async def begun(client: Client, settings: Settings) -> WorkflowHandle[Any, Task]:
-    return await start(client, settings.task_queue)
-
-
 async def test_of_builds_that_start_together_one_becomes_current(client: Client, settings: Settings) -> None:
     """A deployment's first build needs no promotion; of several builds at once, the server makes one current, once."""
     doubles = Doubles(f"{settings.task_queue}-host")
@@ -129,7 +125,7 @@ async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
             await deployment.tell_patches("later", {*own_patches(), "plan-first"})
             await deployment.tell_patches(str(old.build_id), own_patches())
             await promote(client, settings, forth)
-            order = await begun(client, settings)
+            order = await start(client, settings.task_queue)
             await wait_until(lambda: patches_under_way(client, order), lambda ids: "plan-first" in ids)
             with pytest.raises(RefusedTransitionError) as refused:
                 await promote(client, settings, back)
@@ -146,8 +142,8 @@ async def test_a_promotion_that_would_leave_work_orders_waiting_is_refused(
             assert stuck.stuck is not None
             assert "later started: [TMPRL1100]" in stuck.stuck
             assert "`septet promote later`" in stuck.stuck
-            listed = await wait_until(lambda: row_of(orders, order.id), lambda task: task.stuck)
-            assert listed.stuck == "Its workflow task fails; `septet show` shows the reason."
+            row = order.id, "Its workflow task fails; `septet show` shows the reason."
+            await wait_until(orders.list, lambda page: row in {(task.id, task.stuck) for task in page.tasks})
             await promote(client, settings, forth)
             await wait_until(lambda: orders.get(order.id), lambda task: not task.stuck)
             async with Worker(client, task_queue=doubles.task_queue, activities=doubles.activities()):
@@ -160,7 +156,7 @@ async def patches_in_use(client: Client, settings: Settings) -> AsyncIterator[Do
     """Run a work order that holds a patch, for a minute at most."""
     doubles = Doubles(f"{settings.task_queue}-host")
     async with asyncio.timeout(60), serving(client, settings, PatchedWorkOrder, doubles):
-        order = await begun(client, settings)
+        order = await start(client, settings.task_queue)
         await wait_until(lambda: patches_under_way(client, order), lambda ids: ids)
         yield doubles
     await order.terminate()
@@ -223,40 +219,6 @@ async def nudged(orders: WorkOrders, order: WorkflowHandle[Any, Task]) -> Task:
     """Nudge a work order and return it; the first task may still be decided by the previous build."""
     await order.signal(WorkOrder.nudge)
     return await orders.get(order.id)
-
-
-@workflow.defn(name="WorkOrder", sandboxed=False)
-class UnknownAttributeWorkOrder:
-    """A work order that writes a search attribute which the namespace lacks."""
-
-    @workflow.run
-    async def run(self, _order: dict[str, str]) -> None:
-        """Write the search attribute."""
-        workflow.upsert_search_attributes(
-            [SearchAttributeKey.for_bool("SeptetOfAnotherYear").value_set(value=True)]
-        )
-
-
-async def test_a_work_order_that_lacks_a_search_attribute_says_what_registers_it(
-    client: Client, settings: Settings
-) -> None:
-    """The remedy is the registration, because another build would not help."""
-    async with Worker(client, task_queue=settings.task_queue, workflows=[UnknownAttributeWorkOrder]):
-        order = await begun(client, settings)
-        orders = WorkOrders(client, settings.task_queue)
-
-        async def cause_now() -> str | None:
-            return await orders.stuck_cause(await orders.describe(order.id))
-
-        cause = await wait_until(cause_now)
-        assert "SeptetOfAnotherYear" in cause
-        assert cause.endswith("Add them with `septet worker --register`.")
-        await order.terminate()
-
-
-async def row_of(orders: WorkOrders, order_id: str) -> Task:
-    (row,) = [task for task in (await orders.list()).tasks if task.id == order_id]
-    return row
 
 
 async def patches_under_way(client: Client, order: WorkflowHandle[Any, Task]) -> list[str]:

@@ -11,11 +11,7 @@ from fakes.agent_lab import Lab
 from fakes.around import Call, around
 from fakes.waiting import wait_until
 from fakes.waiting_agents import waiting_agents
-from temporalio.client import (
-    Client,
-    DescribeWorkflowInput,
-    WorkflowHandle,
-)
+from temporalio.client import Client, DescribeWorkflowInput, WorkflowHandle
 
 from septet.agents.clis.adapter import Turn
 from septet.agents.runs.records import Payer, RunKey
