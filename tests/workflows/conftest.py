@@ -1,12 +1,14 @@
 """A real development server for the tests of workflows."""
 
+import json
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from fakes.activities import Doubles
+from pydantic import JsonValue
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.testing import WorkflowEnvironment
@@ -17,13 +19,22 @@ from workers.server.server import temporal_program
 from workflows.wire.search_attributes import ALL
 
 _HEARD_EACH_SECOND = 1.0
+_QUICK = {
+    "history.transferProcessorMaxPollRPS": 2000,
+    "history.timerProcessorMaxTimeShift": "50ms",
+    # A deletion waits until the server has noted how far its queue of tasks is.
+    "history.transferProcessorUpdateAckInterval": "1s",
+}
+"""What lets retries, timers and deletions not wait for seconds."""
 SEALED = "sealed"
 """The namespace for sealed work orders, so that no other test reads them."""
 
 
-async def started(*arguments: str) -> WorkflowEnvironment:
-    """Start a development server with Septet's search attributes."""
+async def started(config: Mapping[str, JsonValue], *arguments: str) -> WorkflowEnvironment:
+    """Start a development server with Septet's search attributes and a dynamic configuration."""
     attributes = [part for key in ALL for part in ("--search-attribute", f"{key.name}={kind(key)}")]
+    for key, value in {**_QUICK, **config}.items():
+        attributes += ["--dynamic-config-value", f"{key}={json.dumps(value)}"]
     return await WorkflowEnvironment.start_local(
         plugins=[SeptetPlugin()],
         runtime=quiet_runtime(_HEARD_EACH_SECOND),
@@ -34,19 +45,15 @@ async def started(*arguments: str) -> WorkflowEnvironment:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def server() -> AsyncIterator[WorkflowEnvironment]:
-    async with await started(
-        *("--namespace", SEALED),
-        *("--dynamic-config-value", "history.transferProcessorMaxPollRPS=2000"),
-        *("--dynamic-config-value", "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute=2"),
-    ) as environment:
+    problems = {"system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute": 2}
+    async with await started(problems, "--namespace", SEALED) as environment:
         yield environment
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def short_runs() -> AsyncIterator[Client]:
     """A client of a server that suggests a new run of a workflow after 40 events."""
-    dynamic = "limit.historyCount.suggestContinueAsNew=40"
-    async with await started("--dynamic-config-value", dynamic) as environment:
+    async with await started({"limit.historyCount.suggestContinueAsNew": 40}) as environment:
         yield environment.client
 
 
