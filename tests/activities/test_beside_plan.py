@@ -167,7 +167,6 @@ async def test_a_workspace_that_continues_from_a_lane_returns_to_the_lanes_begin
     assert not (lab.worktree / "AGENTS.md").exists()
 
 
-PLAN_CHANGED = "the plan's file was changed; it was restored to the plan that was found"
 TOLD = "the worktree was changed between steps; it was restored to what the previous step left"
 
 
@@ -214,7 +213,7 @@ answer({IMPLEMENTED!r})
         done = await lab.run(Step.IMPLEMENT_PLAN, attempt=2, reasons=refused.reasons, starts_from=start)
 
     assert (refused.verdict, done.verdict) == (Verdict.REFUSED, Verdict.DONE)
-    assert PLAN_CHANGED in done.warnings
+    assert "the plan's file was changed; it was restored to the plan that was found" in done.warnings
     (told,) = (event for event in logs if event["event"] == "plan_changed")
     assert PLAN not in str(withhold_words(None, "warning", dict(told))), "sealed logs quote no answer"
     rescue = find(vault_at(lab.place), refused.rescues[-1].snapshot)

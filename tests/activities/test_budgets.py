@@ -32,7 +32,6 @@ from septet.contracts.lanes import SummariseCall
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
 from septet.errors import WorkspaceBusyError
-from septet.settings import Settings
 from septet.system.durable import close_after, lock, open_lock
 from workers.recovery.strays import keep_what_was_left_alone
 from workers.watching.reports import LeftTurns
@@ -62,12 +61,6 @@ answer({'success': True, 'summary': 'Done.', 'key_changes_made': [], 'key_learni
 """
 
 
-def with_key(root: Path) -> Settings:
-    """Return the settings of a host whose agents log in with the key that all hosts share."""
-    settings = settings_of(root)
-    return settings.model_copy(update={"environ": {**settings.environ, "SEPTET_SCRIPTED_KEY": "the-fleets-own"}})
-
-
 @pytest.fixture
 def books() -> Books:
     return Books()
@@ -75,8 +68,11 @@ def books() -> Books:
 
 @pytest_asyncio.fixture
 async def paid(tmp_path: Path, origin: Origin, books: Books) -> AsyncIterator[StepLab]:
-    """Return a host whose agents are paid from `books`."""
-    async with step_lab(tmp_path, origin, with_key(tmp_path), accounts=books) as lab:
+    """Return a host whose agents log in with a key that all hosts share, and are paid from `books`."""
+    settings = settings_of(tmp_path)
+    environ = {**settings.environ, "SEPTET_SCRIPTED_KEY": "the-fleets-own"}
+    settings = settings.model_copy(update={"environ": environ})
+    async with step_lab(tmp_path, origin, settings, accounts=books) as lab:
         yield lab
 
 

@@ -11,16 +11,10 @@ from pydantic import SecretStr
 from septet.contracts.names import Step, Verdict
 from septet.forges.http.pauses import PAUSES
 from septet.forges.local.forge import LocalForge
-from septet.forges.local.records import REF
 
 pytestmark = pytest.mark.law
 
 WORDS = {"title": "bug: sum the prices", "body": "Totals were always 0."}
-
-
-def _pull_requests(lab: StepLab) -> list[str]:
-    names = git(lab.origin.bare, "ls-tree", "--name-only", REF, check=False).split()
-    return [git(lab.origin.bare, "show", f"{REF}:{name}") for name in names if name.startswith("pull-")]
 
 
 async def test_the_branch_is_pushed_and_one_pull_request_opened(lab: StepLab) -> None:
@@ -29,7 +23,7 @@ async def test_the_branch_is_pushed_and_one_pull_request_opened(lab: StepLab) ->
     done = await lab.run(Step.CREATE_PULL_REQUEST)
     assert (done.verdict, done.result_text) == (Verdict.DONE, f"{lab.origin.bare.as_uri()}/pull/1")
     assert lab.origin.sha(BRANCH) == lab.progress.commit_sha == done.commit_sha
-    (pull_request,) = _pull_requests(lab)
+    (pull_request,) = lab.pull_requests
     assert all(words in pull_request for words in (BRANCH, WORDS["title"], WORDS["body"], "wo-1"))
 
 
@@ -42,7 +36,7 @@ async def test_a_second_run_opens_no_second_one(lab: StepLab) -> None:
     lab.run_id = "run-2"
     third = await lab.running(call)
     assert first.result_text == second.result_text == third.result_text
-    assert len(_pull_requests(lab)) == 1
+    assert len(lab.pull_requests) == 1
 
 
 async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: StepLab) -> None:
@@ -58,7 +52,7 @@ async def test_one_pull_request_tells_of_every_work_order_on_its_branch(lab: Ste
     lab.run_id = "run-2"
     second = await lab.running(call.model_copy(update={"workspace": workspace}))
     assert (second.verdict, second.result_text) == (Verdict.DONE, first.result_text)
-    (text,) = _pull_requests(lab)
+    (text,) = lab.pull_requests
     assert all(words in text for words in (WORDS["title"], WORDS["body"], "## More", "Closes #8"))
 
 
@@ -95,7 +89,7 @@ async def test_what_the_lanes_work_order_before_pushed_is_not_replaced(lab: Step
     )
     assert failed.non_retryable
     assert lab.origin.sha(BRANCH) == before.commit_sha
-    assert len(_pull_requests(lab)) == 1
+    assert len(lab.pull_requests) == 1
 
 
 async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) -> None:
@@ -109,7 +103,7 @@ async def test_one_that_was_closed_is_told_and_not_opened_again(lab: StepLab) ->
     assert first.verdict is Verdict.DONE
     assert failed.non_retryable
     assert failed.details[0].remedy == "Start another work order for the rest."
-    assert len(_pull_requests(lab)) == 1
+    assert len(lab.pull_requests) == 1
 
 
 async def test_no_implementation_is_paid_for_once_it_was_closed(lab: StepLab) -> None:
@@ -143,7 +137,7 @@ async def test_one_that_was_merged_is_the_result(lab: StepLab) -> None:
     second = await lab.running(call)
     assert (second.verdict, second.result_text) == (Verdict.DONE, first.result_text)
     assert any("already merged" in warning for warning in second.warnings)
-    assert len(_pull_requests(lab)) == 1
+    assert len(lab.pull_requests) == 1
 
 
 async def test_an_address_alone_takes_its_words_from_the_issue(lab: StepLab) -> None:
@@ -151,7 +145,7 @@ async def test_an_address_alone_takes_its_words_from_the_issue(lab: StepLab) -> 
     await lab.open_to(Step.CREATE_PULL_REQUEST, {"answer": "https://forge.example/o/r/pull/12"})
     done = await lab.run(Step.CREATE_PULL_REQUEST)
     assert done.result_text == f"{lab.origin.bare.as_uri()}/pull/1"
-    assert TITLE in _pull_requests(lab)[0]
+    assert TITLE in lab.pull_requests[0]
 
 
 async def test_without_a_commit_there_is_none(lab: StepLab) -> None:
@@ -160,7 +154,7 @@ async def test_without_a_commit_there_is_none(lab: StepLab) -> None:
     lab.scenario(create_pull_request={"answer": WORDS})
     refused = await lab.run(Step.CREATE_PULL_REQUEST)
     assert refused.verdict is Verdict.UNPROVEN
-    assert _pull_requests(lab) == []
+    assert lab.pull_requests == []
 
 
 async def test_what_others_pushed_is_not_replaced(lab: StepLab) -> None:
@@ -215,7 +209,7 @@ async def test_what_the_branch_does_not_hold_is_told_to_whoever_merges(lab: Step
     done = await lab.running(call.model_copy(update={"workspace": workspace}))
     notice = "This also depends on `feat-greet-twice`, `feat-goodbye`, whose work is not in this branch"
     assert [warning[: len(notice)] for warning in done.warnings] == [notice]
-    (pull_request,) = _pull_requests(lab)
+    (pull_request,) = lab.pull_requests
     assert notice in pull_request
     assert WORDS["body"] in pull_request
 
@@ -274,6 +268,6 @@ async def test_a_plan_that_is_not_on_the_branch_is_not_linked(lab: StepLab) -> N
     lab.scenario(create_pull_request={"answer": {**WORDS, "body": body}})
     done = await lab.run(Step.CREATE_PULL_REQUEST)
     assert done.verdict is Verdict.DONE
-    (pull_request,) = _pull_requests(lab)
+    (pull_request,) = lab.pull_requests
     assert f"Fixed by the plan, see `{PLAN}`, `{PLAN}`." in pull_request
     assert f"The plan `{PLAN}` is not on this branch." in pull_request

@@ -7,7 +7,6 @@ import pytest
 from fakes.forges.connecting import FAKES, settings_for
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake
-from fakes.repositories import git
 from fakes.step_lab import StepLab
 
 from activities.host.host import Host
@@ -164,6 +163,6 @@ async def test_a_repository_says_how_its_pull_requests_look(lab: StepLab) -> Non
     assert forge.issue(1).labels == ("bug", "septet:review")
     (comment,) = forge.issue(1).comments
     assert f"Pull request: {lab.origin.bare.as_uri()}/pull/1" in comment.body
-    record = git(lab.origin.bare, "show", "refs/septet/forge:pull-1.json", check=False)
+    (record,) = lab.pull_requests
     assert '"good first issue"' in record
     assert '"draft": true' in record

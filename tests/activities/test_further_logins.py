@@ -76,13 +76,6 @@ def settings_with(root: Path, second: Path | None, **environ: str) -> Settings:
     return settings.model_copy(update={"environ": own, "sandboxed": True})
 
 
-def second_login(root: Path) -> Path:
-    """Write a further login's file."""
-    file = root / "second.env"
-    file.write_text(f"# of the team\nSEPTET_SCRIPTED_KEY={SECOND}\n", encoding="utf-8")
-    return file
-
-
 @pytest.fixture
 def books() -> Books:
     """Return the accounts and pauses of a fleet."""
@@ -92,7 +85,9 @@ def books() -> Books:
 @pytest_asyncio.fixture
 async def lab(tmp_path: Path, origin: Origin, books: Books) -> AsyncIterator[StepLab]:
     """Return a host with two logins and an opened workspace."""
-    settings = settings_with(tmp_path, second_login(tmp_path))
+    file = tmp_path / "second.env"
+    file.write_text(f"# of the team\nSEPTET_SCRIPTED_KEY={SECOND}\n", encoding="utf-8")
+    settings = settings_with(tmp_path, file)
     async with step_lab(tmp_path, origin, settings, accounts=books) as made:
         await made.open_to(Step.CLASSIFY_ISSUE)
         yield made

@@ -1,7 +1,10 @@
 """The model that each step requests of its agent when steps share a session."""
 
+from pathlib import Path
+
 import pytest
-from fakes.step_lab import StepLab
+from fakes.repositories import Origin
+from fakes.step_lab import StepLab, settings_of, step_lab
 
 from septet.agents.runs.usage import pass_on
 from septet.contracts.names import Step
@@ -41,6 +44,13 @@ async def test_a_lane_that_is_passed_on_still_knows_the_model_of_its_session(
     before = await session_after(lab, model, None)
     pass_on(lab.parts.host.runs, "wo-1")
     assert (await session_after(lab, None, before) == before) is (model is None)
+
+
+async def test_the_workers_model_serves_where_none_is_named(tmp_path: Path, origin: Origin) -> None:
+    """A work order that names no model uses the worker's."""
+    async with step_lab(tmp_path, origin, settings_of(tmp_path, model="a-model-of-the-settings")) as lab:
+        await lab.open()
+        assert (await lab.run(Step.CLASSIFY_ISSUE)).model == "a-model-of-the-settings"
 
 
 async def test_a_finalizer_asks_the_model_of_its_step(lab: StepLab) -> None:

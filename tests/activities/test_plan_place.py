@@ -5,7 +5,6 @@ from fakes.repositories import git
 from fakes.step_lab import BRANCH, FIXED, PLAN, StepLab
 
 from septet.contracts.names import Step, Verdict
-from septet.forges.local.records import REF
 
 WORDS = {"title": "bug: sum the prices", "body": f"Totals were always 0, see [the plan]({PLAN})."}
 
@@ -31,7 +30,7 @@ async def test_the_plan_is_where_the_repository_wants_it(lab: StepLab, place: st
     await _take(lab, Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST)
     files = git(lab.origin.bare, "ls-tree", "-r", "--name-only", BRANCH).split()
     assert (PLAN in files, "src/app.py" in files) == (place == "commit", True)
-    text = git(lab.origin.bare, "show", f"{REF}:pull-1.json")
+    (text,) = lab.pull_requests
     assert ("# Bug: totals" in text) == (place == "body")
     assert (f"[the plan]({PLAN})" in text) == (place == "commit")
     assert (lab.worktree / PLAN).read_text() == "# Bug: totals\n"

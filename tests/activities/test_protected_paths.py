@@ -171,7 +171,5 @@ async def test_work_on_anothers_branch_is_compared_with_that(lab: StepLab) -> No
     assert [finding.path for finding in (await _commit(lab, ON_PUSH)).findings] == [WORKFLOW]
 
 
-def _pull_request(lab: StepLab) -> dict[str, Any]:
-    """Return the origin's record of the pull request."""
-    pull: dict[str, Any] = json.loads(git(lab.origin.bare, "show", "refs/septet/forge:pull-1.json"))
-    return pull
+def _pull_request(lab: StepLab) -> Any:
+    return json.loads(lab.pull_requests[0])

@@ -14,11 +14,6 @@ from workers.registry import parts_of
 
 READ_SECONDS = 6.0
 """The most seconds of CPU for the step; reading 3 GiB would take longer."""
-_SAYS = """
-BUG = '{{"issue_class": "/bug"}}'
-init()
-result(({text}).replace('"', chr(92) + '"'))
-"""
 
 
 @pytest.fixture
@@ -32,7 +27,7 @@ async def small(lab: StepLab) -> AsyncIterator[StepLab]:
 async def test_an_answer_that_ends_before_the_limit_is_asked_for_again(small: StepLab) -> None:
     """If the JSON lies before the part that is read, the answer is unread, and the reason names the setting."""
     await small.open_to(Step.CLASSIFY_ISSUE)
-    small.agent(_SAYS.format(text="BUG + ' for' * 2000"))
+    small.agent("""init(); result(('{"issue_class": "/bug"}' + ' for' * 2000).replace('"', chr(92) + '"'))""")
     unread = await small.run(Step.CLASSIFY_ISSUE)
     assert unread.verdict is Verdict.UNPARSED
     assert any("SEPTET_ANSWER_LIMIT_KIB" in reason for reason in unread.reasons)

@@ -13,7 +13,6 @@ from temporalio.exceptions import ApplicationError
 
 from septet.contracts.names import Step, Verdict
 from septet.contracts.rework import Rework
-from septet.contracts.steps import StepResult
 
 pytestmark = pytest.mark.law
 
@@ -29,19 +28,9 @@ def slow_remote(origin: Origin, root: Path) -> Path:
     return root / "go"
 
 
-def pull_requests(origin: Origin) -> list[str]:
-    """Return the names of the pull requests on the local forge."""
-    tree = git(origin.bare, "ls-tree", "-r", "--name-only", "refs/septet/forge", check=False)
-    return [name for name in tree.splitlines() if "pull" in name]
-
-
-def commits(lab: StepLab) -> int:
-    """Return the number of the worktree's commits since its base."""
-    return int(git(lab.worktree, "rev-list", "--count", f"{lab.place.base_sha}..HEAD"))
-
-
-async def two_attempts(lab: StepLab, step: Step) -> tuple[asyncio.Task[StepResult], asyncio.Task[StepResult]]:
-    """Return two attempts at one step that both follow the same agent to its end."""
+@pytest.mark.parametrize("step", [Step.GENERATE_BRANCH, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST])
+async def test_a_superseded_attempt_changes_nothing(lab: StepLab, step: Step) -> None:
+    """Of two attempts only the later makes branch, commit, push and pull request."""
     await lab.open_to(step)
     lab.scenario(**{step.value: {"wait_for": str(lab.root / "agent may end")}})
     call = lab.call(step)
@@ -50,13 +39,6 @@ async def two_attempts(lab: StepLab, step: Step) -> tuple[asyncio.Task[StepResul
     later = asyncio.ensure_future(lab.running(call))
     await wait_until(lambda: lab.attempts == 2)
     (lab.root / "agent may end").touch()
-    return earlier, later
-
-
-@pytest.mark.parametrize("step", [Step.GENERATE_BRANCH, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST])
-async def test_a_superseded_attempt_changes_nothing(lab: StepLab, step: Step) -> None:
-    """Of two attempts only the later makes branch, commit, push and pull request."""
-    earlier, later = await two_attempts(lab, step)
     with pytest.raises(ApplicationError) as refused:
         await earlier
     assert (refused.value.type, refused.value.non_retryable) == ("Superseded", False)
@@ -64,9 +46,9 @@ async def test_a_superseded_attempt_changes_nothing(lab: StepLab, step: Step) ->
     assert done.verdict is Verdict.DONE
     assert len(lab.runs) == 1
     if step is Step.CREATE_COMMIT:
-        assert commits(lab) == 1
+        assert git(lab.worktree, "rev-list", "--count", f"{lab.place.base_sha}..HEAD") == "1"
     if step is Step.CREATE_PULL_REQUEST:
-        assert len(pull_requests(lab.origin)) == 1
+        assert len(lab.pull_requests) == 1
 
 
 async def test_an_attempt_that_is_superseded_while_it_pushes_opens_no_pull_request(lab: StepLab) -> None:
@@ -82,7 +64,7 @@ async def test_an_attempt_that_is_superseded_while_it_pushes_opens_no_pull_reque
     with pytest.raises(ApplicationError, match="later attempt"):
         await earlier
     assert (await later).verdict is Verdict.DONE
-    assert len(pull_requests(lab.origin)) == 1
+    assert len(lab.pull_requests) == 1
     assert len(lab.runs) == 1
 
 
@@ -96,7 +78,7 @@ async def test_a_cancel_ends_a_push_and_no_pull_request_follows(lab: StepLab) ->
     assert cancelled.verdict is Verdict.CANCELLED
     assert [rescue.snapshot for rescue in cancelled.rescues] == lab.snapshots("rescue")
     assert lab.origin.sha(BRANCH) == ""
-    assert pull_requests(lab.origin) == []
+    assert lab.pull_requests == []
 
 
 async def test_a_worker_that_waits_for_another_ones_attempt_goes_on_beside_it(lab: StepLab) -> None:

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from fakes.repositories import git
 from fakes.step_lab import BRANCH, StepLab
 
 from septet.contracts.names import Step, Verdict
@@ -48,7 +47,7 @@ async def test_an_issue_chooses_nothing_of_its_work_order(lab: StepLab) -> None:
     told = await opened(lab, hostile=True)
     assert (told["agent"], told["base_branch"], told["fork"]) == ("scripted", "main", "")
     assert told["repository"] == str(lab.origin.bare)
-    assert told["issue_number"] == "1"
+    assert (told["issue_number"], told["issue_url"]) == ("1", f"{lab.origin.bare.as_uri()}/issue/1")
     evil = re.compile("evil|codex|release|pwned")
     assert not [value for value in told.values() if isinstance(value, str) and evil.search(value)]
     assert not list(Path(lab.root).rglob("pwned"))
@@ -80,7 +79,7 @@ async def test_what_an_agent_repeats_of_it_chooses_nothing_of_the_pull_request(l
     assert done.verdict in {Verdict.DONE, Verdict.UNPARSED}
     forge = LocalForge(lab.origin.bare, lab.parts.host.settings.git_env)
     for pull_request, _ in forge.list_pull_requests():
-        record = json.loads(git(lab.origin.bare, "show", "refs/septet/forge:pull-1.json"))
+        record = json.loads(lab.pull_requests[0])
         assert (pull_request.head, pull_request.base) == (BRANCH, "main")
         assert (record["labels"], record["draft"]) == ([], False)
         assert record["body"].rstrip().endswith(marker_of("wo-1"))

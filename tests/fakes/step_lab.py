@@ -28,6 +28,7 @@ from septet.contracts.names import IssueClass, Step
 from septet.contracts.rework import PreparedRework
 from septet.contracts.steps import EndCall, FinalizeCall, Progress, StepCall, StepResult
 from septet.contracts.workspace import OpenWorkspace, Workspace
+from septet.forges.local.records import REF
 from septet.git.engine.place import Place
 from septet.git.vault.vault import list_snapshots, vault_at
 from septet.settings import Settings
@@ -225,6 +226,12 @@ class StepLab:
     @property
     def runs(self) -> list[Run]:
         return Runs(self.parts.host.state.runs).of("wo-1")
+
+    @property
+    def pull_requests(self) -> list[str]:
+        """The records of the pull requests on the local forge, in JSON."""
+        names = git(self.origin.bare, "ls-tree", "--name-only", REF, check=False).split()
+        return [git(self.origin.bare, "show", f"{REF}:{name}") for name in names if name.startswith("pull-")]
 
     @property
     def prompts(self) -> list[str]:

@@ -26,8 +26,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 WITHIN_SECONDS = 60
 ORDER = WorkOrderInput(repository="/app", title="Totals are wrong", stage="collected")
 
-SIGNALS: tuple[tuple[object, ...], ...] = ((), (None,), (b"project/app",), ("project/app", "twice"))
-
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def task_queue(client: Client) -> AsyncIterator[str]:
@@ -55,7 +53,8 @@ async def test_a_signal_that_its_handler_does_not_take_is_dropped(
     order = client.get_workflow_handle((await WorkOrders(client, task_queue).put(ORDER)).id)
     account = await account_of(client, task_queue)
     with caplog.at_level(logging.WARNING):
-        for args in SIGNALS:
+        signals: tuple[tuple[object, ...], ...] = ((), (None,), (b"project/app",), ("project/app", "twice"))
+        for args in signals:
             await order.signal("budget_open", args=args)
             await account.signal("settle", args=args)
         task = await asyncio.wait_for(order.query("work_order", result_type=Task), WITHIN_SECONDS)

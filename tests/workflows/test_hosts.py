@@ -378,18 +378,23 @@ async def test_a_cancel_does_not_wait_for_a_silent_host(client: Client) -> None:
     assert task.status == "cancelled"
 
 
-async def test_its_end_is_seen_to_on_the_control_queue(client: Client) -> None:
-    """No worker serves the agents' queue, as if all slots were taken: the work order still ends, with its rescue."""
+@pytest.mark.parametrize(("serves", "listens"), [((END_WORK,), "control"), ((), "agents")], ids=["full", "older"])
+async def test_its_end_is_seen_to_where_its_host_listens(
+    client: Client, serves: tuple[str, ...], listens: str
+) -> None:
+    """A host without a free slot ends a cancelled work order by its control queue, an older host by its agents' queue."""
     name = uuid.uuid4().hex[:8]
-    queues = {"task_queue": f"full-{name}", "control_queue": f"control-{name}", "serves": (END_WORK,)}
+    queues = {"task_queue": f"agents-{name}", "control_queue": f"control-{name}", "serves": serves}
 
     def on_a_full_host(asked: OpenWorkspace) -> Workspace:
         return Doubles(QUEUE).workspace(asked).model_copy(update=queues)
 
     doubles = Doubles(QUEUE, open_workspace=on_a_full_host)
+    names = {activity._Definition.must_from_callable(each).name: each for each in doubles.activities()}
+    end_work = names["end_work"]
     async with (
         worker_of(client, doubles),
-        Worker(client, task_queue=f"control-{name}", activities=doubles.activities()),
+        Worker(client, task_queue=f"{listens}-{name}", activities=[end_work]),
     ):
         handle = await running(client, f"wo-{name}")
         await handle.cancel()

@@ -125,7 +125,7 @@ async def test_the_work_orders_of_a_silent_host_are_told_once_and_again_when_it_
         async with alive(heard, lost):
             mine, other = [await order_on(heard, host.id, queue) for host in (lost, hosts[0])]
             async with looking(watches):
-                await wait_until(lambda: speaks(watches[0]))
+                await wait_until(lambda: watches[0].heard.speaks(asyncio.get_running_loop().time()))
                 assert await mine.query(ToldOrder.words) == []
         async with looking(watches):
             await wait_until(lambda: mine.query(ToldOrder.words), lambda words: words == [f"{lost.id} is silent"])
@@ -224,10 +224,6 @@ async def looking(watches: list[HostsWatch]) -> AsyncIterator[None]:
         assert not task.done(), task
     finally:
         task.cancel()
-
-
-def speaks(watch: HostsWatch) -> bool:
-    return watch.heard.speaks(asyncio.get_running_loop().time())
 
 
 async def end(*handles: WorkflowHandle[Any, Any]) -> None:

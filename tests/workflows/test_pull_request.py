@@ -80,8 +80,7 @@ async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None
             with pytest.raises(WorkflowUpdateFailedError) as refused:
                 await watch.execute_update(PullRequestWorkflow.move, MoveCall(to=Target(to)))
             assert allowed in str(refused.value.cause)
-        kinds = [event.WhichOneof("attributes") for event in await events(watch)]
-        assert not [kind for kind in kinds if kind.startswith("workflow_execution_update")]
+        assert not [kind for kind in await kinds_of(watch) if kind.startswith("workflow_execution_update")]
         held = await watch.execute_update(
             PullRequestWorkflow.move, MoveCall(to=Target.BLOCKED, who="ann", why="not now")
         )
@@ -156,10 +155,6 @@ async def test_a_watch_that_is_cancelled_gives_its_row_back(client: Client, doub
     assert isinstance(ended, CancelledError)
     assert description.status is WorkflowExecutionStatus.CANCELED
     assert "SeptetStage" not in {pair.key.name for pair in description.typed_search_attributes}
-
-
-async def events(handle: WorkflowHandle[Any, Any]) -> list[Any]:
-    return [event async for event in handle.fetch_history_events()]
 
 
 PACE = LookPace(0.1, 0.3)
@@ -378,18 +373,14 @@ async def test_a_forge_that_hangs_holds_no_other_up(client: Client, hosted: Doub
         here = WatchingHost(host="host", control_queue=f"{hosted.task_queue}-host")
         watcher = PullRequestWatcher(client, hosted.task_queue, here, look, PACE)
         try:
-            await wait_until(lambda: _look_around(watcher), lambda _: "/hangs" in names)
-            await wait_until(lambda: _look_around(watcher), lambda _: goes_on.looks > 0)
+            await wait_until(watcher.look_around, lambda _: "/hangs" in names)
+            await wait_until(watcher.look_around, lambda _: goes_on.looks > 0)
             assert (await result_of(watch)).stage == "done"
         finally:
             hangs.set()
             await watcher.close()
             await client.get_workflow_handle(watch_id(other.id)).terminate()
     assert names.count("/hangs") == 1
-
-
-async def _look_around(watcher: PullRequestWatcher) -> int:
-    return await watcher.look_around()
 
 
 async def test_what_no_host_can_see_is_told(client: Client, hosted: Doubles) -> None:

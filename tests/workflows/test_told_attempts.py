@@ -57,10 +57,6 @@ class Waiting:
     attempts: RunningAttempts = field(default_factory=RunningAttempts)
     heard: list[str] = field(default_factory=list)
 
-    @property
-    def execution(self) -> WorkflowExecution:
-        return WorkflowExecution(workflow_id=self.handle.id)
-
     async def word(self) -> str:
         """Return the first command that the activity got."""
         return str((await wait_until(lambda: self.heard))[0])
@@ -112,15 +108,13 @@ async def settled(mine: Waiting) -> AttemptsLook:
     return look
 
 
+async def pending(mine: Waiting) -> Any:
+    return (await mine.handle.describe()).raw_description.pending_activities[0]
+
+
 async def beats(mine: Waiting) -> int:
     """Return the time of the last heartbeat by the server's clock, in nanoseconds; 0 without a heartbeat."""
-    described = await mine.handle.describe()
-    return int(described.raw_description.pending_activities[0].last_heartbeat_time.ToNanoseconds())
-
-
-async def state(mine: Waiting) -> int:
-    described = await mine.handle.describe()
-    return int(described.raw_description.pending_activities[0].state)
+    return int((await pending(mine)).last_heartbeat_time.ToNanoseconds())
 
 
 async def test_a_look_at_what_nobody_spoke_of_costs_no_heartbeat(client: Client) -> None:
@@ -148,7 +142,8 @@ async def test_a_reset_is_heard_at_the_next_look(client: Client) -> None:
     """A description names no reset: the look sees a transition that no heartbeat explains."""
     async with waiting(client) as mine:
         look = await settled(mine)
-        request = ResetActivityRequest(namespace=client.namespace, execution=mine.execution, id="wait-1")
+        execution = WorkflowExecution(workflow_id=mine.handle.id)
+        request = ResetActivityRequest(namespace=client.namespace, execution=execution, id="wait-1")
         await client.workflow_service.reset_activity(request)
         assert await look.take() == 1
         assert await mine.word() == "reset"
@@ -158,9 +153,8 @@ async def test_a_cancel_is_heard_at_once_where_it_is_delivered(client: Client) -
     """On a server without pushes, the delivery of a cancel causes a heartbeat of the attempt."""
     async with waiting(client) as mine:
         await mine.handle.cancel()
-        await wait_until(
-            lambda: state(mine), lambda now: now == PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
-        )
+        asked = PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
+        await wait_until(lambda: pending(mine), lambda activity: activity.state == asked)
         assert mine.attempts.ask(mine.handle.id)
         assert await mine.word() == "cancel_requested"
 
