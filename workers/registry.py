@@ -123,7 +123,7 @@ async def parts_of(
 def openings_at_once(settings: Settings) -> int:
     """Return the most activities of the queue of work orders that a worker runs at a time.
 
-    There must be room for others while some wait for a remote that hangs.
+    While some of these activities wait for a remote that hangs, there must be room for others.
     """
     return max(_FEWEST_OPENINGS, _OPENINGS_PER_AGENT * agents_at_once(settings))
 

@@ -34,8 +34,8 @@ _ONE: Final = FixedSizeSlotSupplier(1)
 def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes) -> int:
     """Return the most agents that a worker runs at a time.
 
-    By default, as many default agents as fit into the memory, at least one; tools that agents start are not
-    counted.
+    By default, this is the number of default agents that fit into the memory, but at least 1 and at most 200. The
+    memory of tools that agents start is not counted.
 
     Args:
         memory: Returns the machine's memory, in bytes.
@@ -51,7 +51,7 @@ def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes)
 
 
 def allow_open_files(agents: int) -> int:
-    """Raise this process's limit of open files for so many agents; return how many files are still missing."""
+    """Raise this process's limit of open files for `agents` agents; return how many files it still lacks."""
     wanted = _OPEN_FILES + _OPEN_FILES_OF_AGENT * agents
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -1,6 +1,6 @@
 """Options that several commands share, and functions that declare a command's options.
 
-A shell waits for these modules at each `--help`, mistake and completion, so they import only the parser.
+A shell waits for each module of options at `--help`, a mistake or a completion, so such a module imports little.
 """
 
 from collections.abc import Callable

@@ -71,7 +71,7 @@ class _Draft:
     notes: list[str] = field(default_factory=list)
 
     def has(self, *names: str) -> str:
-        """Return the name of the first file that exists, and record the file; an empty name if no file exists."""
+        """Return the first of `names` that is a file, and record this file; an empty text if none is a file."""
         name = next((name for name in names if (self.folder / name).is_file()), "")
         if name and name not in self.sources:
             self.sources.append(name)

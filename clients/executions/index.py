@@ -30,7 +30,7 @@ async def page_of(
 
     Raises:
         NotFoundError: This function did not return `after` for an earlier page.
-        ServerNotReachedError: The server refused.
+        ServerNotReachedError: The server does not answer, or refuses.
     """
     rows: list[WorkflowExecution] = []
     token = page_token(after)

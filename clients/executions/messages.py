@@ -43,7 +43,7 @@ _DECIDE_AGAIN: Final = f"{START_WORKER}, and decide again."
 
 
 def server_refusal(error: RPCError) -> ServerNotReachedError:
-    """Translate a server's error that is not about one particular workflow into one of Septet's errors."""
+    """Return Septet's error for an error of the server that is not about one particular workflow."""
     if is_away(error):
         return ServerNotReachedError(f"The Temporal server does not answer: {error.message}.", remedy=_START)
     refusals = {RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.NOT_FOUND}
@@ -75,7 +75,7 @@ class Subject:
     list: str
 
     def refusal(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Translate the server's error on a read of a workflow into one of Septet's errors."""
+        """Return Septet's error for the server's error on a read of a workflow."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"There is no {self.noun} {workflow_id}."
             return NotFoundError(message, remedy=f"See them all with `{self.list}`.")
@@ -90,7 +90,7 @@ class Subject:
             raise self.refusal(error, workflow_id) from error
 
     def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Translate the server's error on a change of a workflow into one of Septet's errors."""
+        """Return Septet's error for the server's error on a change of a workflow."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"{workflow_id} has ended, so there is nothing to decide."
             return RefusedTransitionError(message, remedy=f"See how it ended: {self.show} {workflow_id}")
@@ -117,7 +117,7 @@ class WorkflowCalls:
 
         Raises:
             NotFoundError: The workflow does not exist.
-            ServerNotReachedError: No worker has answered, or the server refused.
+            ServerNotReachedError: No worker answers; or the server does not answer, or refuses.
         """
         who = self.handle.id
         try:

@@ -20,7 +20,7 @@ _TELL: Final = _STEPS | {"summarise_session", "resumed"}
 
 
 async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task:
-    """Return a work order with the steps that ended in its last Temporal run, and with the usage of all its runs.
+    """Return a work order with the steps that ended in its last Temporal run, and the usage of all Temporal runs.
 
     Raises:
         RPCError: The server refused.

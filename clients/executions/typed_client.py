@@ -59,7 +59,7 @@ class Executions(Generic[View]):
     view: ClassVar[type[Any]]
 
     async def get(self, workflow_id: str) -> View:
-        """Return a workflow's state, such as a task, by a query, or from its result, or from the server's record.
+        """Return a workflow's state, such as a task: by a query, from its result, or from the server's records.
 
         Raises:
             NotFoundError: The workflow does not exist.
@@ -220,7 +220,7 @@ class Executions(Generic[View]):
             raise self.subject.refusal(error, workflow_id) from error
 
     async def input_of(self, kind: type[Input], workflow_id: str, run_id: str | None = None) -> Input | None:
-        """Return the input of a workflow's run, by default the latest run; `None` if the input is no `kind`.
+        """Return the input of a workflow's run, by default the latest; `None` if the input does not fit `kind`.
 
         Raises:
             NotFoundError: The run does not exist.

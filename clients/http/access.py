@@ -17,7 +17,7 @@ from clients.page.access import DECIDING_KEY_HEADER, is_page, missing_page
 from septet.system.masking import hidden_values, mask_bytes, mask_json
 
 BODY_LIMIT_BYTES: Final = 256 * 1024
-"""The most bytes of a body: four times the longest text of an issue, because JSON escapes lengthen a text."""
+"""The most bytes of a body: four times the longest text of an issue, because escapes in JSON lengthen texts."""
 _DROPPED_BYTES: Final = 16 * BODY_LIMIT_BYTES
 OPEN_PATHS: Final = frozenset({"/health", "/openapi.json"}) | reference.PATHS
 """The paths that need no token, because they show no work order."""
@@ -58,7 +58,7 @@ class Guard:
     def _refusal(self, method: str, path: str, headers: Headers) -> Response | None:
         """Return the error for a request that must not pass; `None` for a good request.
 
-        A site may bind its own name to this machine, so the Host header is checked. Pages of other sites may send
+        A site can bind its own name to this machine, so the Host header is checked. Pages of other sites can send
         requests, although they cannot read the answers, so the origin is checked too.
         """
         if len(headers.getlist("host")) > 1:  # a proxy and this server may read different ones
@@ -94,7 +94,7 @@ class Guard:
 
 
 def refuse_strangers(headers: Headers, remedy: str, *, is_of_any_site: bool) -> Response | None:
-    """Return the error for a request that names another host or comes from another site's page; else `None`."""
+    """Return the error for a request with another host's name or, unless `is_of_any_site`, from another site."""
     if not names_this_machine(headers):
         detail, call = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
         return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, call)
@@ -112,7 +112,7 @@ def knows_token(headers: Headers, token: str) -> bool:
 def names_this_machine(headers: Headers) -> bool:
     """Return whether the Host header is a name of this machine that no other site can have.
 
-    Another site may bind its own name to loopback, but not a name below `localhost` (RFC 6761).
+    Another site can bind its own name to loopback, but not a name below `localhost` (RFC 6761).
     """
     host = headers.get("host", "")
     without_port, _, port = host.rpartition(":")

@@ -163,7 +163,7 @@ class TaskMethods:
         """Carry out the answers of a person; answers to old questions change nothing.
 
         Raises:
-            MCPError: No worker reports the question now; the client may send the answers again.
+            MCPError: No worker reports the question now; the client can send the answers again.
         """
         params = _read(UpdateParams, context)
         async with self._operations() as operations:

@@ -17,7 +17,7 @@ Seen = TypeVar("Seen")
 PATIENCE: Final = timedelta(minutes=15)
 """The longest wait for an absent server: enough time to move or upgrade a server."""
 _RETRIES_SECONDS: Final = 30.0
-"""If a read lasts longer than this before it fails, the server had answered: the SDK retries for ten seconds."""
+"""A read that fails only after this time was answered at first: without an answer it fails after ten seconds."""
 
 
 @dataclass(slots=True)

@@ -79,7 +79,7 @@ async def dry_run(
 async def _budgets(
     operations: Operations, order: WorkOrderInput, repository: RepositorySettings, settings: Settings, project: str
 ) -> dict[str, str]:
-    """Return the limits of three budgets, of the work order, its project and the day; omit missing limits."""
+    """Return the limits of the budgets of the work order, its project and the day; omit missing limits."""
     own = repository.budget_for(order.budget or settings.order_budget or "")
     limits = {"work order": str(own or "")}
     for scope, by_settings in ((f"{PROJECT}/{project}", settings.project_budget), (DAY, settings.day_budget)):

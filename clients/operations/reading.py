@@ -175,7 +175,7 @@ class OrderReading:
 
         Raises:
             NotFoundError: The work order does not exist.
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         if task.status not in {Status.RUNNING, Status.WAITING} or task.stuck:
             return None

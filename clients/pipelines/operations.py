@@ -63,7 +63,7 @@ class PipelineOperations:
             InvalidInputError: The repository or an agent does not exist, the id is invalid, or issues depend on
                 each other in a circle.
             NotFoundError: The repository is on this machine and lacks the branch or an issue.
-            AgentMissingError: No worker can use one of the pipeline's agents, named or default.
+            AgentMissingError: The planner or the executor is an agent that no worker can use.
             AlreadyRunningError: The id was used before, or the key was used with another input.
         """
         if key and await self.pipelines.exists(pipeline_id or pipeline_id_of_key(key)):

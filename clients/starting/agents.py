@@ -39,11 +39,11 @@ async def check_worker_agents(
 ) -> None:
     """Refuse agents that no running worker can use; `None` means a worker's default agent.
 
-    If no worker announced an agent, the workers are queried, because the agent may have been installed since. If
-    there are no announcements at all, no agent is refused.
+    If no worker announced one of the agents, the workers are queried, because this agent may have been installed
+    since. If there are no announcements at all, no agent is refused.
 
     Raises:
-        AgentMissingError: No running worker can use the agent; a worker wrote the message and the remedy.
+        AgentMissingError: No running worker can use the agent; the message and the remedy come from a worker.
     """
     if not hosts:
         return

@@ -153,7 +153,7 @@ async def check_start(orders: WorkOrders, order: WorkOrderInput, order_id: str |
     Raises:
         InvalidInputError: A work order named in `after` does not exist.
         AlreadyRunningError: The issue has an open work order of another id, and `again` is false.
-        ServerNotReachedError: The server refused.
+        ServerNotReachedError: The server does not answer, or refuses.
     """
 
     async def check_exists(other: str) -> None:

@@ -82,7 +82,7 @@ def repository_here(how: str) -> str:
     """Return the path of the repository at or above this process's folder.
 
     Raises:
-        UsageError: There is no such repository; the remedy names `how`.
+        UsageError: There is no such repository; the remedy shows `how`, the way to name a repository.
     """
     here = enclosing_repository(Path.cwd())
     if here is None:

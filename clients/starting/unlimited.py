@@ -6,7 +6,7 @@ from septet.contracts.order import WorkOrderInput
 
 
 def find_unlimited(order: WorkOrderInput) -> str:
-    """Return a notice of agents that do not report the amounts that the budget limits; else an empty text."""
+    """Return a notice if agents do not report the amounts that the budget limits; else an empty text."""
     if order.budget is None:
         return ""
     limit = parse_limit(order.budget)

@@ -96,7 +96,7 @@ class BoardRows:
 
         Raises:
             NotFoundError: `after` is not the `next` of a page.
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         since = datetime.now(UTC) - closed_within if closed_within is not None else None
         rows = await self.rows(project, after=after, limit=limit, since=since)
@@ -128,8 +128,8 @@ class BoardRows:
 
         Raises:
             NotFoundError: `after` is not the `next` of a page.
-            InvalidInputError: The server cannot find the project's name.
-            ServerNotReachedError: The server refused.
+            InvalidInputError: The project's name has a character that a query cannot contain.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         query = _of_project(project, _ROWS + _and_recent(since))
         rows, following = await page_of(self.client, query, after=after, limit=limit)
@@ -155,7 +155,7 @@ class BoardRows:
         """Yield all tasks of the board, newest first, each once.
 
         Raises:
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         ids: set[str] = set()
         after: str | None = ""
@@ -173,7 +173,7 @@ class BoardRows:
         A work order that was reset counts once, although the server keeps its earlier runs too.
 
         Raises:
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         queries = [f"{query}{_and_earlier(until)}" for query in (*_STAGES.values(), _COMPLETED)]
         with server_refusals():

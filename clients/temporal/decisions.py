@@ -257,7 +257,7 @@ async def _give_up_watch(client: Client, order_id: str) -> None:
     If no worker carries out the cancel within 10 s, the watch is terminated.
 
     Raises:
-        ServerNotReachedError: The server refused.
+        ServerNotReachedError: The server does not answer, or refuses.
     """
     watch = client.get_workflow_handle(watch_id(order_id))
     try:

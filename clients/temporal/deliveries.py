@@ -42,7 +42,7 @@ _MOST_ROWS: Final = 10_000
 
 
 async def tell_watches(client: Client, pr_url: str, news: PullRequestNews | None = None) -> tuple[str, ...]:
-    """Send `news` to a pull request's watches, or make the watches check now; return the watches' ids.
+    """Send `news` to a pull request's watches, or without `news` make them check now; return the watches' ids.
 
     Raises:
         RPCError: The server refused.
@@ -118,7 +118,7 @@ class Deliveries:
         """Start or notify the workflows that act on an event, and return their ids.
 
         Raises:
-            ServerNotReachedError: The server refused; the forge may send the event again.
+            ServerNotReachedError: The server does not answer, or refuses; the forge may send the event again.
             InvalidInputError: The event names no repository.
         """
         with server_refusals():
@@ -137,7 +137,7 @@ class Deliveries:
         """Start the workflow that acts on a tracker's event, and return the workflow's id.
 
         Raises:
-            ServerNotReachedError: The server refused; the tracker sends the event again.
+            ServerNotReachedError: The server does not answer, or refuses; the tracker sends the event again.
         """
         match event:
             case SessionStarted():
@@ -169,7 +169,7 @@ class Deliveries:
         return await self._start("Intake", request, f"intake/{event.forge}/{digest}")
 
     async def _obey(self, event: CommentWritten, digest: str) -> WebhookReply:
-        """Start a workflow for a comment's command; the id contains the comment's id, so a repeat is refused.
+        """Start a workflow for a comment's command; its id contains the comment's id, so that a repeat is refused.
 
         A comment without a command on a pull request goes to the agent that follows the pull request.
         """

@@ -46,7 +46,7 @@ async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHI
 
     Raises:
         NotFoundError: No running work order is on that host, and no lane of a pipeline.
-        ServerNotReachedError: The server refused, or no worker has answered.
+        ServerNotReachedError: The server does not answer, or refuses; or no worker answers.
     """
     word = _Word(client, host, within)
     with server_refusals():

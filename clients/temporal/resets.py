@@ -42,7 +42,7 @@ async def claim(client: Client, order_id: str) -> AsyncIterator[None]:
 
     Raises:
         RetryUnderWayError: Another client resets the work order now.
-        ServerNotReachedError: The server refused.
+        ServerNotReachedError: The server does not answer, or refuses.
     """
     name = f"{order_id}/again"
     try:
@@ -65,7 +65,7 @@ async def delete_run(client: Client, name: str, run_id: str = "") -> None:
     """Delete a run of a workflow from the server, by default the last run.
 
     Raises:
-        ServerNotReachedError: The server refused.
+        ServerNotReachedError: The server does not answer, or refuses.
     """
     run = WorkflowExecution(workflow_id=name, run_id=run_id)
     request = DeleteWorkflowExecutionRequest(namespace=client.namespace, workflow_execution=run)
@@ -82,7 +82,7 @@ async def reset(
 
     Raises:
         RefusedTransitionError: The new run was ended before the signal arrived.
-        ServerNotReachedError: The server refused.
+        ServerNotReachedError: The server does not answer, or refuses.
     """
     reason = previous_run.who or "septet"
     if previous_run.why and not seals(client):  # the server could read the reason of a reset
@@ -112,7 +112,7 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
     Raises:
         NotFoundError: The server has deleted the work order.
         RefusedTransitionError: The work order never reached the step.
-        ServerNotReachedError: The server refused.
+        ServerNotReachedError: The server does not answer, or refuses.
     """
     step = from_step.value if from_step else _step_to_retry(task)
     try:
@@ -137,7 +137,7 @@ async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int,
     """Return the event ids of three workflow tasks: before any step, of the last step before `step`, of `step`.
 
     A missing task is 0. The first is the task that received the failure to open the workspace, else the workflow's
-    first task. After an earlier reset, the reset's event is returned for a task that knows the reset's reason.
+    first task. The event of an earlier reset stands for the first of these tasks after the reset.
     """
     first = last = taken_back = opening = 0
     has_failed = False

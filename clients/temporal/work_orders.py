@@ -122,14 +122,14 @@ class WorkOrders(Executions[Task]):
 
         Raises:
             NotFoundError: The work order does not exist.
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         description = await self.describe(order_id)
         first = description.raw_description.workflow_execution_info.first_run_id
         return description.run_id != first and description.start_time > when
 
     async def start(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
-        """Start a work order, and return the task; without the seal's key, a task made from the input.
+        """Start a work order, and return the task; if the key to its seal is missing, a task made from the input.
 
         Raises:
             AlreadyRunningError: The id was used before.
@@ -147,7 +147,7 @@ class WorkOrders(Executions[Task]):
             AlreadyRunningError: The id was used before.
             CircleError: The work order would wait for itself, directly or through other work orders.
             InvalidInputError: The id is invalid, or the input requests work that is not possible yet.
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         order_id = order_id if order_id is not None else f"wo-{secrets.token_hex(4)}"
         if not ORDER_ID.fullmatch(order_id):
@@ -167,7 +167,7 @@ class WorkOrders(Executions[Task]):
         Raises:
             InvalidInputError: A name of the filter has a character that a query cannot contain.
             NotFoundError: `after` is not the `next` of a page.
-            ServerNotReachedError: The server refused.
+            ServerNotReachedError: The server does not answer, or refuses.
         """
         rows, following = await page_of(self.client, which.query, after=after, limit=limit)
         return TasksReply(tasks=tuple([await task_of_row(row) for row in rows]), next=following)

@@ -99,7 +99,7 @@ def patches_below(root: Path) -> frozenset[str]:
     """Return the ids of the patches in the workflows' code below a folder, by reading the code.
 
     Raises:
-        ValueError: The id of a patch is neither a text nor a module's constant.
+        ValueError: The id of a patch is neither a literal nor a module's constant.
     """
     code = Code({name: path.read_bytes() for name, path in import_closure(root).items()})
     return frozenset(
@@ -117,7 +117,7 @@ class Code:
         self._trees: dict[str, ast.Module] = {}
 
     def trees_with(self, names: Iterable[str]) -> dict[str, ast.Module]:
-        """Return the parsed modules whose text contains one of `names`, by module name."""
+        """Return the parsed modules whose text contains any of the words `names`, by module name."""
         words = [name.encode() for name in names]
         found = [name for name, text in self._sources.items() if any(word in text for word in words)]
         return {name: self._tree(name) for name in found}

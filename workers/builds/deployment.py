@@ -69,10 +69,10 @@ class ListedWorker:
 
     @property
     def last_sign_at(self) -> datetime:
-        """The time until which a poll can be explained by the worker's last heartbeat.
+        """The latest time at which the worker may have polled; a later poll comes from another worker.
 
-        For a stopping worker it is the last heartbeat, otherwise the time when the next one is due. A later poll
-        comes from another worker.
+        For a stopping worker, this is the time of the last heartbeat; otherwise the time when the next heartbeat
+        is due.
         """
         return self.heard_at if self.is_stopping else self.heard_at + self.interval
 
@@ -93,7 +93,7 @@ class Routing:
     ramping: str = UNVERSIONED
     percentage: float = 0.0
     is_decided: bool = False
-    """Whether a current build was ever set, even if workers without a version are current."""
+    """Whether a current build was ever set; also true if the current build is `UNVERSIONED` again."""
     token: bytes = b""
     """The server's token for this state; with it, the server refuses a change if the state has changed since."""
 
@@ -181,7 +181,7 @@ class Deployment:
         An idle worker polls once a minute.
 
         Args:
-            of: The kind of polls: `DECISIONS` of workflows, or `OPENINGS` of workspaces, for which any host polls.
+            of: The kind of polls: `DECISIONS` for workflow tasks, or `OPENINGS` for tasks that open a workspace.
         """
         request = DescribeTaskQueueRequest(
             namespace=self.client.namespace, task_queue=TaskQueue(name=self.name), task_queue_type=of
@@ -206,9 +206,9 @@ class Deployment:
         return tuple(ListedWorker.of(each.worker_heartbeat) for each in answer.workers_info)
 
     async def signs_of(self, build: str) -> set[tuple[str, datetime]]:
-        """Return the last polls and heartbeats of a build's workers; a new one proves that a worker lives.
+        """Return the last polls and heartbeats of a build's workers; a new one proves that the build has a worker.
 
-        Only results of this method are comparable, because clocks differ.
+        Compare a result only with other results of this method, because clocks differ.
         """
         polls, workers = await asyncio.gather(self.last_polls(), self.workers())
         heard = {

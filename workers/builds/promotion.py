@@ -52,8 +52,8 @@ class Promotion:
     """The build that was current before; empty for workers without a version."""
     percentage: float
     waiting: tuple[str, ...]
-    """The running workflows that cannot continue under the build. If the build's patches are unknown, all that may
-    be unable to."""
+    """The running workflows that cannot continue under the build. If the build's patches are unknown, all running
+    workflows that use a patch."""
 
 
 async def promote(client: Client, settings: Settings, call: PromotionCall) -> Promotion:
@@ -61,9 +61,9 @@ async def promote(client: Client, settings: Settings, call: PromotionCall) -> Pr
 
     Raises:
         UsageError: Versioning is off, so builds do not exist.
-        NotFoundError: No worker of the build polls, or no build is ramping.
-        RefusedTransitionError: Running work orders would wait.
-        ServerNotReachedError: The server refused.
+        NotFoundError: No worker of the build polls; or `ramp` is 0, and no build has a percentage.
+        RefusedTransitionError: Running work orders would have to wait, and `force` is false.
+        ServerNotReachedError: The server does not answer, or refuses.
     """
     if not settings.versioning:
         raise UsageError("SEPTET_VERSIONING is off: there are no builds.", remedy="Unset it, for workers too.")

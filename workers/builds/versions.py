@@ -27,8 +27,8 @@ _log = structlog.get_logger()
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
     """Return the versioning options of the worker for work orders; `None` if versioning is off.
 
-    A running work order moves to the current build at its next workflow task: it may last for days, and a host
-    mostly runs only one build.
+    A running work order moves to the current build at its next workflow task, because the work order may last for
+    days, and a host mostly runs only one build.
     """
     if not settings.versioning:
         return None
@@ -41,10 +41,10 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
 
 @asynccontextmanager
 async def announcing_build(client: Client, settings: Settings, *, sole: bool) -> AsyncIterator[None]:
-    """Report this polling worker's build to the server, and the build's patches while the block runs.
+    """Make this worker's build current in two cases; report the build's patches while the block runs.
 
-    The start of a worker moves no work orders; only `septet promote` does. Two builds become current by
-    themselves: the first build of a deployment, and the build of an embedded server's `sole` worker.
+    The worker polls already. The cases are the first build of a deployment, and the build of an embedded server's
+    `sole` worker. In all other cases, only `septet promote` moves work orders to a build.
 
     Raises:
         PreflightError: The server refused.

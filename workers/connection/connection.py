@@ -175,7 +175,7 @@ def _refusal(words: str, *, secure: bool) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error; for an error of the SDK's transport, that of the innermost cause."""
+    """Return an error's first line; for an error of the SDK's transport, the innermost cause's first line."""
     line = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
     causes = _QUOTED.findall(line) if _TRANSPORT in line else []
     return f"{causes[-1]}." if causes else line

@@ -26,7 +26,7 @@ from septet.system.text import cut_bytes
 from workers.connection.payload_codec import SealedDataConverter
 
 _OF_ALL_KINDS: Final = tuple(PydanticPayloadConverter().converters.values())
-"""The SDK's converters, shared by all payload converters because they cache types and the SDK makes many."""
+"""The SDK's converters, which cache types; the many payload converters that the SDK makes share them."""
 
 
 class MaskingPayloadConverter(PydanticPayloadConverter):
@@ -78,8 +78,8 @@ _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
 class FailureConverter(DefaultFailureConverter):
     """Writes exceptions as failures of limited size.
 
-    An `ApplicationError` explains itself, so its stack and causes are dropped. Of a defect, Septet's frames and
-    the causes' messages stay. A worker's log has everything.
+    An `ApplicationError` explains itself, so its stack and causes are dropped. A defect keeps the causes' messages
+    and Septet's frames of the stack. A worker's log has everything.
     """
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:
@@ -130,7 +130,7 @@ def _shorten(failure: Failure) -> None:
 
 
 def pydantic_values(codec: PayloadCodec | None, converter: DataConverter | None = None) -> DataConverter:
-    """Return `converter` with pydantic's JSON, short failures, and `codec` unless it has a codec."""
+    """Return `converter` with pydantic's JSON and short failures; add `codec` if the converter has no codec."""
     converter = converter or DataConverter.default
     sealing = codec if converter.payload_codec is None else None
     own = FailureConverter if sealing is None else SealedFailureConverter

@@ -40,7 +40,7 @@ _ABOUT: Final = b"septet-payload-1"
 class SealingCodec(PayloadCodec, WithSerializationContext):
     """Seals every payload that is written, and opens every sealed payload that is read.
 
-    Unsealed payloads are accepted, because work may be older than the keys, unless the worker requires seals. A
+    Unless the worker requires seals, unsealed payloads are accepted, because work may be older than the keys. A
     worker replaces a refused or damaged payload by a marker, which the payload converter and the workflows
     refuse: an error here would only repeat the task. A missing key is an error, so that Temporal retries the task.
     """

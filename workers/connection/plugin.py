@@ -104,13 +104,13 @@ def _is_of(value: object, annotation: object) -> bool:
 
 
 class SeptetPlugin(SimplePlugin):
-    """Gives clients, workers and replays the data converter, and workers and replays also the workflows.
+    """Gives the data converter to clients, workers and replays, and the workflows to workers and replays.
 
     The plugin's interceptors observe a client's own calls and all workers of the client.
 
-    A client passes its plugin to its workers, so these workers get no plugin themselves; a replayer and a test's
-    environment do. If the caller gives workflows, only these are served. The plugin has no activities, because
-    activities belong to single queues, and every worker of the client would get them.
+    A client passes its plugin to its workers, so pass the plugin to no worker, but to a replayer and to a test's
+    environment. If the caller gives workflows, only these are served. The plugin has no activities, because
+    every worker of the client would get them, but an activity belongs to one queue.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class SeptetPlugin(SimplePlugin):
         interceptors: Sequence[ClientInterceptor | WorkerInterceptor] = (),
         codec: SealingCodec | None = None,
     ) -> None:
-        """Use the queue of work orders: only the client's worker of this queue gets all workflows."""
+        """Set the queue of work orders; of a client's workers, only this queue's worker gets all workflows."""
         super().__init__(
             "septet",
             data_converter=partial(pydantic_values, codec),
@@ -139,7 +139,7 @@ class SeptetPlugin(SimplePlugin):
 
 
 def serving_options(settings: Settings) -> dict[str, Any]:
-    """Return the options of a client whose workers serve the settings' queue, and serve metrics if wanted.
+    """Return the options of a client whose workers serve the settings' queue; if wanted, begin to serve metrics.
 
     Raises:
         InvalidInputError: The keys that seal payloads cannot be read; or traces are on, and their packages are not
@@ -154,7 +154,7 @@ def serving_options(settings: Settings) -> dict[str, Any]:
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
-    """Return the SDK's sandbox with the passed-through modules; keep a `runner` of another kind."""
+    """Return the SDK's sandbox with the passed-through modules; return a `runner` of another kind unchanged."""
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
     restrictions = SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)

@@ -21,7 +21,7 @@ class Listener(Protocol):
         """Handle an activity's start, inside the activity's asyncio task."""
 
     async def end(self, call: object, outcome: StepResult | SessionSummary) -> None:
-        """Handle the outcome of a step, a finalizer or a lane's summary, also of one that failed for good."""
+        """Handle the outcome of a step, a finalizer or a lane's summary; the outcome may be a final failure."""
 
 
 def activity_observer(settings: Settings) -> "ActivityObserver":

@@ -45,7 +45,7 @@ def withhold_words(logger: object, method: str, event: MutableMapping[str, Any])
 
 
 def withhold_cause(record: logging.LogRecord) -> bool:
-    """Replace the error in a library's log record by its type, and for a defect by its stack; return `True`."""
+    """Replace the error in a library's log record by its type and, for a defect, its stack; return `True`."""
     message = _without_quotes(record)
     error = record.exc_info[1] if record.exc_info else None
     if error is not None:
@@ -111,7 +111,7 @@ def set_up_logs(settings: Settings) -> None:
 
 
 def logs_are_json(settings: Settings | None) -> bool:
-    """Return whether logs are JSON; for unreadable settings (`None`), whether they are by default."""
+    """Return whether logs are JSON; for unreadable settings (`None`), whether logs are JSON by default."""
     log_format = settings.log_format if settings is not None else "auto"
     return log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
 
@@ -119,9 +119,9 @@ def logs_are_json(settings: Settings | None) -> bool:
 def library_event(
     logger: object, method: str, event: MutableMapping[str, Any], *, is_sealed: bool = False
 ) -> MutableMapping[str, Any]:
-    """Turn a library's log record into an event with a constant name, which has the message as a field.
+    """Turn a library's log record into an event with a constant name; the message becomes a field of the event.
 
-    Unless payloads are sealed, the record's own fields become fields of the event.
+    Unless payloads are sealed, the fields of an SDK's log record become fields of the event too.
     """
     del logger, method
     record: logging.LogRecord = event["_record"]

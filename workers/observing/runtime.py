@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workers.observing.traces import AgentTraces, Tracing
 
 _LOGGED: Final = TelemetryFilter(core_level="WARN", other_level="ERROR")
-"""The SDK's log levels by default: most of its lines below are about an absent server."""
+"""The SDK's log levels by default; most lines of lower levels are only about an absent server."""
 
 
 _HEARTBEAT_SECONDS: Final = 10.0
@@ -30,7 +30,7 @@ def heartbeat_seconds(probe_seconds: float) -> float:
 
 @cache
 def quiet_runtime(heartbeat: float = _HEARTBEAT_SECONDS) -> Runtime:
-    """Return this process's one runtime without metrics; `heartbeat` is in seconds."""
+    """Return the runtime without metrics, which all callers share; `heartbeat` is in seconds."""
     return Runtime(
         telemetry=TelemetryConfig(logging=sdk_logging()), worker_heartbeat_interval=timedelta(seconds=heartbeat)
     )

@@ -217,7 +217,7 @@ class AgentTraces:
             await asyncio.to_thread(self.trace_run, call, outcome)
 
     def trace_run(self, call: StepCall | FinalizeCall, result: StepResult) -> None:
-        """Export the span of the agent of a step or a finalizer, and of its tool calls."""
+        """Export a span of the agent of a step or a finalizer, and a span of each of the agent's tool calls."""
         usage, seconds, earlier = result.usage, result.duration_seconds, earlier_of(call)
         started_ns = int(datetime.fromisoformat(result.timestamp).timestamp() * _SECOND_NS)
         if earlier is not None:

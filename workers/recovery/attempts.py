@@ -148,7 +148,7 @@ NEWS_SECONDS: Final = 15.0
 
 
 def looking_after_attempts(client: Client, attempts: RunningAttempts) -> AbstractAsyncContextManager[None]:
-    """Check every few seconds while the block runs whether an attempt of this process was paused or reset."""
+    """While the block runs, check every few seconds whether an attempt of this process was paused or reset."""
     return repeating(AttemptsLook(client, attempts).take, NEWS_SECONDS, "attempts_not_looked_at")
 
 
@@ -169,15 +169,15 @@ class _Seen:
 class AttemptsLook:
     """Finds attempts of this process that may have been paused or reset, and makes them send a heartbeat.
 
-    The server pushes at most a cancel. It reports a pause or a reset only in the answer to a heartbeat, which
-    costs money. A workflow's description is free and counts state changes. An attempt sends a heartbeat if its own
-    heartbeats do not explain a change.
+    The server reports a pause or a reset only in the answer to a heartbeat, which costs money. A workflow's
+    description is free, and has the number of the workflow's state changes. An attempt sends a heartbeat if this
+    number has grown, and the attempt's own heartbeats do not explain the growth.
     """
 
     client: Client
     attempts: RunningAttempts
     rare_seconds: float = NEWS_SECONDS
-    """Attempts with heartbeats at most this many seconds apart are not checked, because these heartbeats suffice.
+    """The greatest pause between heartbeats of an attempt that is not checked, because its heartbeats suffice.
     """
     _seen: dict[RunningAttempt, _Seen] = field(default_factory=dict)
 

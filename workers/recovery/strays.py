@@ -35,7 +35,7 @@ _NOT_LOOKED_AFTER: Final = "strays_not_looked_after"
 _log = structlog.get_logger()
 
 _SETTLED_NS: Final = 1_000_000_000
-"""How many nanoseconds after a change of a folder the same time may stand for another change."""
+"""How many nanoseconds after a folder's change another change may still leave the folder with the same time."""
 
 
 @dataclass(slots=True)
@@ -84,9 +84,9 @@ async def looking_after_strays(client: Client, host: Host) -> AsyncIterator[None
 async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str]:
     """End the agents of closed or paused work, save their work, and return the names of their runs.
 
-    A worker that follows an agent learns of a termination from Temporal; for all other agents, this checks the
-    server. Only attempts of the newest workflow run end agents after a reset. Agents of unknown work orders may
-    belong to another server, and run until their orphan limit. A paused agent's session and worktree stay.
+    This checks the workflow run that started an agent, so a reset counts as the end of the work. Agents of work
+    orders that the server does not know may belong to another server, and run until their orphan limit. A paused
+    agent's session and worktree stay.
     """
     ended, runs = [], host.runs
     busy = await asyncio.to_thread(orders.find)
@@ -127,7 +127,7 @@ async def end_living(host: Host, why: str) -> list[str]:
     """End all agents and warm processes of this host, save their work, and return the names of their runs.
 
     The host's next worker resumes the sessions, and no step loses a try. This uses no thread pool of the worker,
-    because these may be closed by now.
+    because the worker may have closed its pools.
     """
     runs = host.runs
     living = await asyncio.to_thread(_living, runs, runs.orders())
@@ -158,7 +158,7 @@ async def _end_all(host: Host, run: Run, why: str, reason: str) -> bool:
 def keep_what_was_left_alone(host: Host) -> None:
     """Clean up after killed supervisors, and save the work of agents that ended without a worker.
 
-    This also records the costs of agents that no attempt has reported.
+    This also records the agents' costs, if no attempt has reported these costs.
     """
     runs = host.runs
     for order_id in runs.orders():

@@ -249,7 +249,7 @@ async def host_services(client: Client) -> tuple[str, ...]:
     """Return the abilities that hosts announce on this server.
 
     If the server pushes cancels, hosts need not deliver them. If the server lists workers by host, work orders
-    need not probe hosts. An ability that cannot be checked counts as missing.
+    need not probe hosts. An ability of the server that cannot be checked counts as missing.
     """
     try:
         request = DescribeNamespaceRequest(namespace=client.namespace)

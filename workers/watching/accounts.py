@@ -90,7 +90,7 @@ class FleetAccounts:
         """Return whether an account is open; this needs no worker.
 
         Raises:
-            AccountNotReachedError: The server refused.
+            AccountNotReachedError: The server does not answer, or refuses.
         """
         return (await self._find(scope)).is_there
 
@@ -100,7 +100,7 @@ class FleetAccounts:
         If the account has ended without this report, it is started again.
 
         Raises:
-            AccountNotReachedError: The server refused.
+            AccountNotReachedError: The server does not answer, or refuses.
         """
         workflow_id = account_id(self.task_queue, scope)
         handle = self._client.get_workflow_handle(workflow_id)
@@ -126,7 +126,7 @@ class FleetAccounts:
         """Return the pause of a login, or `None`; this needs no worker.
 
         Raises:
-            AccountNotReachedError: The server refused.
+            AccountNotReachedError: The server does not answer, or refuses.
         """
         description = await self._describe(quota_id(self.task_queue, login))
         return None if description is None else await read_memo(description, MEMO, QuotaPause)
@@ -135,7 +135,7 @@ class FleetAccounts:
         """Share a login's pause with all hosts, by a workflow that runs until the pause ends.
 
         Raises:
-            AccountNotReachedError: The server refused.
+            AccountNotReachedError: The server does not answer, or refuses.
         """
         workflow_id = quota_id(self.task_queue, login)
         try:
@@ -183,7 +183,7 @@ def _not_reached(workflow_id: str, error: RPCError) -> AccountNotReachedError:
 _ANSWER_WITHIN_SECONDS: Final = 2.0
 """How many seconds a request to a forge waits for the server's answer about pauses."""
 _LEFT_ALONE_SECONDS: Final = 30.0
-"""How many seconds the server is not called again after it did not answer."""
+"""How many seconds after a call without an answer the server is called again."""
 
 _log: Final = structlog.get_logger()
 
@@ -214,7 +214,7 @@ class SharedForgePauses:
     """When the server may be called again, by the monotonic clock."""
 
     def until(self, budget: str) -> float:
-        """Return until when no request may use up a forge's limit; see `FleetPauses.until`."""
+        """Return when the pause of a forge's rate limit ends, in Unix seconds; 0 without a pause."""
         pause = self._answer(self.accounts.find_pause(_login(budget)))
         return pause.until if pause is not None else 0.0
 

@@ -76,7 +76,7 @@ class MetricsTurn:
         return self._held is not None
 
     def pause_seconds(self) -> float:
-        """Return the seconds until the next check; few without the right to report: such a check costs nothing."""
+        """Return the seconds until the next check; checks without the right to report are frequent, and free."""
         return LOOK_SECONDS if self._held is not None or self.heard is None else self.heard.interval_seconds
 
     def _give_back(self) -> None:

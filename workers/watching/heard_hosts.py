@@ -128,7 +128,7 @@ class HostsWatch:
     """For each run, the id and the silent host of a work order that was notified."""
 
     _welcomed: set[str] = field(default_factory=set)
-    """The runs of work orders that waited for a living host at the last check; they probe it themselves."""
+    """The runs that waited for a living host at the last check, and are not notified of its return again."""
 
     def __post_init__(self) -> None:
         """Create the record of heard hosts, which is empty."""

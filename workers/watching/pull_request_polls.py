@@ -92,11 +92,11 @@ class LookPace:
 HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000
 _FOLLOWED: Final = 0.1
-"""The factor for the age of a pull request that an agent follows, which is polled more often."""
+"""The factor for the age of a pull request that an agent follows; such pull requests are polled more often."""
 _TOLD_SECONDS: Final = 900.0
 _TOLD_SHARE_SECONDS: Final = 450.0
-"""The seconds between any two polls of followed pull requests whose webhooks work; each of these pull requests is
-polled at most four times an hour. A poll is about five requests."""
+"""The mean seconds between polls of a repository's followed pull requests, if its webhooks work. Each pull request
+is polled at most four times an hour. A poll is about five requests."""
 _LOOKS_AT_A_TIME: Final = 16
 """The number of threads for polls; a forge that hangs delays no other work."""
 
@@ -147,7 +147,7 @@ class PullRequestWatcher:
     _looked_at: dict[str, float] = field(default_factory=dict)
     """When each pull request was last polled, by the monotonic clock."""
     _told: dict[str, frozenset[str]] = field(default_factory=dict)
-    """The events that each workflow was notified of, so that few repeat."""
+    """The events of which each workflow was notified; few events are reported twice."""
     _looks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _listed_at: float | None = None
     _threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_LOOKS_AT_A_TIME, "looks"))

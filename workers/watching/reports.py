@@ -32,7 +32,7 @@ from workers.beside import repeating
 from workflows.board import Board
 
 TELL_SECONDS: Final = 120.0
-"""The seconds between a worker's reports to the board that its host serves."""
+"""The seconds between a worker's reports to the board; a report means that the worker's host serves."""
 _SILENT: Final = 3
 """The number of missed reports after which the board no longer counts a host."""
 
@@ -89,7 +89,7 @@ class CostTeller:
     gathered_seconds: float = _GATHERED_SECONDS
 
     async def look(self) -> int:
-        """Report the notes that are due, and return their number.
+        """Report the recorded costs if they are due; return the number of reported notes on costs.
 
         Raises:
             RPCError: The server refused; the notes are reported at the next call.
@@ -134,7 +134,7 @@ class CostTeller:
 
 LOOK_SECONDS: Final = 60.0
 _LEFT_SECONDS: Final = 300.0
-"""The seconds that an attempt has to report the turn itself, after the end of its agent."""
+"""How many seconds after its agent's end an attempt may still report the turn itself."""
 
 _log = structlog.get_logger()
 

@@ -160,7 +160,7 @@ def _find_sandbox(settings: Settings) -> Sandbox | SeptetError:
 
 
 def _guest(settings: Settings, sandbox: Sandbox | SeptetError) -> Iterator[Check]:
-    """Yield checks of what agents and checks can reach: paths in the settings, toolchains and the network."""
+    """Yield checks of what guests can reach: paths in the settings, toolchains and the network."""
     if isinstance(sandbox, SeptetError) or not sandbox.confines:
         return
     remedy = f"Remove from SEPTET_GUEST_PATHS what agents and checks do not need, {WORKER}."
@@ -175,7 +175,7 @@ def _guest(settings: Settings, sandbox: Sandbox | SeptetError) -> Iterator[Check
 
 
 def _guest_network(settings: Settings, sandbox: Sandbox) -> Check:
-    """Return a check of the network that agents and checks can reach; a guest is started as a test."""
+    """Return a check of the network that guests can reach; this starts a guest as a test."""
     way_out = sandbox.world.way_out
     if way_out.is_open:
         message = "Agents and checks use this machine's network, and can reach everything that listens on it."

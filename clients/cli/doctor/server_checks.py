@@ -170,7 +170,7 @@ def keys_check(uses: Sequence[SealUse], key: str) -> Check:
 
 
 def unsealed_check(uses: Sequence[SealUse]) -> Check:
-    """Return a check that names open workflows and schedules whose unsealed input workers refuse."""
+    """Return a check that names open workflows and schedules with unsealed input, which workers refuse."""
     unsealed = [use for use in uses if use.began_unsealed]
     if not unsealed:
         return Check("sealing", "ok", "Workers refuse unsealed input, and nothing that is open began unsealed.")

@@ -32,7 +32,7 @@ _WORD: Final = re.compile(
 )
 """The pattern of a word; quoted text is one word."""
 _PROGRAM: Final = re.compile(r"[(\"]?(?:SEPTET_.* )?(?:\S*/bin/)?septet")
-"""The pattern of `septet` as a command's first word; no line breaks before the end of the command's sentence."""
+"""The pattern of `septet` as a command's first word; the text from there to the next `.,;:)` stays on one line."""
 
 
 def wrap(text: str, width: int, indent: int = 0) -> str:
@@ -116,7 +116,7 @@ def _wrap_line(line: str, width: int, indent: int) -> str:
 
 
 def _words(line: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a line that must not be broken, each after the space before it."""
+    """Yield each part of a line that must not be broken, as a pair: the space before the part, and the part."""
     gap, command, end = "", "", 0
     for match in _WORD.finditer(line):
         word, space, end = match[0], line[end : match.start()], match.end()

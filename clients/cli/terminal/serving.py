@@ -57,7 +57,7 @@ class StopSignals:
 
     @staticmethod
     def end_start() -> None:
-        """Until `listen` is called, let the first signal stop the start like Ctrl-C, and ignore all others."""
+        """Until `listen` is called, let the first stop signal end the program as Ctrl-C does; ignore all others."""
         interrupt = signal.getsignal(signal.SIGINT)
         heeded = _ALL if _heeds_hangup() else _ALL[:2]
 
@@ -112,7 +112,7 @@ def _own_path() -> str:
 
 
 def log_end(error: TaskError) -> bool:
-    """Log the error that ends this service, and return true; if logs are not JSON, return false."""
+    """If logs are JSON, log the error that ends this service, and return true; otherwise, return false."""
     try:
         settings = load_settings()
     except SeptetError:  # the settings are the error
