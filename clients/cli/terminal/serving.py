@@ -57,7 +57,7 @@ class StopSignals:
 
     @staticmethod
     def end_start() -> None:
-        """Until `listen` is called, let the first stop signal end the program as Ctrl-C does; ignore all others."""
+        """Until `listen` is called, let the first stop signal act like Ctrl-C, and ignore all later signals."""
         interrupt = signal.getsignal(signal.SIGINT)
         heeded = _ALL if _heeds_hangup() else _ALL[:2]
 
