@@ -2,9 +2,9 @@
 
 The copied files must contain everything to which the copy of the server's database refers. The database is
 therefore copied first, and the files afterwards. If an agent ends in between, the restored worker reads the
-agent's result and does not run the step again. Files that a worker deletes once their content is in the database
-are copied before it. For each work order, the results of agents are copied before the files that agents wrote,
-because a result without the files would count as done.
+agent's result and does not run the step again. Some files are copied before the database, because a worker deletes
+them when their content is in the database. For each work order, the results of agents are copied before the files
+that agents wrote, because a result without the files would count as done.
 """
 
 import os
@@ -27,7 +27,7 @@ from septet.system.durable import close_after, hold_lock
 _PASSING: Final = frozenset({"server.json", "health.json", "up.lock", "runner", "removed", "scratch"})
 """The files that only running processes need, which a backup leaves out."""
 _TOLD: Final = ("held", "costs", "tokens")
-"""The folders whose files a worker deletes once their content is in the server's database."""
+"""The folders whose files a worker deletes when their content is in the server's database."""
 _REPOSITORIES: Final = ("mirrors", "vaults")
 _BY_ORDER: Final = ("runs", "homes", "workspaces")
 """The folders in the order of copying: agents' results, then their sessions, then the files that they wrote."""

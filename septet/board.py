@@ -108,8 +108,8 @@ class Seats:
     """Whether the board has dropped requests because too many work orders wait."""
     most_waiting: int = MOST_WAITING
     _late: set[str] = field(default_factory=set)
-    """The work orders whose requests came after the drop of others; a dropped request may have a better score, so
-    these rank last until the next `take_stock`."""
+    """The work orders whose requests came after the board had dropped others. A dropped request may have a better
+    score, so these work orders rank last until the next `take_stock`."""
     _cut_at: float = 0.0
     """When the board last dropped a request, in Unix seconds."""
 
@@ -146,7 +146,7 @@ class Seats:
         self.waiting[request.id] = request.model_copy(update={"project": project_key(request.project)})
 
     def take_stock(self, others: WaitingOrders, now: float) -> None:
-        """Add waiting work orders from the server's list, which the board does not know.
+        """Add the waiting work orders in the server's list that the board does not know.
 
         The list lags, and may lack a work order whose request was just dropped. It counts as complete only a
         minute after the last drop.

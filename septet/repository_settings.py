@@ -148,7 +148,7 @@ class RepositorySettings:
         return _lower_limit(by_order.budget, self._own(step).budget)
 
     def budget_for_rounds(self, text: str | None) -> Limit | None:
-        """Return the lower value, for each amount, of the limit `text` and the repository's for all rounds."""
+        """Return the lower value, for each amount, of `text` and the repository's limit for all rounds."""
         return _lower_limit(text, self.pull_request.follow_budget)
 
     def model_for(

@@ -104,7 +104,7 @@ _COMMITTER: Final = "Septet Sample <sample@septet.invalid> 1767225600 +0000"
 """The committer and date of the commit; fixed, so that the commit's id is the same everywhere."""
 
 AddIssue = Callable[[Path, str, str], int]
-"""Adds an issue with a title and a body to a bare repository's forge, and returns its number."""
+"""A function that adds an issue to a bare repository, by title and body, and returns the issue's number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class StateDir:
     forge_pauses = _below("forge-pauses")
     """The folder of the pauses of forges, with a file for each used-up rate limit; the file's name is a hash."""
     logins = _below("logins")
-    """The folder of the records about the user's logins that agents use, but not of the logins."""
+    """The folder of records about copies of the user's logins; it holds no login."""
     packages = _below("packages")
     """The folder of the files that agents' CLIs have unpacked, which all work orders share."""
     scratch = _below("scratch")

@@ -73,7 +73,7 @@ class AccountAmounts:
         return limit is not None and min(_amounts_left(limit, self.use_of(step)).values()) <= 0
 
     def is_held(self, step: str = "") -> bool:
-        """Return whether a limit is not used up, so that turns wait only for amounts reserved by others."""
+        """Return whether a limit is set and not used up; turns then wait only for amounts that others reserved."""
         return self.limit_of(step) is not None and not self.is_spent(step)
 
     def has_room(self, step: str = "") -> bool:
@@ -97,13 +97,13 @@ class AccountAmounts:
         return _caps(part), _caps({name: amount * _TOLD for name, amount in part.items()})
 
     def hold(self, hold: Hold) -> None:
-        """Record amounts that are reserved for a turn; drop the oldest of more than `MOST_HOLDS` records."""
+        """Record the amounts reserved for a turn; of all such records, keep only the last `MOST_HOLDS`."""
         self._holds[hold.key] = hold
         while len(self._holds) > MOST_HOLDS:
             self._holds.pop(next(iter(self._holds)))
 
     def open_holds(self, step: str = "") -> list[Hold]:
-        """Return the reservations for running agents, of one step or of all."""
+        """Return the reservations for running agents of `step`; for an empty `step`, those of all steps."""
         return [hold for hold in self._holds.values() if hold.is_open and step in {"", hold.step}]
 
     def count(self, key: str, use: Spending) -> list[str]:
@@ -123,7 +123,7 @@ class AccountAmounts:
         return [name for name in left if self.is_spent(name)]
 
     def give_up_older(self, call: ReserveCall) -> None:
-        """End the reservations of the work order's earlier turns without a report: their host may be gone."""
+        """End the reservations of the work order's earlier turns without their reports: a host may be gone."""
         for key, hold in self._holds.items():
             if hold.order_id == call.order_id and key != call.key and hold.is_open:
                 self._holds[key] = hold.model_copy(update={"is_open": False})

@@ -44,7 +44,7 @@ class AccountBook:
         """For each waiting work order, oldest first, the step whose limit it waits for; empty for the whole
         budget."""
         self._to_call = list(state.to_call or ())
-        """The work orders that must request again once, because of a raise or a new day."""
+        """The work orders that must request one more time, because of a raise or a new day."""
         self._to_tell = list(self._waiting) if state.to_call is None and self._amounts.is_spent() else []
         """The work orders that waited for reserved amounts which are now used up; they request again, and people
         are then notified."""
@@ -117,7 +117,7 @@ class AccountBook:
     def take_callers(self, now: datetime) -> list[str]:
         """Return the work orders that must request again now, and no longer count them as waiting.
 
-        After a raise, all request again, some at a time. Otherwise only some do, when there is new room or when
+        After a raise, all request again, a part at a time. Otherwise only some do, when there is new room or when
         reserved amounts are used up.
         """
         self.take_time(now)

@@ -87,7 +87,7 @@ _TAKEN: Final = ".taken"
 
 @dataclass(frozen=True, slots=True)
 class NoteFiles:
-    """The notes of one host: a file for each turn; a later note replaces it."""
+    """The notes of one host: a file for each turn, which a later note replaces."""
 
     root: Path
 
@@ -98,7 +98,7 @@ class NoteFiles:
 
     @property
     def _due(self) -> Path:
-        """A file that exists once a work order is completed; it saves reading the notes."""
+        """A file that exists from the completion of a work order until `take`: `is_due` then reads no notes."""
         return self.root / "due"
 
     def note(self, note: CostNote) -> None:
@@ -109,7 +109,7 @@ class NoteFiles:
             self._due.touch()
 
     def find(self, key: str) -> CostNote | None:
-        """Return a turn's note; `None` if there is none, or it was taken."""
+        """Return a turn's note; `None` if there is none, or if `take` has taken it."""
         with suppress(FileNotFoundError):
             return _read(self.root / f"{key}{_SUFFIX}")
         return None

@@ -35,7 +35,7 @@ _RECENT: Final = 20
 _FEWEST_BY_PLAN: Final = 20
 """The fewest work orders that show how costs depend on the plan's size."""
 _FEW: Final = 0.1
-"""The largest share of runs without a known cost for which the cost is computed from tokens."""
+"""The largest share of runs that may lack a cost; up to this share, tokens replace the missing costs."""
 _NOT_ALWAYS: Final = frozenset({Step.GENERATE_BRANCH.value, SUMMARY})
 """The steps that some work orders do not have: in a pipeline with one branch, only one names the branch, and only
 long sessions are summarised."""

@@ -13,7 +13,7 @@ from septet.state import StateDir
 from septet.system.durable import DRAFTS, lock_is_held, remove_lock
 
 Refusing = Callable[[SweptKind, str], AbstractContextManager[None]]
-"""Returns a context manager that records the error of a deletion and continues after its block."""
+"""A function that returns a context manager, which records an error of a deletion and suppresses the error."""
 
 
 def sweep_leftovers(state: StateDir, terms: Terms, now: datetime, refusing: Refusing) -> None:

@@ -161,7 +161,7 @@ class Sweep:
                     self._runs(order_id, max(since, owner.closed_at or since))
 
     def _snapshots(self, place: Place, since: datetime) -> None:
-        """Forget old snapshots of a work order without a workspace; after the last one, delete its records."""
+        """Forget old snapshots of a work order without a workspace; with its last one, delete its records."""
         if os.path.lexists(place.worktree):
             return
         vault = vault_at(place)
@@ -178,7 +178,7 @@ class Sweep:
                 remove_closed(place.records, self.state.trash)
 
     def _moved_here(self, vault: Git) -> None:
-        """Forget old snapshots from another host, of work orders without a record on this host."""
+        """Forget old snapshots that came from other hosts, if their work orders have no records on this host."""
         for order_id in sorted(set(owners(vault)) - set(folder_names(vault.git_dir / RECORDS))):
             with self._refusing("snapshot", order_id):
                 every, owner = list_snapshots(vault, order_id), self.find_owner(order_id)

@@ -41,7 +41,7 @@ class Owner:
 
 
 FindOwner = Callable[[str], Owner]
-"""Returns the owner of a workspace, by the workspace's id."""
+"""A function that returns the owner of a workspace, by the workspace's id."""
 
 
 class SweptItem(Wire):

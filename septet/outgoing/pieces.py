@@ -17,7 +17,7 @@ _INLINE: Final = re.compile(r"\\[^\w\s]|`+|<[!?/A-Za-z]")
 _RAW: Final = re.compile(r"<[!?/A-Za-z]")
 _TICKS: Final = re.compile(r"`+")
 _HIDDEN: Final = (("<!--", "-->", 2), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 2))
-"""Parts that a browser never shows: how they begin, how they end, and where the end may begin at the earliest."""
+"""Parts that a browser never shows: their beginning, their end, and the first position at which the end counts."""
 _TAG: Final = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*")
 _ATTRIBUTE: Final = re.compile(r"\s+[A-Za-z_:][\w:.-]*(?:\s*=\s*(?:(?P<quote>[\"'])|[^\s\"'=<>`]+))?")
 _TAG_END: Final = re.compile(r"\s*/?>")

@@ -145,7 +145,7 @@ class Outgoing:
     pictures: tuple[str, ...] = ()
     """The prefixes of the addresses of the repository's pictures; relative addresses always count as such."""
     without_keys: Callable[[str], str] = mask
-    """Masks what looks like a key."""
+    """A function that masks what looks like a key."""
 
     def markdown(self, text: str) -> str:
         """Return a body, a comment or a reply, cleaned as Markdown."""
@@ -211,7 +211,7 @@ class Outgoing:
 
 
 _OWN: Final = "\x00"
-"""What replaces the `!` of a picture that stays, for a while; no text contains it."""
+"""The character that stands for the `!` of a picture that stays, until the end; no text contains it."""
 
 
 def readable(text: str) -> str:

@@ -193,7 +193,7 @@ _WORDS_BYTES: Final = 160
 
 
 def shorten_issue(state: IssueState, among: int) -> IssueState:
-    """Return a closed issue's state without less important parts, so short that `among` such states fit."""
+    """Return a closed issue's state, without less important parts if `among` such states would be too long."""
     limit_bytes = _ALL_BYTES // among
     for leave_out in _LEFT_OUT:
         if len(to_json(state)) <= limit_bytes:

@@ -8,11 +8,11 @@ from typing import Final
 from septet.telemetry.metrics import Metric
 
 Sink = Callable[[Metric, float, Mapping[str, str]], None]
-"""Receives one value of a metric, with its labels."""
+"""A function that receives a metric, one value of the metric, and the value's labels."""
 
 _MOST_VALUES: Final = 100
 OTHER: Final = "other"
-"""What replaces a label's value after its first hundred different values."""
+"""What replaces each new value of a label after the label's first hundred values."""
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ FOR_EVERY_AGENT: Final = (
 )  # fmt: skip
 """The variables that every agent gets; a name that ends with `*` is a prefix. No forge's key is among them.
 
-The last variables name folders of toolchains: guests see the toolchains that `guest/toolchains.py` knows."""
+The last variables, from `RUSTUP_HOME`, name the folders of the toolchains in `guest/toolchains.py`."""
 
 _ACCOUNT_OF_PROXY: Final = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]*@")
 
@@ -45,7 +45,7 @@ class Turn:
     for_new_session: str = ""
     """The text that follows the prompt in a new session; a resumed session has the text already."""
     about_session: bool = False
-    """Whether the prompt is about the resumed session's work, so that a new session cannot answer the prompt."""
+    """Whether the prompt is about the resumed session's work; a new session could not answer such a prompt."""
     schema: Mapping[str, Any] | None = None
     """The JSON Schema of the answer, for a CLI that accepts a schema."""
     tools: Tools = "all"
@@ -63,7 +63,7 @@ class Invocation:
     """The command line, environment and stdin with which a program starts."""
 
     argv: tuple[str, ...]
-    """The command line, without secrets and prompt: everyone on the machine can read a command line."""
+    """The command line, without secrets and without the prompt, because everyone on the machine can read it."""
     env: Mapping[str, str] = field(repr=False)
     """The whole environment."""
     stdin: bytes = field(repr=False)
@@ -171,8 +171,8 @@ class Adapter(ABC):
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
         """Return the network hosts to which the CLI itself connects for its model and its login.
 
-        The result is empty if a key of the CLI's model stays outside the sandbox: the CLI then connects to a port
-        on the sandbox's loopback.
+        The result is empty if a key of the CLI's model stays outside the sandbox, because the CLI then connects
+        only to a port on the sandbox's loopback.
         """
         kept = any(place.is_kept for place in self.model_places(invocation, host))
         return () if kept else self.capabilities.model_hosts
@@ -180,7 +180,7 @@ class Adapter(ABC):
     def named_addresses(self, invocation: Invocation, host: Machine) -> Sequence[str] | None:
         """Return texts with the model addresses that the worker's settings name for an invocation.
 
-        `None` means all addresses in the CLI's settings and in the CLI's own variables.
+        For `None`, each address in the CLI's settings or in the CLI's own variables may be a model's address.
         """
         del invocation, host
         return None
@@ -243,7 +243,7 @@ def own_variables(env: Mapping[str, str]) -> dict[str, str]:
 def select_variables(env: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
     """Return the variables of `env` that `names` allows; a name that ends with `*` is a prefix.
 
-    User and password are removed from the addresses of proxies, because only the worker may use them.
+    In the addresses of proxies, user and password are left out, because only the worker may log in there.
     """
     exact = {name for name in names if not name.endswith("*")}
     prefixes = tuple(name[:-1] for name in names if name.endswith("*"))

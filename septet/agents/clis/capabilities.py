@@ -73,20 +73,20 @@ class Capabilities:
     """The folders in the user's home into which the CLI, or Septet for the CLI, unpacks packages; all guests read
     them. `~` is the user's home."""
     unpacks: str = ""
-    """The folder among `packages` that the first start of the CLI fills, even a start that only prints the
-    version."""
+    """The folder among `packages` that the CLI fills when it starts for the first time, even if it only prints its
+    version then."""
     compiled: CompiledCode | None = None
-    """The CLI's compiled code. Without `CompiledCode.variable` the code is in a temporary folder, so each guest
-    would compile again."""
+    """The CLI's compiled code. If `CompiledCode.variable` is not set, the CLI stores the code in a temporary
+    folder, and each guest would compile again."""
     logins: tuple[LoginFile, ...] = ()
     settings: tuple[SettingsFile, ...] = ()
-    """The CLI's settings files, with the keys of the settings that a guest gets."""
+    """The CLI's settings files; each names the keys of the settings that a guest gets."""
     session_copies: tuple[str, ...] = ()
-    """Further patterns of a session's files in the CLI's folder, which are copied only to another home on the same
-    host; `{start}` is the first eight characters of the session's id."""
+    """Further patterns of a session's files in the CLI's folder; files that match are copied only between homes of
+    one host. `{start}` stands for the first eight characters of the session's id."""
     notes_of_workspace: str = ""
-    """The pattern of files with the CLI's notes about a workspace, which a new home receives; `{order}` is the
-    work order's id in letters, digits and `-`."""
+    """The pattern of the files with the CLI's notes about a workspace; a new home receives these files. `{order}`
+    stands for the work order's id in letters, digits and `-`."""
     session_database: str = ""
     names_files: bool = False
     """Whether the worker's settings choose the whole command line, which may name files that the program reads."""
@@ -97,7 +97,7 @@ class Capabilities:
     session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return what the CLI does not report, in words, if it reports no amount in `limited`; otherwise empty."""
+        """If the CLI reports no amount in `limited`, return words for what it lacks; otherwise an empty text."""
         if not limited or "seconds" in limited or not {*self.tells}.isdisjoint(limited):
             return ""
         return "no dollars" if self.tells else "neither dollars nor tokens"

@@ -24,7 +24,7 @@ _EXPIRED: Final = 1
 """The expiry of an expired token: a time long ago, but not zero, which some CLIs read as no expiry."""
 
 Login = dict[str, Any]
-"""The content of a login file, without what belongs to no login."""
+"""The parts of a login file's content that belong to a login."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class LoginFile:
     kept: tuple[str, ...] = ()
     """The keys of the file's document that hold this CLI's login; empty if all keys do."""
     tokens: TokenFields | None = None
-    """The tokens that work once; `None` if a run's copy is never written back."""
+    """The fields of tokens that work only once; `None` if a run's copy is never written back."""
 
     def read(self, content: bytes | None) -> Login | None:
         """Return the login in a file's content; `None` if there is no login."""

@@ -29,7 +29,7 @@ BEDROCK: Final = tuple(
 
 
 def below(folder: str, *requests: str) -> tuple[str, ...]:
-    """Return requests with a folder, such as `/v1`, before their paths."""
+    """Return `requests` with `folder`, such as `/v1`, in front of each path."""
     return tuple(each.replace(" /", f" {folder}/", 1) for each in requests)
 
 

@@ -106,7 +106,7 @@ def _read_variables(name: str, path: Path) -> dict[str, str]:
 
 
 _SYSTEM_SETTINGS: Final = {"claude": "/etc/claude-code", "codex": "/etc/codex", "gemini": "/etc/gemini-cli"}
-"""The folders in which a machine's owner may log all users in."""
+"""The folders in which a machine's owner may have stored a login for all users."""
 _OTHER_LOGIN: Final = re.compile(rb"api_?key|auth|provider|\"env\"", re.IGNORECASE)
 """The words of settings that may log a CLI in without its usual login."""
 
@@ -170,7 +170,7 @@ def _lack_of_login(adapter: Adapter, machine: Machine) -> AgentError | None:
 
 
 def _may_log_in(adapter: Adapter, machine: Machine) -> bool:
-    """Return whether a CLI's settings, or settings in `/etc`, may log the CLI in."""
+    """Return whether a CLI's settings, or settings in `/etc`, may contain a login."""
     if adapter.name in _SYSTEM_SETTINGS and Path(_SYSTEM_SETTINGS[adapter.name]).exists():
         return True
     facts = adapter.capabilities

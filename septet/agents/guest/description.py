@@ -52,8 +52,8 @@ class World:
     """The user's home, of which guests see only named paths."""
     named_paths: tuple[NamedPath, ...] = ()
     covered: tuple[Path, ...] = ()
-    """The folders, such as the state directory, of which a guest sees only its own part, even below a named
-    path."""
+    """The folders, such as the state directory, of which a guest sees only the files that belong to it, even if a
+    named path contains such a folder."""
     way_out: NetworkSettings = field(default_factory=NetworkSettings)
 
 

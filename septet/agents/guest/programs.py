@@ -40,8 +40,8 @@ class Needs:
     def add_all(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Add the files that a guest has to see so that a program starts.
 
-        `argv` has the program's absolute path, and words of the worker's settings that may name files. Other
-        programs that the program starts are not found.
+        `argv` has the program's absolute path, and words of the worker's settings that may name files. The files
+        of other programs, which the program starts, are not added.
         """
         if argv and Path(argv[0]).is_absolute():
             self.add_program(Path(argv[0]))
@@ -100,7 +100,7 @@ class Needs:
         return tuple(map(Binding, self._roots(visible)))
 
     def placed_in(self, home_folders: Sequence[OwnFolder]) -> Iterator[PlacedInOwnFolder]:
-        """Yield mounts for collected files in the user's folders that the guest's home replaces."""
+        """Yield mounts for the collected files that lie in folders which the guest's home replaces."""
         for folder in home_folders:
             for path in self._roots((), within=folder.path):
                 yield PlacedInOwnFolder(path, folder, path.relative_to(folder.path))

@@ -50,7 +50,7 @@ class _Machine:
     ioctl: int
     setsockopt: int
     vmsplice: int
-    """The number of the call that lets a pipe hold a process's memory, which then counts for no process's
+    """The number of the call that puts a process's memory into a pipe; such memory counts for no process's
     limit."""
     refused: tuple[int, ...]
     modes: tuple[tuple[int, int], ...]

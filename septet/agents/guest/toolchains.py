@@ -119,7 +119,7 @@ def toolchain_paths(home: Path, env: Mapping[str, str]) -> Iterator[Path]:
 
 
 def find_toolchains(home: Path, env: Mapping[str, str]) -> dict[Path, list[Path]]:
-    """Return the folders of the toolchains that PATH names, each with the paths in the folder that guests see."""
+    """Return the folder of each toolchain that PATH names, with the paths below the folder that guests see."""
     variables = ("PATH", "XDG_DATA_HOME", *(each.variable for each in TOOLCHAINS if each.variable))
     asked = (str(home), *(env.get(name, "") for name in variables))
     known = _known.get(asked)

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Literal, Protocol
 _KIB: Final = 1024
 _MIB: Final = 1024 * _KIB
 SYSTEM_FOLDERS: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-"""The system's folders; all but `/usr` are links into `/usr` on most systems, and own folders on some."""
+"""The system's folders; on most systems, all but `/usr` are links into `/usr`."""
 _SETTINGS: Final = (
     "/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/os-release", "/etc/mime.types",
     "/etc/protocols", "/etc/services", "/etc/fonts",

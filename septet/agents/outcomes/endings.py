@@ -22,11 +22,11 @@ PAUSED: Final = "paused"
 RESET: Final = "reset"
 BUDGET: Final = "budget"
 AFTER_RESULT: Final = "after_result"
-"""The reasons for a request to end an agent that this module knows; callers may use any other word as reason."""
+"""The reasons for ending an agent that this module knows; a caller may request the end for any other reason."""
 
 SILENT: Final = "silent"
 OTHER_DIALECT: Final = "other_dialect"
-"""The kinds of endings for a program that printed nothing, or nothing that its adapter understands."""
+"""The kinds of two endings: the program printed nothing, or it printed nothing that its adapter understands."""
 
 _SHARED: Final = ("ended", "kind", "remedy", "retryable", "retry_after_seconds", "retry_is_named")
 """The fields that an outcome takes from its ending."""
@@ -188,7 +188,7 @@ def _at_limit(end: ExitRecord) -> Ending | None:
 
 
 def _when_idle(words: str, *, spoke: bool) -> Ending:
-    """Return the ending of a run that was silent too long; after an event, quote only errors about limits."""
+    """Return the ending of a run that was silent too long; if `spoke`, quote only lines about limits."""
     if spoke:
         words = "\n".join(line for line in words.splitlines() if classify(None, line).kind in _LIMITS)
     message = f"The agent printed nothing for too long. {words}".strip()

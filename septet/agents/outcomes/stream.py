@@ -18,7 +18,7 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 _PIECE_BYTES: Final = 64 * 1024
-"""The bytes read at once: a piece in the processor's cache is read twice as fast as a megabyte."""
+"""How many bytes to read at once: pieces that fit into the processor's cache are read twice as fast."""
 _WORDS_KEPT: Final = 600
 DETAIL_LIMIT: Final = 160
 """The longest detail of a tool call or a missing tool, in characters."""

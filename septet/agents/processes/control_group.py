@@ -69,7 +69,7 @@ def make_group(memory_bytes: int, processes: int, parent: str) -> GuestGroup | N
 
 
 def find_parent(root: str = "", is_given: Callable[[str], bool] | None = None) -> tuple[str, str]:
-    """Return the path of the group for guests' groups, or an empty path and the reason why there is none.
+    """Return the path of the group in which to make guests' groups; or an empty path, and why there is none.
 
     `root` is the file system's root, with `/proc` and `/sys`. `is_given` returns whether a group is delegated; by
     default it is `is_delegated`.

@@ -2,7 +2,7 @@ r"""Orders to supervisors: messages from workers; worker and supervisor may have
 
 An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 is written as its
 raw bytes. A receiver ignores unknown fields. `version` rises only if an older receiver would misunderstand the
-order. The lock of a runner names the version that the runner reads.
+order. A runner writes the version that it reads into its lock file.
 
 An order comes with two descriptors: the writer's lock of the workspace, and the lock of the run. The first order
 of a warm process also brings the lock of the process.
@@ -45,7 +45,7 @@ class Limits:
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
     ) -> None:
-        """Take limits in seconds: of a run, of silence, of the end after SIGTERM, and of a run without attempt."""
+        """Take limits in seconds: of a run, of silence, of grace after SIGTERM, of a run without an attempt."""
         self.wall_seconds = wall_seconds
         self.idle_seconds = idle_seconds
         self.grace_seconds = grace_seconds

@@ -1,6 +1,6 @@
 """A supervisor that is root starts its guest as an ordinary user, but root owns the guest's files on disk.
 
-The guest sees its files over mounts that map owners. For the guest, files of root belong to the run's user; on
+The guest sees its files through mounts that map owners. For the guest, files of root belong to the run's user; on
 disk, new files of the guest belong to root. No file changes its owner. The mounts are in a mount namespace of this
 process alone. They are in a small separate file system, because the folders around the originals may be closed to
 all but root. Mapped mounts need Linux 5.12 or later, and a file system that supports them.

@@ -103,7 +103,7 @@ class ResourceWatch:
     def may_hide_memory(self, files: memory.OpenFiles) -> bool:
         """Return whether shared memory has grown by more than the limit, perhaps because of the guest.
 
-        The kernel does not report the owner of shared memory. The guest is suspected if two checks in turn find
+        The kernel does not report the owner of shared memory. The guest is suspected if two successive checks find
         files in unreceived messages, or if the guest's mappings of closed files without a name exceed the limit.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
@@ -213,7 +213,7 @@ def tree_below(
 def use_more_memory(
     pids: list[int], limit_bytes: int, proc: str = "/proc", nameless: Mapping[memory.FileId, int] = NO_FILES
 ) -> bool:
-    """Return whether processes use more memory than the limit; shared memory counts once, pages of files do not.
+    """Return whether processes use more memory than the limit; shared memory counts once, pages of files never.
 
     Swapped memory and nameless files in memory count too. The exact sum takes the kernel long, and is read only if
     the processes could exceed the limit.

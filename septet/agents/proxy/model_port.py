@@ -2,7 +2,7 @@
 
 Each connection carries one request. The port changes the head of the request, and passes the body on unchanged. It
 passes only model requests, by method and path, and no request with another key. The key is inserted only into
-fields in which CLIs send keys. A server may repeat other fields in an answer to the guest.
+fields in which CLIs send keys, because a server may repeat any other field in its answer to the guest.
 """
 
 import re

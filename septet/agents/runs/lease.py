@@ -116,7 +116,7 @@ class Lease:
         """Kill an earlier attempt's stopped worker that holds the writer's lock; return whether one was killed.
 
         Raises:
-            SupersededError: A later attempt has begun, which does the same work.
+            SupersededError: A later attempt has begun; it kills such a worker itself.
         """
         self.check()
         attempts = map(_parse_attempt, _attempts_file(self.runs, self.order_id).read_bytes().splitlines())

@@ -45,13 +45,13 @@ class LoginBusyError(Exception):
 
 
 class Loan(msgspec.Struct, frozen=True):
-    """The record of a login's copy in an agent's home, without secrets."""
+    """A file that describes the copy of a login in an agent's home; the file contains no secrets."""
 
     login: str
     """The path of the user's login file."""
     agent: str
     folder: str
-    """The folder of a work order's home that holds the copy."""
+    """The folder with the copy, inside a work order's home."""
     name: str
     """The name of the copy, and of the user's file."""
     lent: str

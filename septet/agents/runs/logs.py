@@ -63,13 +63,13 @@ def network_lines(run: Run) -> Iterator[NetworkLine]:
 
 
 def lines_of_commands(folder: Path) -> Iterator[NetworkLine]:
-    """Yield the network lines of all of a repository's commands with records in `folder`."""
+    """Yield the network lines of every command that has a record in `folder`."""
     for record in _records_in(folder):
         yield from _lines_of(record / NETWORK_LOG)
 
 
 def lines_of_last_command(folder: Path) -> Iterator[NetworkLine]:
-    """Yield the network lines of the last command with a record in `folder`."""
+    """Yield the network lines of the last command that has a record in `folder`."""
     for record in _records_in(folder)[-1:]:
         yield from _lines_of(record / NETWORK_LOG)
 

@@ -30,12 +30,12 @@ def named_model_hosts(adapter: Adapter, host: Machine, invocation: Invocation) -
 
 
 def model_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> tuple[ModelKey, ...]:
-    """Return the model APIs of a CLI with keys that stay outside the sandbox."""
+    """Return those model APIs of a CLI whose keys stay outside the sandbox."""
     return tuple(key for _, key in _kept_outside(adapter, host, invocation))
 
 
 def without_keys(adapter: Adapter, host: Machine, invocation: Invocation) -> Invocation:
-    """Return the invocation for a guest: dummy keys and local addresses replace the keys that stay outside."""
+    """Return the invocation with dummy keys and local addresses for the APIs whose keys stay outside."""
     places = []
     for place, key in _kept_outside(adapter, host, invocation):
         keys = {
@@ -56,7 +56,7 @@ def name_models(text: str, keys: Iterable[ModelKey]) -> str:
 
 
 def _kept_outside(adapter: Adapter, host: Machine, invocation: Invocation) -> list[tuple[ModelPlace, ModelKey]]:
-    """Return each model API whose keys stay outside, in the CLI's form and in the proxy's form."""
+    """Return each model API whose keys stay outside: as the adapter knows it, and as the proxy gets it."""
     found: list[tuple[ModelPlace, ModelKey]] = []
     for place in adapter.model_places(invocation, host):
         if place.is_kept:

@@ -227,7 +227,7 @@ def _changes(text: str) -> list[tuple[str, str, str]]:
 
 
 def lines_in(text: str) -> list[tuple[str, str]]:
-    """Return each line that a text (an issue or a plan) wants written into a file, with the file's path, once."""
+    """Return the lines that a text (an issue or a plan) requests, each once and with the path of its file."""
     found = dict.fromkeys(match.groups() for match in _LINE.finditer(re.sub(r"\n> ?", "\n", text)))
     return [(line, path) for line, path in found if _may_be_changed(path)]
 

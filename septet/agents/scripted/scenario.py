@@ -1,4 +1,4 @@
-"""Scenarios: files with failures that the scripted agent plays, and scripts for the starts of steps."""
+"""Scenarios: files that describe the scripted agent's failures, by a script for each start of a step."""
 
 from __future__ import annotations
 

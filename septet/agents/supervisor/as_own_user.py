@@ -1,4 +1,4 @@
-"""Start bubblewrap as a supervisor that is root starts it; a worker tries bubblewrap with this program.
+"""Become an ordinary user, as a root supervisor does for its guest, and start bubblewrap, for a worker's trial.
 
 The first argument is a JSON list of paths that the guest sees. Bubblewrap's command line follows.
 """

@@ -19,7 +19,7 @@ NAME = b"septet-recorder"
 NEVER = float("inf")
 CHUNK_BYTES = 1 << 16
 QUIET_SECONDS, LAST_SECONDS = 0.5, 5.0
-"""The seconds after the supervisor's end: the longest silence of a living program, and the longest whole wait."""
+"""After the supervisor's end, in seconds: the silence after which copying ends, and the longest wait in all."""
 FULL_DISK_SECONDS = 0.1
 MOST_RECORDERS = 100
 WRITABLE = 0o222

@@ -71,7 +71,7 @@ class TurnStream:
         return line
 
     def _take_task(self, event: dict[str, object]) -> None:
-        """Record a background task; remove an ended task, unless the CLI reported it as a background task."""
+        """Add a task that may run in the background; remove an ended task, unless it certainly ran there."""
         task, kind = event.get("task_id"), event.get("subtype")
         patch = event.get("patch") if kind == "task_updated" else event if kind == "task_started" else {}
         in_background = patch.get("is_backgrounded") if isinstance(patch, dict) else None

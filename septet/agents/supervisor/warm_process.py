@@ -130,7 +130,7 @@ class WarmSupervisor(Supervisor):
         return self.status is None
 
     def sweep_tools(self) -> bool:
-        """Kill the agent's descendants outside its process group; return whether none was left.
+        """Kill the agent's descendants outside its process group; return whether there were none.
 
         A git process in the group is killed too, because a stopped git would keep the repository's locks.
         """

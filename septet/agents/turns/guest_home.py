@@ -31,7 +31,7 @@ _VERSIONS_KEPT: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class _FirstStart:
-    """A start of a CLI that only fills a folder with packages, in a sandbox."""
+    """A start of a CLI in a sandbox, which only fills a folder with packages."""
 
     folder: Path
     """The folder that receives the packages."""

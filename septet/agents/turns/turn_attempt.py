@@ -33,7 +33,7 @@ _LOGIN_SECONDS: Final = 0.25
 """The pause between two checks whether another agent has refreshed the login."""
 
 _SPARE_SECONDS: Final = 0.1
-"""The seconds after an agent's start until a spare supervisor is started, which would slow the agent's start."""
+"""The seconds from an agent's start to that of a spare supervisor, which at once would slow the agent's start."""
 
 _UNSTARTED_BORNE: Final = 3
 

@@ -30,8 +30,8 @@ _TOOLS: Final[Mapping[Tools, tuple[str, ...]]] = {
     "read": ("--tools", "Read,Glob,Grep"),
     "none": ("--tools", ""),
 }
-"""The options by kind of tools; despite `_QUIET`, the disallowed tools would let the CLI continue after its
-result."""
+"""The options for each kind of tools. The disallowed tools could make the CLI continue after its result, in spite
+of `_QUIET`."""
 _MANY_TURNS: Final = ("--input-format", "stream-json", "--replay-user-messages")
 """The options with which the CLI reads turns from stdin, and repeats each turn on stdout when the turn begins."""
 _CAPABILITIES: Final = Capabilities(
@@ -77,7 +77,7 @@ class Claude(Adapter):
     """The adapter of a CLI with claude's command line and stream."""
 
     minds_root: bool = True
-    """Whether the CLI refuses to skip permissions as root outside a sandbox."""
+    """Whether the CLI refuses to skip permissions if it runs as root and outside a sandbox."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
         """Return the arguments of the program for `turn`; a warm process gets neither schema nor limits.
@@ -105,12 +105,12 @@ class Claude(Adapter):
         return [*arguments, *option("--max-budget-usd", budget)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return the environment for `turn`; for a CLI that runs as root, `IS_SANDBOX` names a sandbox."""
+        """Return the environment for `turn`; `IS_SANDBOX` lets a CLI that runs as root skip permissions."""
         env = Adapter.environment(self, turn, host)
         return {**env, "IS_SANDBOX": "1"} if self._as_root(turn, host) else env
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the CLI's model address and keys, with the headers that `ANTHROPIC_CUSTOM_HEADERS` names."""
+        """Return the CLI's model API with its address, its keys, and the headers in `ANTHROPIC_CUSTOM_HEADERS`."""
         lines = invocation.env.get("ANTHROPIC_CUSTOM_HEADERS", "").splitlines()
         pairs = [(name.strip(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
         return tuple(replace(place, fields=tuple(pairs)) for place in Adapter.model_places(self, invocation, host))

@@ -24,7 +24,7 @@ class TaskFields(msgspec.Struct, gc=False):
     is_backgrounded: Any = None
     """Whether the task runs in the background; missing in 2.1.197, whose foreground tasks end before a result."""
     ambient: Any = None
-    """Whether the task is a task of the CLI itself, for example a watcher, for which no process waits."""
+    """Whether the CLI itself made the task, for example to watch a file; nothing waits for such a task."""
     status: Any = None
     patch: Any = None
     tasks: Any = None
@@ -77,7 +77,7 @@ class BackgroundTasks:
     def missing_work(self, *, ended_by_itself: bool) -> str:
         """Return the names of unfinished work: open tasks except commands, and tasks that the CLI has stopped.
 
-        If the CLI itself was ended, stopped commands do not count.
+        Unless `ended_by_itself`, a command that the CLI has stopped does not count.
         """
         stopped = (task for task in self._stopped.values() if ended_by_itself or task.kind != _COMMAND)
         return _names((*stopped, *(task for task in self._open.values() if task.kind != _COMMAND)))

@@ -1,4 +1,4 @@
-"""Read claude's stream-json, or a wrapper's short form of it, and make the outcome and the transcript."""
+"""Read claude's stream-json, or the shorter form that a wrapper prints; make the outcome and the transcript."""
 
 import json
 import re

@@ -18,7 +18,7 @@ _SYNTHETIC_MODEL: Final = "<synthetic>"
 """The model of messages that the CLI writes itself, for example about an API error."""
 _PIECES_KEPT: Final = 16
 _MESSAGES_REMEMBERED: Final = 256
-"""The number of messages to remember: each block of a message is an event, and events of sub-agents mix."""
+"""How many messages to remember, because events of other messages come between the events of one message."""
 _NOTES_KEPT: Final = 20
 Counts = tuple[int, ...]
 """Tokens: input, output, cache read, cache written."""
@@ -41,7 +41,7 @@ class StreamTotals:
     stray_result: events.Event | None = None
     """The last result of another session, which counts if the session's own result is missing."""
     bare_result: events.Event | None = None
-    """The last object with a result and no type, which counts if no other result exists."""
+    """The last object that has a result and lacks a type; it counts if no other result exists."""
     context_tokens: int = 0
     """The tokens read and written for the session's own last message."""
     stop_reason: str | None = None
@@ -49,7 +49,7 @@ class StreamTotals:
     api_error: str = ""
     """The CLI's word for an API error, in the session's own last message."""
     usage_by_models: Usage | None = None
-    """The usage of all models in this run: the sum of what the results report, each since the result before."""
+    """The usage of all models in this run: the sum of the reports in all results, each since the result before."""
     tasks: events.BackgroundTasks = field(default_factory=events.BackgroundTasks)
     took_back_nothing: bool = False
     """Whether the CLI printed an empty error after its result; the CLI may then end with code 1."""

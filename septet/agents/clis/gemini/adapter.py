@@ -57,7 +57,7 @@ class Gemini(Adapter):
     """The adapter of the gemini CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments of the program for `turn`; without all tools, the CLI has only tools that read."""
+        """Return the arguments of the program for `turn`; unless it permits all tools, the CLI can only read."""
         del host
         mode = "yolo" if turn.tools == "all" else "default"
         session = option("--resume", turn.resume_id) or option("--session-id", turn.session_id)
