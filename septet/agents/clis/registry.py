@@ -55,7 +55,7 @@ class NamedLogin:
     """The name; empty for the worker's own login."""
     machine: Machine
     folder: Path | None = None
-    """The folder of a further login; `None` for a file of variables."""
+    """The folder of a further login; `None` for a login in a file of variables, and for the worker's own login."""
 
     def identity(self, adapter: Adapter, provider: str = "") -> tuple[str, ...]:
         """Return the login's keys, each as `NAME=key`, so that hosts can compare logins; empty without keys."""
