@@ -37,7 +37,7 @@ def repeating(
 
 
 async def repeat(look: Callable[[], Awaitable[object]], pause_seconds: Callable[[], float], event: str) -> None:
-    """Call `look` again and again, without end; log an error of a call.
+    """Call `look` repeatedly until the caller cancels this; log the error of a call that fails.
 
     Args:
         event: The name of the log event of a failed call.

@@ -41,7 +41,7 @@ def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes)
         memory: Returns the machine's memory, in bytes.
 
     Raises:
-        AgentMissingError: No agent has the default's name.
+        AgentMissingError: The settings' default agent does not exist.
         OSError: The system does not report its memory.
     """
     if settings.max_agents != "auto":

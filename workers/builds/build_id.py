@@ -72,7 +72,7 @@ def _path_of(root: Path, name: str) -> Path | None:
 
 
 def imports_of(code: str) -> Iterator[str]:
-    """Yield all imported names that may be modules; for `from a import b`, both `a` and `a.b`.
+    """Yield all names that `code` imports and that may be modules; for `from a import b`, both `a` and `a.b`.
 
     This reads lines, because parsing would take a tenth of a worker's start. The result may include words of
     docstrings.
@@ -96,7 +96,7 @@ def own_patches() -> frozenset[str]:
 
 @cache
 def patches_below(root: Path) -> frozenset[str]:
-    """Return the ids of the patches in the workflows' code below a folder, by reading the code.
+    """Read the workflows' code below a folder, and return the ids of the patches in this code.
 
     Raises:
         ValueError: The id of a patch is neither a literal nor a module's constant.

@@ -27,7 +27,7 @@ from temporalio.service import RPCError, RPCStatusCode
 DECISIONS: Final = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
 OPENINGS: Final = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
 UNVERSIONED: Final = ""
-"""The name that stands for workers without a version."""
+"""The build id that stands for workers without a version."""
 _PATCHES: Final = "septet-patches"
 """The key in a build's metadata; the value is a JSON list of the ids of the build's patches."""
 _LEAST_INTERVAL: Final = timedelta(seconds=10)
@@ -102,7 +102,7 @@ class Routing:
 class Deployment:
     """The server's deployment of a queue. Each method raises RPCError if the server refuses.
 
-    If the server makes too many changes of a deployment at once, a method repeats its request.
+    If the server is busy with other changes of a deployment, a method repeats its request.
     """
 
     client: Client
@@ -176,7 +176,7 @@ class Deployment:
         await self.client.workflow_service.set_worker_deployment_ramping_version(request, retry=True)
 
     async def last_polls(self, of: TaskQueueType.ValueType = DECISIONS) -> Mapping[str, datetime]:
-        """Return when the workers of each build last began a poll, for polls of the last five minutes.
+        """Return when a worker of each build last began a poll; polls that are older than five minutes are omitted.
 
         An idle worker polls once a minute.
 

@@ -108,9 +108,9 @@ class SeptetPlugin(SimplePlugin):
 
     The plugin's interceptors observe a client's own calls and all workers of the client.
 
-    A client passes its plugin to its workers, so pass the plugin to no worker, but to a replayer and to a test's
-    environment. If the caller gives workflows, only these are served. The plugin has no activities, because
-    every worker of the client would get them, but an activity belongs to one queue.
+    A client passes its plugin to its workers, so do not pass the plugin to a worker. Pass it to a replayer and to
+    a test's environment. If the caller gives workflows, only these are served. The plugin has no activities: an
+    activity belongs to one queue, but every worker of the client would get the plugin's activities.
     """
 
     def __init__(

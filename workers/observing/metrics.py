@@ -37,7 +37,7 @@ def measured_runtime(heartbeat: float, address: str) -> Runtime:
 
 
 def _prometheus_config(address: str) -> PrometheusConfig:
-    """Return the SDK's configuration to serve metrics at an address (host:port), named as Prometheus expects."""
+    """Return the SDK's configuration that serves metrics at an address (host:port) under Prometheus's names."""
     buckets = {metric.name: metric.buckets for metric in METRICS if metric.kind is MetricKind.HISTOGRAM}
     return PrometheusConfig(
         bind_address=address,

@@ -50,8 +50,8 @@ async def register_namespace(client: Client) -> bool:
     """Create the client's namespace if it is missing, and wait until it is usable; return whether it was created.
 
     Raises:
-        PreflightError: The namespace is missing and this client may not make it; the remedy is the command that
-            makes it.
+        PreflightError: The namespace is missing, and this client has no permission to make it; the remedy is the
+            command that makes it.
     """
     try:
         if await _has_namespace(client):
@@ -82,8 +82,8 @@ async def register_search_attributes(client: Client) -> tuple[str, ...]:
     """Register the missing search attributes, and return their names.
 
     Raises:
-        PreflightError: A search attribute is missing and this client may not register it, an attribute has another
-            type, or the namespace does not exist.
+        PreflightError: A search attribute is missing, and this client has no permission to register it; or an
+            attribute has another type, or the namespace does not exist.
     """
     known = await _registered(client)
     wrong = [key for key in ALL if key.name in known and known[key.name] != key.indexed_value_type]
@@ -133,7 +133,7 @@ async def check_seal_keys(client: Client, task_queue: str) -> None:
 
 
 def namespace_refusal(error: RPCError, namespace: str, host: str) -> PreflightError:
-    """Return the error for a missing namespace that this client may not make."""
+    """Return the error for a missing namespace, if this client has no permission to make it."""
     command = f"temporal operator namespace create --namespace {namespace} --retention {RETENTION.days}d"
     if _is_cloud(host):
         command = (
@@ -148,7 +148,7 @@ def namespace_refusal(error: RPCError, namespace: str, host: str) -> PreflightEr
 
 
 def attributes_refusal(error: RPCError, keys: Iterable[Key], namespace: str, host: str) -> PreflightError:
-    """Return the error for missing search attributes that this client may not register."""
+    """Return the error for missing search attributes, if this client has no permission to register them."""
     keys = tuple(keys)
     return PreflightError(
         f"Namespace {namespace!r} lacks the search attributes {_names_of(keys)}, "

@@ -219,12 +219,12 @@ class SharedForgePauses:
         return pause.until if pause is not None else 0.0
 
     def note(self, budget: str, host: str, until: float) -> None:
-        """Share a pause with all hosts; see `FleetPauses.note`."""
+        """Share the pause of a forge's rate limit, which ends at `until`, with all hosts."""
         pause = QuotaPause(agent=host, until=until, message="It takes no more requests from this key until then.")
         self._answer(self.accounts.note_pause(_login(budget), pause))
 
     def _answer(self, call: Coroutine[Any, Any, T]) -> T | None:
-        """Return the server's answer, or `None` without an answer: each host then finds used-up limits itself."""
+        """Return the server's answer; `None` without an answer, and then each host finds used-up limits itself."""
         if threading.get_ident() == self._loop_thread or time.monotonic() < self._asks_again_at:
             call.close()
             return None

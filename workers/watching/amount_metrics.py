@@ -50,7 +50,7 @@ async def measuring_amounts(
 
 @dataclass(slots=True)
 class MetricsTurn:
-    """Decides whether this process may report: one process, on the first living host with metrics.
+    """Decides whether this process may report: only one process may, on the first living host with metrics.
 
     If the server does not list workers, one process of each host may.
     """
@@ -97,11 +97,11 @@ class AmountMetrics:
     recorder: Recorder = field(default_factory=lambda: RECORDER)
     is_ours: Callable[[], bool] = lambda: True
     _agents: set[str] = field(default_factory=set)
-    """The agents that had a paused login, for which 0 is recorded once the pause is over."""
+    """The agents that had a paused login; after the pause, 0 is recorded for such an agent."""
     _limits: dict[str, set[str]] = field(default_factory=dict)
-    """For each budget, the units with a limit; infinity is recorded once the limit is gone."""
+    """For each budget, the units with a limit; when a limit is removed, infinity is recorded."""
     _views: dict[str, tuple[tuple[str, int], AccountView]] = field(default_factory=dict)
-    """For each budget, its last view, with the run and the history length by which a change shows."""
+    """For each budget, its last view; before it, the run and the history length, which show a change."""
     _has_told: bool = False
     """Whether this process has recorded a value for unserved work."""
 

@@ -35,7 +35,7 @@ class WorkerHeartbeat:
     instance: str
     host: str
     sent_at: int
-    """The time of the heartbeat by the worker's clock; clocks differ, so only a change of it counts."""
+    """The time of the heartbeat by the worker's clock; clocks differ, so only a change of the time counts."""
     interval_seconds: float
     """The seconds between the worker's heartbeats."""
     serves_metrics: bool = False
@@ -128,7 +128,7 @@ class HostsWatch:
     """For each run, the id and the silent host of a work order that was notified."""
 
     _welcomed: set[str] = field(default_factory=set)
-    """The runs that waited for a living host at the last check, and are not notified of its return again."""
+    """The runs that waited for a living host at the last check; each was notified of the host's return."""
 
     def __post_init__(self) -> None:
         """Create the record of heard hosts, which is empty."""
@@ -165,7 +165,7 @@ class HostsWatch:
         await self._tell_return(living)
 
     async def _heartbeats(self) -> AsyncIterator[WorkerHeartbeat]:
-        """Yield the heartbeats of all hosts' workers that share this host's queue of work orders."""
+        """Yield the heartbeats of the workers of all hosts that share this host's queue of work orders."""
         prefix, token = self.host.queue_prefix, b""
         for _ in range(100):
             request = ListWorkersRequest(

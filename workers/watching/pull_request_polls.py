@@ -1,4 +1,4 @@
-"""Poll pull requests in a worker's process, and send only changes to their workflows; a poll costs no Action.
+"""Poll pull requests in a worker's process, and notify their workflows of changes; a poll costs no Action.
 
 Each host polls the pull requests whose watch names it. If that host is gone, another host that can reach them
 polls them.
@@ -43,7 +43,7 @@ _DIGEST: Final = len("-abcdef")
 
 @dataclass(slots=True)
 class WebhookNotes:
-    """When each webhook last delivered; the HTTP API notes these times in the schedules of intakes."""
+    """When each webhook last delivered an event; the HTTP API records these times in the schedules of intakes."""
 
     client: Client
     _delivered: dict[str, datetime] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class WebhookNotes:
 
 @dataclass(frozen=True, slots=True)
 class LookPace:
-    """The shortest and the longest pause between polls; between them, the pause is the age of the pull request."""
+    """The shortest and the longest pause between polls; in this range, the pause equals the pull request's age."""
 
     first_seconds: float
     longest_seconds: float
@@ -133,7 +133,7 @@ async def looking_at_pull_requests(client: Client, host: Host) -> AsyncIterator[
 
 @dataclass(slots=True)
 class PullRequestWatcher:
-    """Polls pull requests for one host, and sends changes to their workflows."""
+    """Polls pull requests for one host, and notifies their workflows of changes."""
 
     client: Client
     task_queue: str

@@ -36,7 +36,7 @@ from workflows.janitor import Janitor
 
 _EVERY: Final = timedelta(hours=6)
 PASSES: Final = 28
-"""The number of passes in a week; the schedule of a host without a worker ends after that."""
+"""The number of passes in a week; the schedule of a host without a worker ends after these passes."""
 
 _log = structlog.get_logger()
 
