@@ -22,7 +22,7 @@ _AT_A_TIME: Final = 100
 """The most work orders to notify in one workflow task."""
 _SHOWN: Final = 10
 _STOCK_LASTS: Final = 300.0
-"""How many seconds the board waits before it reads again the waiting work orders that it had to leave out."""
+"""The seconds between two reads of the waiting work orders that the board had to leave out."""
 _STOCK_AGAIN: Final = 10.0
 """The same time, in seconds, if the board knows few waiting work orders."""
 
@@ -41,7 +41,7 @@ class Board:
         self._look: asyncio.Task[list[str]] | None = None
         self._look_at = 0.0
         self._asked: set[str] = set()
-        """The work orders with a seat whose state is being read from the server; without those that wait again."""
+        """The work orders with a seat that are being checked on the server; one that waits again is removed."""
 
     @workflow.run
     async def run(self, state: BoardState | None = None) -> None:
@@ -101,7 +101,7 @@ class Board:
         return self._seats.due(_now())[:_AT_A_TIME]
 
     def _is_stock_due(self) -> bool:
-        """Return whether to read left-out work orders now: few known ones wait, or the last reading is old."""
+        """Return whether to read left-out work orders now: few known ones wait, or the last read is old."""
         age = _now() - self._stock_at
         return age >= _STOCK_LASTS or (age >= _STOCK_AGAIN and self._seats.is_low)
 

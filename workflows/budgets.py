@@ -36,8 +36,8 @@ _CALLED_AGAIN: Final = timedelta(minutes=2)
 """The pause before the account signals the waiting work orders again, in case the last signalled work order has
 ended."""
 _QUIET: Final = 0.25
-"""The part of the time between two idle checks in which an account counts as in use after a message. A state read
-in this time is current: no other run of the account can have begun and ended since."""
+"""After a message, an account counts as in use for this part of the time between two idle checks. A state read in
+this time is current: no other run of the account can have begun and ended since."""
 
 
 @workflow.defn(name="Account")
@@ -82,7 +82,7 @@ class Account:
     @workflow.update(description="Whether an agent may start now, and within which limits.")
     @reads_input("reserve", ReserveCall, by_worker=True)
     async def reserve(self, call: ReserveCall) -> Grant:
-        """Grant or refuse room; a work order that waits gets the signal `budget_open` if the list has room."""
+        """Grant or refuse room; a refused work order gets the signal `budget_open` later, if it can be listed."""
         await self._until_known()
         self._note_news()
         return self._book.reserve(call, workflow.now())
@@ -206,7 +206,7 @@ def _check_step(call: LimitCall) -> None:
 
 
 def _check_expected(call: RaiseCall) -> None:
-    """Refuse an expected limit that no limit can equal, because it is invalid or in another form."""
+    """Refuse an expected limit that no limit can equal, because its text is invalid or in another form."""
     if not call.expected:
         return
     try:

@@ -20,7 +20,7 @@ class Waiting(Protocol):
 
     @property
     def task(self) -> Task:
-        """The work order that people see."""
+        """The work order as people see it."""
 
     def wait_for_decision(self, now: datetime) -> None:
         """Record the wait for a decision on a plan."""
@@ -143,7 +143,7 @@ class PlanGate(PersonGate):
         return await self._wait(lambda: self._state.wait_for_decision(workflow.now()))
 
     def check(self, decision: PlanDecision, *, rejects: bool) -> None:
-        """Refuse a decision if no plan waits, if it is about another plan, or if it rejects without feedback."""
+        """Refuse a decision if no plan waits, if it is about another plan, or if a rejection has no feedback."""
         self._check_waits("a plan")
         task = self._state.task
         if decision.plan_sha256 != task.plan_sha256:

@@ -50,10 +50,10 @@ class BoardActivities:
 
     @activity.defn(name="find_waiting")
     async def find_waiting(self, orders: KnownOrders) -> WaitingOrders:
-        """Return the best waiting work orders that the board does not know, at most `orders.limit`.
+        """Return the waiting work orders that the board does not know, best score first, at most `orders.limit`.
 
-        They are in stage `triaged` on this queue. The work orders of pipelines are left out, because they wait for
-        lanes. Work orders that still wait for other work orders are left out too. Writes nothing.
+        They are in stage `triaged` on this task queue. The list omits work orders of pipelines, which wait for
+        lanes, and work orders that still wait for other work orders. Writes nothing.
         """
         known_ids, query = frozenset(orders.ids), f'{_WAITING} AND TaskQueue="{activity.info().task_queue}"'
         listed = activity.client().list_workflows(query, page_size=1000)
@@ -74,7 +74,7 @@ async def _find_running(client: Client, order_ids: Sequence[str]) -> set[str]:
 
 
 async def _find_request(row: WorkflowExecution, places: asyncio.Semaphore) -> SeatRequest | None:
-    """Return a work order's request to run agents; `None` if it still waits for other work orders."""
+    """Return a work order's request for a seat; `None` if the work order still waits for other work orders."""
     task = await read_memo(row, MEMO, Task)
     if task is None or task.after:
         async with places:
@@ -110,7 +110,7 @@ class CancelWorkOrder:
 
 
 def not_yet(why: str, settings: Settings, *, kind: str = "NotYet", rarely: bool = False) -> ApplicationError:
-    """Return the failure of a check that must be repeated; Temporal retries after a pause that grows.
+    """Return the failure of an activity whose check must be repeated; Temporal retries after a growing pause.
 
     Users see the failure's message as the reason why the workflow waits.
 

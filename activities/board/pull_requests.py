@@ -17,7 +17,7 @@ from septet.forges.values import PullRequestState, pull_request_number
 
 @dataclass(frozen=True, slots=True)
 class PullRequestActivities:
-    """Reads pull requests from the forge with this host's key, or from this host's disk."""
+    """Reads pull requests from a forge with this host's key, or from a `local` forge on this host's disk."""
 
     host: Host
 

@@ -34,8 +34,7 @@ async def why_agent_ends(*, is_pushed: bool) -> str | None:
     closed: no later attempt would end it. After a reset, or if another attempt has begun, it continues.
 
     Args:
-        is_pushed: Whether the server pushes cancels: the server then reports a cancel, a reset and a termination
-            alike.
+        is_pushed: Whether the server pushes cancels: it then reports a cancel, a reset and a termination alike.
     """
     details = activity.cancellation_details()
     if details is None:
@@ -88,7 +87,7 @@ async def is_paused(client: Client, key: RunKey) -> bool:
 async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float) -> bool:
     """Return whether a person has reset an activity during its second or a later attempt.
 
-    The attempt continues after a reset, but the server counts it as the first and rejects its token.
+    The attempt continues after a reset, but the server counts attempts from one again and rejects its token.
 
     Args:
         started_at: The time when the server started the attempt, in seconds by the server's clock.
@@ -136,7 +135,7 @@ async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
 
 
 async def error_before_reset(client: Client, workflow_id: str, run_id: str) -> str:
-    """Return the type of the error that ended the earlier workflow run, from which a reset made this run.
+    """Return the type of the error that ended the earlier workflow run; this run began by a reset of that run.
 
     The result is empty if there was no error, or if the server no longer knows the earlier run.
 

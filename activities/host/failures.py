@@ -25,8 +25,8 @@ OPENING_TRIES: Final = 8
 _log = structlog.get_logger()
 
 _MOST_OF_A_TRY: Final = 300.0
-"""The most seconds between two failures on a full disk that count as waiting: in a longer time, an agent may have
-worked.
+"""A longer time in seconds between two failures on a full disk does not count as a wait: an agent may have worked
+in it.
 """
 
 

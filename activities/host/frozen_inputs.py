@@ -81,9 +81,9 @@ def words_of(place: Place, run_id: str, number: int) -> str:
 
 
 def read_issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue as agents see it; an issue that is not the forge's has an empty number.
+    """Return the issue as agents see it; without an issue of a forge, its number is empty.
 
-    A tracker's issue without a work order's mark gets the mark of this work order.
+    If a tracker's issue has no mark of a work order, this writes the mark of this work order on the issue.
 
     Raises:
         IssueChangedError: The text is no longer the text of the request: a person has to read the issue first.

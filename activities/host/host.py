@@ -59,8 +59,8 @@ class Accounts(Protocol):
 
 
 _PASSES: Final = 3
-"""How often full hosts leave a new work order to other hosts. If all hosts are full, the host of the next attempt
-opens the workspace: errors of the repository or the issue are then reported at once.
+"""How often full hosts leave a new work order to other hosts. Then the next host opens the workspace, although it
+is full, so that errors of the repository or the issue are reported at once.
 """
 
 
@@ -125,7 +125,7 @@ class Host:
     held_turns: HeldTurns = field(init=False)
     """The host's notes about turns for which a budget has reserved room."""
     cost_notes: NoteFiles = field(init=False)
-    """The notes about costs of the host's agents that were not reported yet."""
+    """The notes about agents' costs that this host has not reported yet."""
 
     def __post_init__(self) -> None:
         """Make the parts that all activities of the host use."""
@@ -154,7 +154,7 @@ class Host:
 
     @property
     def queue_prefix(self) -> str:
-        """How the names of host queues begin, for all hosts that take work orders from the same queue."""
+        """The beginning of a host queue's name, equal for all hosts that take work orders from the same queue."""
         return f"{self.settings.task_queue}-host-"
 
     @property
@@ -164,7 +164,7 @@ class Host:
 
     @property
     def control_queue(self) -> str:
-        """The queue for short work, on which this host answers even if agents take all of its slots."""
+        """The queue for short work, on which this host answers even if agents take all of the host's slots."""
         return f"{self.task_queue}{CONTROL}"
 
     def pass_on_if_full(self) -> None:
@@ -182,7 +182,7 @@ class Host:
 
     @property
     def whereabouts(self) -> dict[str, Any]:
-        """The fields of a workspace that name its host and queues, and settings for requests to the host."""
+        """The values of those fields of a workspace that describe its host, such as the host's id and queues."""
         return {
             "host": self.id,
             "task_queue": self.task_queue,

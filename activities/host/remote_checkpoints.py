@@ -38,7 +38,7 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
     After a failure, the next call pushes the missing snapshots.
 
     Args:
-        claims: Whether the workspace was just opened on this host, so that no other host has the work order.
+        claims: Whether the workspace was just opened here: this host then claims the work order on the remote.
     """
     if host.settings.checkpoint_remote is None:
         return ()
@@ -54,7 +54,7 @@ def keep(host: Host, place: Place, session: KeptSession | None = None, *, claims
 
 
 def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agents: tuple[str, ...]) -> None:
-    """Unpack the last pushed session for this host's CLI; without one, the step begins a new session.
+    """Unpack the last pushed session for this host's CLI; if no session was pushed, the step begins a new session.
 
     Args:
         agents: The agents that may own the session; a session can be decrypted only with its owner's name.
@@ -79,7 +79,7 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
 
 
 def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
-    """Return a session's encrypted files; empty without a key, or on the origin, which other people can read."""
+    """Return a session's encrypted files; empty without a key, or if the origin, which others read, gets them."""
     key = host.settings.checkpoint_key
     if key is None or host.settings.checkpoint_remote == ORIGIN:
         return {}

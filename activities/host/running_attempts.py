@@ -126,13 +126,13 @@ def pause_between_heartbeats(timeout: timedelta | None) -> timedelta:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The check before each effect of an attempt; open while the attempt is the latest and not cancelled."""
+    """Lets an attempt have effects while the fence is open: while the attempt is the latest and not cancelled."""
 
     key: RunKey
     """The running activity; only an attempt with an equal key adopts the agents of an earlier attempt."""
     lease: Lease
     halt: Halt = field(default_factory=Halt)
-    """The switch that ends a push or a check when the attempt is cancelled."""
+    """The switch that ends a running push or repository's check when the attempt is cancelled."""
 
     def check(self) -> None:
         """Raise unless the fence is open; call this right before a commit, a push or a pull request.

@@ -71,7 +71,7 @@ class Snapshots:
         return self.take(place, "checkpoint", reason, step, None if warnings else last_scan), warnings
 
     def checkpoint_once(self, place: Place, reason: str) -> Snapshot:
-        """Return a checkpoint of the present state: the last snapshot if it is one, else a new snapshot."""
+        """Return a checkpoint of the present state; take a new snapshot unless the last one shows this state."""
         known = first_and_last(vault_at(place), place.order_id)
         last = known[1] if known and known[1].kind != "rescue" else None
         taken = take(place, "checkpoint", self.options(reason, equal_to=last))
@@ -80,7 +80,7 @@ class Snapshots:
         return snapshot
 
     def rescue(self, place: Place, reason: str, step: str) -> Rescue | None:
-        """Take and return a rescue, `None` without work to save; then restore the `.git` from before the guest."""
+        """Take a rescue if there is work to save; then restore the `.git` from before the guest."""
         try:
             snapshot = self.take(place, "rescue", reason, step)
         except SnapshotError:

@@ -56,7 +56,7 @@ class CommentActivities:
 
     @activity.defn(name="check_commenter")
     async def check_commenter(self, call: CommentCall) -> CommenterStanding:
-        """Return whether to obey a comment, and the work order that it is about.
+        """Return whether to obey a comment, and which work order the comment is about.
 
         The comment's author must have the right to push. An old comment that has a reply is not obeyed again.
         Idempotent; writes nothing.

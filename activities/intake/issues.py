@@ -87,7 +87,7 @@ def take_issue(
 
 
 IntakesOf = Callable[[Client, str], Awaitable[tuple[IntakeInput, ...]]]
-"""Returns the intakes of a repository or a team; takes the client and the key of the repository's address."""
+"""Returns the intakes of a repository or a team; takes the client and the key of the address."""
 _REPOSITORY: Final = SearchAttributeKey.for_keyword("SeptetRepository")
 _log = structlog.get_logger()
 
@@ -162,7 +162,7 @@ class IntakeActivities:
         return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
 
     def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
-        """Return the request to work on an issue, or why it does not count; `None` if the forge shows none."""
+        """Return the request to work on an issue, or why no request counts; `None` if the forge reports none."""
         _, forge = self.host.forges.of(request.repository)
         if not isinstance(forge, TellingForge):
             return None
@@ -185,7 +185,7 @@ class IntakeActivities:
         return find_commands(forge, request, found, address.key)
 
     def _find_in_team(self, page: TeamPage, request: FindIssues, left_by: AbstractSet[str]) -> IssuesFound:
-        """Return the unclaimed issues of a team, without commands: a tracker has none in comments."""
+        """Return a team's unclaimed issues; the result has no commands, because a tracker's comments have none."""
         issues = tracker_for("linear", self.host.settings).open_issues(page.team, request.label)
         free = [each.number for each in issues if each.mark is None or each.mark.claimant in left_by]
         return IssuesFound(numbers=in_turn(free, request.passed_over))
@@ -210,7 +210,7 @@ class IntakeActivities:
     async def _intake_for(
         self, request: ClaimIssue, key: str, read_labels: Callable[[], Collection[str]]
     ) -> IntakeInput | None:
-        """Return the intake whose options apply to an issue; `None` if there is no choice between intakes."""
+        """Return the intake whose options apply; `None` if there is only one, or if no intake has the label."""
         intakes = await self.intakes_of(activity.client(), key)
         if len(intakes) == 1 or request.label not in {each.label for each in intakes}:
             return None
@@ -244,7 +244,7 @@ def in_turn(numbers: Sequence[int], passed_over: Sequence[int]) -> tuple[int, ..
 
 
 def claims_of(host: Host, address: Address) -> IssueClaims:
-    """Return the claims on a repository's issues; they are in the fork if Septet pushes to one."""
+    """Return the claims on a repository's issues; the claims are in the fork if Septet pushes to a fork."""
     fork = fork_for(address, host.settings)
     url = address.beside(fork).url if fork else address.url
     return IssueClaims(Remote(url, host.settings.git_env, host.forges.token(address)), host.state.scratch)

@@ -51,7 +51,7 @@ def find_commands(forge: Forge, request: FindIssues, issues: IssuesFound, key: s
 def _take(
     comments: list[NewComment], known_ids: Iterable[int], since: datetime, forge: Forge, key: str
 ) -> IssuesFound:
-    """Return the first commands, as many as one pass obeys, and where the next pass continues."""
+    """Return the first commands, as many as one pass obeys, and the time from which the next pass continues."""
     known, passed = frozenset(known_ids), list[NewComment]()
     commands: list[CommandComment] = []
     for comment in comments:

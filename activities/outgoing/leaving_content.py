@@ -257,14 +257,14 @@ def refuse_unread(host: Host, claim: AnyClaim, leaving: Leaving) -> None:
 
 
 def is_read(claim: AnyClaim) -> bool:
-    """Return whether a reader has already read content that ends with HEAD's commit."""
+    """Return whether a reader has already read the content of this call, and HEAD is still its last commit."""
     reading, leaving = claim.call.reading, read_model(claim.place.records / _KEPT_FILE, Leaving)
     is_same = reading is not None and leaving is not None and leaving.digest == reading.digest
     return is_same and leaving is not None and leaving.head == claim.evidence.head.sha
 
 
 def is_here(host: Host, call: StepCall) -> bool:
-    """Return whether this host has the content for the reader; another host may have begun the push."""
+    """Return whether this host has the content for the reader; the content may be on another host."""
     leaving = read_model(host.place(call.workspace.place_id).records / _KEPT_FILE, Leaving)
     return leaving is not None and leaving.digest == call.reads
 

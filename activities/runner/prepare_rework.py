@@ -39,7 +39,7 @@ class PrepareRework:
 
     @activity.defn(name="prepare_rework")
     async def run(self, call: StepCall) -> PreparedRework:
-        """Update the worktree to the pushed branch, write a merge conflict into it, and save the feedback.
+        """Update the worktree to the pushed branch, write merge conflicts into its files, and save the feedback.
 
         Idempotent: a prepared try is returned unchanged. Leaves the changed worktree, and the feedback in the work
         order's records; a rescue holds earlier changes of the worktree.
@@ -155,7 +155,7 @@ class _Preparation:
     def _return_to_start(self, *, keeps_clean: bool) -> None:
         """Undo changes since the last step, and the uncommitted work of an earlier try.
 
-        A first try that was committed stays: later commits of the branch are merged with that commit.
+        With `keeps_clean`, a clean worktree stays as it is, with the commit of an earlier try.
         """
         if keeps_clean and is_clean(self.place):
             return

@@ -208,7 +208,7 @@ class StepRunner:
             return await StepAttempt(self.host, prepared_step, heartbeats).end(Verdict.CANCELLED, CANCELLED)
 
     async def _find_pushed(self, attempt: StepAttempt) -> Pushed | None:
-        """Return the step's work if it was pushed before its host was restored from a backup; `None` for none."""
+        """Return the step's work if it was pushed before the host was restored from a backup; else `None`."""
         step = attempt.prepared_step
         if not step.call.progress.branch_name:  # then nothing was pushed
             return None
@@ -224,7 +224,7 @@ class StepRunner:
             await self._leave(attempt, judging)
 
     async def _leave(self, attempt: StepAttempt, leaving: Callable[[], StepResult]) -> None:
-        """Run `leaving` in a thread until it ends or is cancelled, and set the attempt's result to its value."""
+        """Run `leaving` in a thread, and make its return value the attempt's result; a cancel stops `leaving`."""
         stop = attempt.prepared_step.fence.halt.now
         attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
 
@@ -237,7 +237,7 @@ class StepRunner:
         return result
 
     async def _end_work_order(self, prepared_step: PreparedStep, result: StepResult) -> None:
-        """After the last step, record that the work order's costs are complete, and end its warm process."""
+        """After the last step, record that the work order's costs are complete; end its warm process, if any."""
         call = prepared_step.call
         if call.step is not Step.CREATE_PULL_REQUEST or call.reads or result.verdict is not Verdict.DONE:
             return

@@ -64,7 +64,7 @@ class StepAttempt:
     prepared_step: PreparedStep
     heartbeats: Heartbeats
     result: StepResult = field(init=False)
-    """The result of the step; after a person ended the work, the attempt sets it itself."""
+    """The step's result, which the block sets; if a person ended the work, the attempt sets the result."""
     budget: TurnBudget | None = field(init=False)
     """The turn's budget; `None` if this host has no accounts."""
     warnings: tuple[str, ...] = field(default=(), init=False)

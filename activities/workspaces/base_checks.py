@@ -83,9 +83,9 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
 
 
 def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, *, waits: bool) -> None:
-    """Run the checks in a copy unless their result exists; without `waits`, run them in another thread.
+    """Run the checks in a copy unless their result exists; if `waits` is false, run them in another thread.
 
-    If another activity already runs the checks, this waits for their end with `waits`, and else returns.
+    If another activity already runs the checks, this waits for their end if `waits` is true, else returns.
     """
     if read_result(folder) is not None:
         return

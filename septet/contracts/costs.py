@@ -27,7 +27,7 @@ COSTS: Final = "costs"
 PLAN_STEPS: Final = frozenset({Step.CLASSIFY_ISSUE.value, Step.BUILD_PLAN.value, Step.FIND_PLAN_FILE.value})
 """The names of the steps in which the planner works."""
 SUMMARY: Final = "summarise_session"
-"""The name, as if of a step, for the turn that summarises a lane's session."""
+"""The name, in place of a step's, of the turn that summarises a lane's session."""
 
 _SINCE: Final = r"^([0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])|[0-9]{1,4}[dw])?$"
 Since = Annotated[str, WithJsonSchema({"type": "string", "pattern": _SINCE})]

@@ -253,7 +253,7 @@ class CommenterStanding(Wire):
     is_obeyed: bool
     why_not: str = Field(default="", max_length=ANSWER_LIMIT)
     order_id: str = ""
-    """The id of the work order that the command concerns from now on; empty before the work order exists."""
+    """The id of the work order that the command concerns; empty if none was found."""
 
 
 class CommandAnswer(Wire):

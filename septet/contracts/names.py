@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 ORDER_ID: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,64}")
-"""The pattern of a work order's whole id; a folder can have that name."""
+"""The pattern of a work order's whole id; a folder can have such an id as its name."""
 BUDGET_NAME: Final = r"^(day|(order|pipeline|project)/[^\x00-\x1f]{1,200}|[A-Za-z0-9._-]{1,64})$"
 BUDGET_NAMES: Final = "`day`, a project such as project/o/r, a pipeline such as pipeline/pl-1, or a work order"
 """The names that `BUDGET_NAME` matches, in words for people."""

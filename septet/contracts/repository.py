@@ -52,7 +52,7 @@ def form_refusal(name: str) -> str | None:
 
 
 def name_refusal(name: str) -> str | None:
-    """Return why no work order's branch may have a name; `None` if it may."""
+    """Return why a name is forbidden for the branches of work orders; `None` if it is allowed."""
     if refusal := form_refusal(name):
         return refusal
     if _OWN.match(name):
@@ -120,7 +120,7 @@ _ACCOUNT_OF_SCP: Final = re.compile(r"^(?P<user>\s*[A-Za-z0-9_][A-Za-z0-9._-]*):
 def without_credentials(address: str) -> str:
     """Return an address without password and token; the user of an ssh address and a path on disk stay.
 
-    An `http` or `https` address also loses its user, which may be a token, its query and its fragment.
+    An `http` or `https` address also loses its query, its fragment, and its user, which may be a token.
     """
     if "://" not in address:
         return _ACCOUNT_OF_SCP.sub(r"\g<user>@", address, count=1)

@@ -111,7 +111,7 @@ class StepCall(Wire):
 
     @property
     def keeps_process(self) -> bool:
-        """Whether the agent's process may stay warm for a later turn; after a round there may be none."""
+        """Whether the agent's process may stay warm for a later turn; a round's process never stays."""
         return self.shares_session and self.rework is None
 
 
@@ -153,7 +153,7 @@ class StepFacts(Wire):
     model: str | None = None
     session_id: str | None = None
     context_tokens: int = 0
-    """The session's length in tokens in a pipeline's lane, which the CLI reports or the host estimates."""
+    """In a pipeline's lane, the session's length in tokens, as the CLI reports or the host estimates it."""
     recovered_by: str | None = None
     """How the result was recovered after an error: `adopt`, `read`, `resume`, `rerun`, or `finalizer`."""
     agent_starts: int = 1

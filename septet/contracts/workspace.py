@@ -47,7 +47,7 @@ class OpenWorkspace(Wire):
     tracker: TrackedIssue | None = None
     """The issue, if the issue is on a tracker and not on the forge."""
     requested: IssueRequest | None = None
-    """The request, with the text of the issue that may be worked on; `None` if a person started or retried the
+    """The request, with a digest of the text that may be worked on; `None` if a person started or retried the
     work order: any text may be worked on."""
 
 
@@ -135,7 +135,7 @@ class HostSilence(Wire):
 
 
 class CancelledWork(Wire):
-    """A report to a host that a work order was cancelled, for its running activities."""
+    """A report to a host, for a work order's running activities, that the work order was cancelled."""
 
     work_order_id: str
 

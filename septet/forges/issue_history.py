@@ -13,7 +13,7 @@ from septet.system.text import cut, one_line, timestamp
 
 UnknownEdits = Literal["wait", "take"]
 _DELIVERY_LAGS: Final = timedelta(minutes=5)
-"""The most time between a label's event and a webhook whose text counts as the text at the event."""
+"""If a webhook arrives within this time of a label's event, its text counts as the text at the event."""
 _WHY_LIMIT: Final = 1000
 
 

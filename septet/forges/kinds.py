@@ -52,7 +52,7 @@ def _is_signed_by_github(delivery: Delivery, secret: str) -> bool:
 
 
 def github_api_url(address: Address, api_url: str | None) -> str:
-    """Return the API's address for a repository: the settings' `api_url`, or else one from its own address."""
+    """Return the address of a repository's API: `api_url` from the settings, or else GitHub's usual address."""
     is_public = address.host == _PUBLIC_GITHUB
     return api_url or (f"https://api.{_PUBLIC_GITHUB}" if is_public else f"https://{address.host}/api/v3")
 

@@ -66,7 +66,7 @@ class PullRequest:
     warnings: tuple[str, ...] = ()
     """What could not be added, such as a label."""
     conflicts: bool = field(default=False, compare=False)
-    """Whether the forge reports a conflict with the base; false while it has not checked."""
+    """Whether the forge reports a conflict with the base; false until the forge has checked."""
     base_sha: str = field(default="", compare=False)
     """The commit of the base branch; empty if the forge does not report the commit."""
     body: str = field(default="", compare=False, repr=False)

@@ -52,7 +52,7 @@ class KnownHosts:
     is_nudged: bool = False
     """Whether a person wants the host probed now, even during a long pause."""
     is_back: bool = False
-    """Whether a report of the host's return was not handled yet; a report of silence may follow it at once."""
+    """Whether the host's return was reported but not yet handled; a report of silence may follow at once."""
     silent_since: dict[str, datetime] = field(default_factory=dict)
     unanswered_since: dict[str, datetime] = field(default_factory=dict)
     """When each host fell silent, for the messages to people; decisions do not use this."""

@@ -93,7 +93,7 @@ _GOES_ON: Final = (
     "before you do anything twice."
 )
 _READINGS: Final = 3
-"""The most times that a reader reads for an answer; the content changes if base or host change."""
+"""How often a reader may read the content for one answer; a new base or host changes the content."""
 _TRIES: Final = 2
 """The most turns of a reader for one reading; the second turn follows an unreadable report."""
 

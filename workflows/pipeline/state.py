@@ -111,9 +111,9 @@ class PipelineState:
         return issue
 
     def prepare_visit(self, lane: Lane, issue: IssueState) -> Lane:
-        """Return a lane as a work order's visit finds it: without a session if each issue gets a new one.
+        """Return a lane as a work order's visit finds it: without a session if each issue begins a new session.
 
-        An executor starts from the work of an issue that this issue depends on.
+        An executor starts from the work of another issue on which `issue` depends.
         """
         self.visits += 1
         values: dict[str, object] = {"session_id": None} if self.request.fresh else {}

@@ -48,7 +48,7 @@ class PullRequestWorkflow(PullRequestHandlers):
     async def run(self, watch: PullRequestWatch) -> Task:
         """Watch until the pull request is merged, or a person moves the task to done.
 
-        For a closed or blocked pull request, this stays open; continued work cancels it.
+        This also waits while a pull request is closed or blocked; if the work continues, this is cancelled.
         """
         del watch  # it is known since the beginning, and may have been renewed
         self._begin()

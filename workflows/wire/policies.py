@@ -65,7 +65,7 @@ def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
     """Return a step's priority for a host's slots: best score first, and fairly between projects.
 
     The scores from 9 to -3 become the server's priority keys 1 to 5; the default score 3 becomes key 3. Within a
-    key, the server takes turns between fairness keys. Each project has one for each stage of its work orders. Its
+    key, the server takes turns between fairness keys: each project has one for each stage of work orders. A key's
     weight is the stage's number of steps, so that all projects complete equally many work orders.
     """
     key = 3 - round((task.score - _DEFAULT_SCORE) / _SCORES_TO_A_KEY)
@@ -121,7 +121,7 @@ def probe_options(probe_seconds: float) -> ActivityOptions:
 def end_options(limits: Timeouts, orphan_limit_seconds: float) -> ActivityOptions:
     """Return the options of the activity that ends a cancelled step's agent.
 
-    The activity waits for a host without a worker longer than an agent can live there (`orphan_limit_seconds`).
+    The wait for a silent host is longer than an agent can live there without a worker (`orphan_limit_seconds`).
     """
     return ActivityOptions(
         schedule_to_close_timeout=max(_LEAST_WAIT_FOR_AN_END, timedelta(seconds=2 * orphan_limit_seconds)),
@@ -138,8 +138,8 @@ OPENING_OPTIONS: Final = ActivityOptions(
     cancellation_type=ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 )
 """The options of opening a workspace, which clones a repository and runs its set-up. There is no limit on the wait
-for a host, because all hosts may be drained for a night. For a lane there is none either: no other host may have
-its work."""
+for a host, because all hosts may be drained for a night. The wait for a lane's host has no limit either: no other
+host may have the lane's work."""
 
 WORKSPACE_OPTIONS: Final = ActivityOptions(**OPENING_OPTIONS | {"schedule_to_close_timeout": timedelta(hours=4)})
 """The options of other activities on a workspace, in which the wait for a host has a limit."""

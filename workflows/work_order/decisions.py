@@ -127,7 +127,7 @@ class Decisions:
         return is_taken_up
 
     async def _wait_for_reset_reason(self) -> bool:
-        """After a reset, wait for the signal with its reason, for a limited time: Temporal's own tools send none.
+        """After a reset, wait some time for the signal with its reason; Temporal's own tools send no such signal.
 
         The seed does not change if the reset goes back to before the first workflow task. Only the signal then
         shows the reset.

@@ -123,7 +123,7 @@ class WorkOrderHandlers:
 
     @workflow.query(description="The step in progress, or an empty string.")
     def running_step(self) -> str:
-        """Return the running step."""
+        """Return the name of the running step; empty if no step runs."""
         return self._state.running_step or ""
 
     @workflow.query(description="The stages it has been through: when, from, to, why.")

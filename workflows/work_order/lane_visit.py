@@ -56,7 +56,7 @@ class LaneSession:
         return session
 
     def begin_anew(self, *, is_kept: bool) -> None:
-        """Begin a new session; it begins with a summary if `is_kept`, or if an earlier summary exists."""
+        """Begin a new session, with a summary if one was written now (`is_kept`) or for an earlier session."""
         self.id, self.tokens, self.summarised = None, 0, is_kept or self.summarised
         self._forget_context()
 

@@ -64,7 +64,7 @@ class Feedback:
         }
 
     def _thread(self, thread: ReviewThread) -> JsonValue:
-        """Return a thread's newest comments from accounts that may push, and how many others there are."""
+        """Return those of a thread's newest comments whose authors may push, and how many others were left out."""
         newest = [each.comment for each in thread.comments[-_MOST_SHOWN:]]
         kept = [each for each in newest if self.writers is None or self.writers.may_write(each.author)]
         comments: list[JsonValue] = [_in_form(each) for each in kept]

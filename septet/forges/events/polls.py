@@ -13,11 +13,11 @@ from septet.forges.values import PullRequest, PullRequestState
 LONGEST_SECONDS: Final = 60.0
 """The longest time in seconds between polls of a repository without changes."""
 TOLD_SECONDS: Final = 300.0
-"""The time in seconds between polls of a repository with webhooks, in case one is lost."""
+"""The time in seconds between polls of a repository with webhooks, in case a webhook is lost."""
 _MOST_PAGES: Final = 200
 """The most pages of a repository's list that are read; other pull requests are read one by one."""
 _SHARE: Final = 0.1
-"""How old an answer may be to be used again, as a share of the time without changes before it."""
+"""An answer is used again while its age is below this share of the time without changes before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class PullRequestPolls:
     """The known states of pull requests by repository, read with few requests."""
 
     first_seconds: float
-    """How many seconds old an answer may be to be used again; without changes, older ones may be."""
+    """An answer up to this age in seconds is used again; after a time without changes, an older one too."""
     clock: Callable[[], float] = time.monotonic
     is_told: Callable[[str], bool] = lambda _key: False
     """Returns whether webhooks report changes of the repository with this key; polls are then rare."""
@@ -71,7 +71,7 @@ class PullRequestPolls:
     def state(self, key: str, forge: PolledForge, number: int) -> PullRequestState:
         """Return whether a pull request is open, merged or closed.
 
-        This reads further pages of the list if needed. A pull request on none of them is read by itself, once.
+        This reads further pages of the list if needed. A pull request that is on no page is read alone, once.
 
         Raises:
             NotFoundError: The worker can see no pull request of this number.

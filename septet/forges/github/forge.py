@@ -111,7 +111,7 @@ _REFUSALS: Final = (
     ("pullrequest base", "Name a base that the repository has."),
 )
 _UNNAMED_SECONDS: Final = 60.0
-"""The first pause in seconds if a refusal names none; GitHub requires at least a minute."""
+"""The first pause in seconds if a refusal names no time; GitHub requires at least a minute."""
 HEADERS: Final = {"X-GitHub-Api-Version": "2022-11-28"}
 """The header with the API's version, which GitHub Enterprise has too; newer versions have the same fields."""
 

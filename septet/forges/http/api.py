@@ -121,7 +121,7 @@ class HttpApi:
     refusals: tuple[tuple[str, str], ...] = ()
     """Remedies for people, by a part of the refusal's words in lower case."""
     unnamed_seconds: float = 1.0
-    """The seconds before a read is repeated for the first time, if the refusal names none."""
+    """The seconds before the first repetition of a read, if the refusal names no time."""
     headers: Mapping[str, str] = field(default_factory=dict)
     page_field: str = "per_page"
     """The query parameter for the size of a page."""

@@ -18,10 +18,10 @@ from septet.telemetry.recorder import RECORDER
 _LONGEST_SECONDS: Final = 3600.0
 """The longest pause in seconds, even if a forge names a longer one: forges count requests by the hour."""
 _UNNAMED_SECONDS: Final = 60.0
-"""The first pause in seconds if a refusal names none; GitHub requires at least a minute."""
+"""The first pause in seconds if a refusal names no time; GitHub requires at least a minute."""
 _MOST_KEYS: Final = 10_000
 _TOLD_SECONDS: Final = 5.0
-"""How many seconds long, or longer than known, a pause must be to be shared with other hosts."""
+"""Other hosts learn of a pause only if it lasts this many seconds, and this much longer than the known pause."""
 _WAITING_SECONDS: Final = 30.0
 """How many seconds one client waits in all; a longer pause is an error, and the work order waits."""
 _LEAST_SECONDS: Final = 1.0

@@ -71,7 +71,7 @@ class LocalForge(LocalIssues):
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request in its present state; see `Forge.pull_request`.
 
-        It is merged once the base contains the branch's commit, and closed once the branch is deleted.
+        It counts as merged if the base contains the branch's commit, and as closed if the branch is missing.
         """
         return self._as_it_is(self.pull_record(self.store.read(), number), commit)
 

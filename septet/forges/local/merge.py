@@ -24,7 +24,7 @@ def holds(git: Git, branch: str, commit: str) -> bool:
 def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool = False) -> str:
     """Merge branch `head` into `base`, and return the merge commit; empty if the base moved meanwhile.
 
-    A clean checkout of the base follows. No hook and no program of git's settings runs. `git` has an identity in
+    A checkout of the base is updated too. No hook and no program of git's settings runs. `git` has an identity in
     its environment. With `only_try` nothing changes.
 
     Raises:

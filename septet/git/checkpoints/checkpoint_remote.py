@@ -2,7 +2,7 @@
 
 Each work order has one ref, `refs/septet/checkpoints/<work order>/<digest of the first Temporal run>`, whose
 commits form a chain. Each commit names its host, and only the host that has the work order may add a commit. A
-push expects the last commit that this host knows, so the remote refuses it once the work order has moved.
+push expects the last commit that this host knows: the remote refuses the push after the work order has moved.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 
 ORIGIN: Final = "origin"
-"""The value of the setting that means hidden refs of the work order's own repository."""
+"""The setting's value for hidden refs in the work order's own repository, in place of another repository."""
 
 _REFS: Final = "septet/checkpoints"
 _PUSH_SECONDS: Final = 600.0
@@ -42,7 +42,7 @@ class CheckpointRef:
     ref: str
     """The ref's full name."""
     folder: Path | None = None
-    """The bare repository that Septet creates if it is missing; `None` for any other repository."""
+    """The folder of a bare repository, which Septet creates if it is missing; `None` if `remote` must exist."""
 
     @property
     def local(self) -> str:

@@ -41,8 +41,8 @@ def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[st
 def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
     """Copy the files of the latest stash, or else of a branch, into the worktree, if that overwrites nothing.
 
-    Only a commit directly on HEAD is used. HEAD, branches, stash and the agent's index stay. Returns whether files
-    were copied.
+    Only a commit that contains HEAD is used. HEAD, branches, stash and the agent's index stay. Returns whether any
+    file was copied.
 
     Raises:
         SnapshotError: No snapshot could be taken first; nothing was changed.

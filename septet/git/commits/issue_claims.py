@@ -56,7 +56,7 @@ class IssueClaims:
             return frozenset(claimant for claimant in found.values() if isinstance(claimant, str))
 
     def left_by(self, claimants: AbstractSet[str]) -> frozenset[int]:
-        """Return the numbers of the issues that certain workflows have claimed.
+        """Return the numbers of the issues that the workflows `claimants` have claimed.
 
         Raises:
             GitUnavailableError: The repository was not reached.

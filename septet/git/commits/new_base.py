@@ -21,7 +21,7 @@ from septet.system.durable import write_durably
 
 _FILE: Final = "moved_work.json"
 _BASES: Final = "bases"
-"""The file with the base branch's commits at the start and end of rounds, which merges may add to the work."""
+"""The file with the base branch's last commits at the start and the end of each round; work may contain them."""
 _MARKER: Final = b"<<<<<<< "
 _SHOWN: Final = 12
 _REMEDY: Final = (

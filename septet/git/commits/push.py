@@ -166,9 +166,9 @@ def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str
 
 
 def remote_tips(place: Place, branch: str, *, token: str | None = None) -> tuple[str | None, str | None]:
-    """Return the commit of the origin's base branch, and of `branch` where the work is pushed; `None` if missing.
+    """Return the commits of the base branch and of `branch`, each as the remote has it; `None` if it is missing.
 
-    The remote gets one request; a fork gets another.
+    The origin has the base branch. `branch` is in the fork, if there is one, which needs a second request.
 
     Raises:
         GitUnavailableError: The origin was not reached.

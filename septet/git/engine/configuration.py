@@ -80,7 +80,7 @@ class Identity:
     name: str
     email: str
     roles: Mapping[str, Mapping[str, str]]
-    """The settings `name` and `email` for `author` and `committer`, which precede those of `user`."""
+    """The settings `name` and `email` for `author` and `committer`; they take precedence over those of `user`."""
 
     @property
     def environ(self) -> dict[str, str]:

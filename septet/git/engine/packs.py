@@ -12,7 +12,7 @@ from septet.git.engine.engine import Git
 PACKING_SECONDS: Final = 600.0
 _PACKS_BEFORE_JOINING: Final = 50
 _LOOSE_FOLDERS_BEFORE_PACKING: Final = 64
-"""The number of folders with loose objects, of 256, above which objects are packed.
+"""If more of the 256 folders than this contain loose objects, the objects are packed.
 
 About 74 loose objects fill 64 folders. Each of them takes a block of the disk.
 """

@@ -20,7 +20,7 @@ RECORDS: Final = "septet"
 _FILE: Final = "workspace.json"
 
 LOCK_SUFFIX: Final = "~lock"
-"""The ending of the name of a lock file next to a workspace, which is held to open it; ids contain no `~`."""
+"""The ending of a lock file's name; the lock is held while a workspace is opened. Ids contain no `~`."""
 
 
 class SizeLimits(NamedTuple):

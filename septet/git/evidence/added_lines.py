@@ -37,7 +37,7 @@ def added_lines(
 ) -> tuple[AddedLine, ...]:
     """Return the lines that commits add, even lines that a later commit removes.
 
-    The lines that the index of `staged` adds to commit `head` follow.
+    After them come the lines that the index of `staged` adds to commit `head`.
 
     `staged` is Septet's view with an index of work to commit; `None` if only commits count.
 

@@ -26,7 +26,7 @@ _MOST_HOPS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class ProtectedChange:
-    """A protected path that differs from all earlier commits."""
+    """A protected path whose file differs from the file in each published commit."""
 
     path: str
     """The path in the repository, with invisible characters escaped."""

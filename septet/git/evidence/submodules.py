@@ -110,7 +110,7 @@ def _urls(git: Git, blob: str) -> dict[bytes, str]:
 
 
 def _absolute(url: str, origin: str) -> str:
-    """Return a URL as absolute; it may be relative to `origin`. Empty if it leads above the root."""
+    """Return a submodule's URL, resolved against `origin` if it is relative; empty if it leads above the root."""
     if not url.startswith(("./", "../")):
         return url
     base = origin.rstrip("/")

@@ -56,7 +56,7 @@ def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
 
 
 def refuse_keys_in_commits(patches: Iterable[CommitPatch]) -> None:
-    """Refuse commits that add a key to head, message or lines, even if a later commit removes the key.
+    """Refuse commits that add a key to header, message or files, even if a later commit removes the key.
 
     Raises:
         KeysFoundError: A commit adds a key; the message names the commit.

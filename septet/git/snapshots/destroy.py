@@ -107,7 +107,7 @@ def _change(
 def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, ...], Snapshot | None]:
     """Restore Septet's files in `.git` after a guest; return the changed paths, and the rescue or `None`.
 
-    If only settings changed, there is no rescue, but a snapshot has them. If nothing changed, no process is
+    If only settings changed, a checkpoint saves them instead of a rescue. If nothing changed, no process is
     started. No guest may work in the workspace.
 
     Raises:

@@ -58,7 +58,7 @@ def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int
 
     Args:
         records: Every folder of the workspace; the folders' objects are already in the pack or the vault.
-        usual: git's mode → permission bits that are not recorded.
+        usual: For each of git's modes, the permission bits that are not recorded.
     """
     outside = {
         join(path, item.name): item.entry

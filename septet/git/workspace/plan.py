@@ -48,7 +48,7 @@ def _check_plan(root: Path, file: Path, name: str) -> None:
 
 
 def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[bytes, Item]:
-    """Return the plan's file, and its folders that a snapshot lacks, as items by path.
+    """Return the plan's file, and those of its folders that the snapshot `there` lacks, as items by path.
 
     Args:
         there: The snapshot to which the caller adds the plan.

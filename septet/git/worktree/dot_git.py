@@ -36,7 +36,7 @@ REMEDY: Final = (
 _MOST_ENTRIES: Final = 1_000_000
 _MOST_KNOWN: Final = 4_000
 _plain_folders: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
-"""By path, folders known to contain only files and folders: device, inode, change time, and the folders in it.
+"""For each folder known to have only files and folders: device, inode and change time, and its folders.
 
 An agent cannot set a change time, and no agent works during the check.
 """

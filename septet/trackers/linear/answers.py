@@ -194,7 +194,7 @@ class LabelledAnswer(Foreign):
     issue: _WithHistory
 
     def setters(self, label: str) -> tuple[tuple[str, LabelSetter], ...]:
-        """Return when, and by which account, the label was set, for all times on this page."""
+        """Return each time at which the label was set on this page, with the account that set it."""
         return tuple(
             (each.createdAt, each.setter(self.viewer))
             for each in self.issue.history.nodes

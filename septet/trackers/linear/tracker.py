@@ -86,7 +86,7 @@ class LinearTracker:
         )
 
     def say(self, message: SessionMessage) -> None:
-        """Add the message to the session once: the message's key determines the id of the activity."""
+        """Add the message to the session once: the message's key determines the id of Linear's entry."""
         digest = hashlib.sha256(f"{message.issue.session} {message.key}".encode()).digest()
         activity_id = str(UUID(bytes=digest[:16], version=4))
         text = mask(without_controls(message.text))
