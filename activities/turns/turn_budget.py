@@ -178,7 +178,7 @@ class TurnBudget:
             _log.warning("logins_not_asked", agent=self.turn.request.adapter.name, error=refusal.message)
 
     async def report(self, model: str | None = None) -> None:
-        """Report the turn's use to the accounts after its agents have ended; if this fails, recovery reports.
+        """Report the turn's use to the accounts after its agents have ended; if this fails, it is done later.
 
         This waits up to five seconds for a run's record that its supervisor has not yet written.
 

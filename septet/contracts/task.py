@@ -171,7 +171,7 @@ class Task(Wire):
 
     @property
     def question(self) -> str:
-        """The question to a person, with the command that answers; empty if none, or if it is about a plan."""
+        """The question to a person, with the command that answers; empty if there is none or only about a plan."""
         if self.budget is not None:
             return f"{self.budget.message} {self.budget.remedy}".strip()
         return self.host_wait or self.findings_question

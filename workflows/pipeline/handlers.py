@@ -41,7 +41,7 @@ class PipelineHandlers:
     @workflow.update(description="Start nothing new until it is resumed; work in progress continues.")
     @reads_input("pause", PipelineCall)
     def pause(self, call: PipelineCall = _ANYBODY) -> PipelineView:
-        """Start nothing new. Like all updates here, return the pipeline with only the named issue, if any."""
+        """Start nothing new. If the call of an update names an issue, the reply has only that issue."""
         self._state.take_word("paused", call)
         self._state.is_paused = self._has_news = True
         return self._state.view_of()

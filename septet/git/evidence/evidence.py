@@ -239,7 +239,7 @@ def _may_hold_renames(entries: Iterable[StatusEntry]) -> bool:
 _PASSED: Final = tuple(GIT_FOLDER + b"/" + name for name in (b"objects", b"refs", b"logs"))
 """Folders of `.git` on which `git status` depends only through HEAD."""
 _CTIME: Final = 3
-"""The place of the change time among the numbers of a name in a survey."""
+"""The index of the change time in the numbers that a survey has for a name."""
 _MOST_STATUSES: Final = 16
 _MOST_BYTES: Final = 4 << 20
 
