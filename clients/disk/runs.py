@@ -71,7 +71,7 @@ def runs_everywhere(state: StateDir, order_id: str) -> list[Run]:
 
 
 def lanes_of(state: StateDir, order_id: str) -> list[str]:
-    """Return this host's lanes in which a work order may have run, which are the lanes of its pipeline."""
+    """Return the lanes of a work order's pipeline on this host, in which the work order may have run."""
     places = [at for at, sign in enumerate(order_id) if sign == "-" and at > 0]
     roles = ("planner", *(f"executor-{number}" for number in range(1, 17)))
     names = (f"{order_id[:at]}-{role}" for at in places for role in roles)

@@ -20,7 +20,7 @@ _TELL: Final = _STEPS | {"summarise_session", "resumed"}
 
 
 async def with_steps(client: Client, task: Task, row: WorkflowExecution) -> Task:
-    """Return a work order with the steps that ended in its last Temporal run, and the usage of all Temporal runs.
+    """Return a work order with the ended steps of its last Temporal run, and with its usage in all Temporal runs.
 
     Raises:
         RPCError: The server refused.

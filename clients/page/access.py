@@ -25,7 +25,7 @@ _OPEN_PATHS: Final = "/static/"
 
 
 def is_page(path: str) -> bool:
-    """Return whether a path belongs to the page, to which `PageAccess` controls the access."""
+    """Return whether a path belongs to the page, which `PageAccess` protects."""
     return path in {"/", "/live", "/live/pipelines", "/new", "/new/estimate", "/pipeline"} or path.startswith(
         ("/work-orders/", "/pipeline/", _OPEN_PATHS)
     )

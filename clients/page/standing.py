@@ -129,7 +129,7 @@ def is_local_pull(address: str | None) -> bool:
 
 
 def obstacle_of(address: str | None) -> SeptetError | None:
-    """Return the error because of which the page cannot merge a local pull request; `None` without an obstacle."""
+    """Return the error that prevents the page from merging a local pull request; `None` without an obstacle."""
     if (pull := LOCAL_PULL.fullmatch(address or "")) is None:
         return None
     return LocalForge(Path(unquote(pull["path"])), load_settings().git_env).find_obstacle(int(pull["number"]))

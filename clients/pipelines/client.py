@@ -66,7 +66,7 @@ async def _need_of(client: Client, order_id: str) -> str:
 PIPELINES_AT_ONCE: Final = 50
 _LIST: Final = 'WorkflowType="Pipeline" AND ExecutionStatus!="ContinuedAsNew"'
 KnownViews = dict[tuple[str | None, int], PipelineView]
-"""Views of pipelines that were read before, by Temporal run and length of the run's history."""
+"""The pipelines' views from earlier reads; a key is a Temporal run and the length of the run's history."""
 PipelineDecision = Literal["pause", "resume", "stop", "skip", "replan", "cancel"]
 _OF_AN_ISSUE: Final = frozenset({"skip", "replan"})
 """The decisions that name one issue."""
@@ -168,7 +168,7 @@ class PipelineClient(Executions[PipelineView]):
         """Carry out a decision on a pipeline or on one of its issues, and return the pipeline.
 
         Raises:
-            InvalidInputError: The issue is missing, or the decision takes no issue.
+            InvalidInputError: The decision needs an `issue_id` and has none, or takes none and has one.
         """
         if decision == "cancel":
             return await self.cancel(pipeline_id, who, why)

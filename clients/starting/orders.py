@@ -59,7 +59,7 @@ class Starting:
         """Check an intake for mistakes, and add it.
 
         Raises:
-            InvalidInputError: The repository or the agent does not exist, or a tracker has no key.
+            InvalidInputError: The repository or the agent does not exist, or a setting for a tracker is missing.
             AlreadyRunningError: Another intake takes these issues already.
         """
         intake = intake.model_copy(update={"repository": with_host(intake.repository)})

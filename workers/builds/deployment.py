@@ -176,7 +176,7 @@ class Deployment:
         await self.client.workflow_service.set_worker_deployment_ramping_version(request, retry=True)
 
     async def last_polls(self, of: TaskQueueType.ValueType = DECISIONS) -> Mapping[str, datetime]:
-        """Return when a worker of each build last began a poll; polls that are older than five minutes are omitted.
+        """Return when a worker of each build last began a poll; polls older than five minutes are omitted.
 
         An idle worker polls once a minute.
 

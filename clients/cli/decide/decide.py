@@ -36,7 +36,7 @@ Verb = Literal["retry", "cancel", "approve"]
 _AT_ONCE: Final = 8
 _PAGE: Final = 1000
 _STATES: Final = {"retry": "failed", "cancel": "", "approve": "waiting"}
-"""The status of the work orders that a command without ids chooses; an empty text means all open work orders."""
+"""By command, the status of the work orders to choose if no ids are given; an empty text means all open ones."""
 
 
 def check_choice(

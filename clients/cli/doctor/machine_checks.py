@@ -85,7 +85,7 @@ def check_scenario(name: str, source: str) -> None:
 
 
 def group_check(parent: str, why: str) -> Check:
-    """Return a check that reports whether the kernel limits guests; `why` is the reason if it does not."""
+    """Return the check of the kernel's limits for guests; if `parent` is empty, `why` says why there are none."""
     if parent:
         return Check("control groups", "ok", f"The kernel limits each agent and each check, in {parent}.")
     message = (

@@ -47,7 +47,7 @@ def pipeline_input(options: PipelineOptions) -> PipelineInput:
 
     Raises:
         UsageError: The repository or the issues are not clear.
-        NotFoundError: The file cannot be read.
+        NotFoundError: The file with the issues cannot be read.
         InvalidInputError: A value is wrong; the message names the option.
     """
     if sum(way is not None for way in (options.issues, options.label, options.file)) != 1:
