@@ -218,7 +218,7 @@ def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ask_pip(draft: _Draft, addresses: Sequence[str]) -> None:
-    """Record the network addresses in `addresses` and in pip's settings, or else the address of pip's index."""
+    """Record the network addresses in `addresses` and in pip's settings; without any, that of pip's index."""
     pip = ("python3", "-m", "pip")
     texts = [*addresses, draft.ask(*pip, "config", "list")]
     if not hosts_in(texts):

@@ -25,7 +25,7 @@ OPEN_PATHS: Final = frozenset({"/health", "/openapi.json"}) | reference.PATHS
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Checks each request to the API, and refuses programs without the token and pages of other sites."""
+    """Checks each request to the API, and refuses pages of other sites, and programs without the token."""
 
     app: ASGIApp
     token: str | None

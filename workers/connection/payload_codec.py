@@ -114,7 +114,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
 @dataclass(frozen=True)
 class SealedDataConverter(DataConverter):
-    """A converter that also accepts unsealed payloads, for a client or an activity that reads like a client."""
+    """A converter that also accepts unsealed payloads, except as the input of an activity."""
 
     async def decode(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         """Return the values of payloads, sealed or not."""
@@ -156,7 +156,7 @@ def codec_of(settings: Settings, *, serves: bool = False) -> SealingCodec | None
 
 
 def _is_of(binding: bytes, activity: tuple[str, ...]) -> bool:
-    """Return whether a payload was sealed for an activity; unknown parts of the activity match anything."""
+    """Return whether a payload's `binding` names the activity; unknown parts of the activity match anything."""
     if not binding:
         return False
     workflow, *rest = json.loads(binding)

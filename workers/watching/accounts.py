@@ -192,7 +192,7 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
-    """Share this process's forge pauses with all hosts, and heed theirs, while the block runs."""
+    """While the block runs, let this process and all hosts share the pauses of their requests to forges."""
     PAUSES.fleet = SharedForgePauses(accounts, asyncio.get_running_loop())
     try:
         yield

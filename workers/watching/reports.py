@@ -1,4 +1,4 @@
-"""A worker's repeated reports: its host's limits, costs of agents, forgotten turns, and its own health."""
+"""A worker's repeated reports: its host's limits, agents' costs, unreported turns, and its own health."""
 
 import asyncio
 import json
