@@ -243,5 +243,5 @@ class SharedForgePauses:
 
 
 def _login(budget: str) -> str:
-    """Return the name under which a forge's rate limit is paused, as if it were a login."""
+    """Return the name that stands for a forge's rate limit among the paused logins."""
     return f"forge-{budget[:24]}"

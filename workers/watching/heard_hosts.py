@@ -72,7 +72,7 @@ class HeardHosts:
             self._listening_since = now
 
     def living(self, now: float, *, with_metrics: bool = False) -> set[str]:
-        """Return the hosts that have a living worker; with `with_metrics`, only workers that serve metrics count."""
+        """Return the hosts with a living worker; if `with_metrics`, only workers that serve metrics count."""
         return {
             worker.heartbeat.host
             for worker in self._workers.values()
