@@ -111,7 +111,7 @@ def _check(state: StateDir, folder: Path, draft: Path) -> None:
 
 
 def _copy_database(database: Path, copy: Path) -> bool:
-    """Copy a database as it is at one moment, even while the server writes; return whether there is one."""
+    """Copy a database as it is at one moment, even while the server writes; return whether a database exists."""
     if not database.exists():
         return False
     try:
@@ -187,7 +187,7 @@ class _Copier:
 
     @contextmanager
     def _noting(self, name: str) -> Iterator[None]:
-        """Ignore in the block that a file was deleted, and record a file that this user may not read."""
+        """During the block, ignore a missing file, and record a file that this user may not read."""
         try:
             yield
         except (FileNotFoundError, NotADirectoryError):

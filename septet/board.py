@@ -215,9 +215,9 @@ def first_in_turn(
 ) -> list[SeatRequest]:
     """Return the requests in the order in which they get seats, so that each project has its turn.
 
-    The order consists of groups. In each group, each project has at most `project_limit` requests, the best scores
-    first. `running` are the projects of running work orders, which count in the first groups. A project with many
-    requests thus displaces no other.
+    The result consists of groups. In each group, each project has at most `project_limit` requests, the best
+    scores first. `running` has the projects of running work orders, which count in the first groups. A project
+    with many requests thus displaces no other.
     """
     ahead = Counter(running)
     turns: list[tuple[int, SeatRequest]] = []

@@ -97,7 +97,7 @@ class PullRequestSettings(StrictWire):
     """The hours without an event on the pull request after which the agent stops following it."""
 
     def follow_terms(self, labels: Sequence[str]) -> FollowTerms:
-        """Return within which limits agents follow the pull request of an issue with these labels."""
+        """Return the limits within which agents follow the pull request of an issue with these labels."""
         return FollowTerms(
             by_default=self.follow or (self.follow_label is not None and self.follow_label in labels),
             rounds=self.follow_rounds,
@@ -166,7 +166,7 @@ class RepositorySettings:
         return for_step or by_order or self.model or by_worker
 
     def limits_for(self, step: str, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
-        """Return the limits for a step: the work order's for this step, or else the lowest of all."""
+        """Return the limits for a step; each is the work order's for this step, or else the lowest of all."""
         lower: tuple[Timeouts | SomeLimits, ...] = (bounds, self.limits, self._own(step), STEP_TABLE[step])
         return Timeouts(
             wall_seconds=by_order.wall_seconds or min(each.wall_seconds for each in lower if each.wall_seconds),
@@ -189,7 +189,7 @@ class RepositorySettings:
 
 
 def _lower_limit(*texts: str | None) -> Limit | None:
-    """Return the lowest of some limits in their written form; `None` if there is none."""
+    """Parse some limits; return the lowest value of each amount, or `None` if there is no limit."""
     lowest: Limit | None = None
     for limit in (parse_limit(text) for text in texts if text):
         lowest = limit if lowest is None else lowest.lowered(limit)

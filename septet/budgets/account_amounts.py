@@ -123,7 +123,7 @@ class AccountAmounts:
         return [name for name in left if self.is_spent(name)]
 
     def give_up_older(self, call: ReserveCall) -> None:
-        """End the reservations of the work order's earlier turns without their reports: a host may be gone."""
+        """End the reservations of the work order's earlier turns before they report: their host may be gone."""
         for key, hold in self._holds.items():
             if hold.order_id == call.order_id and key != call.key and hold.is_open:
                 self._holds[key] = hold.model_copy(update={"is_open": False})

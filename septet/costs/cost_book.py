@@ -114,7 +114,7 @@ class CostBook:
 
 
 def _mixes(order: OrderCosts, note: CostNote) -> bool:
-    """Return whether another agent than the note's has planned, or executed, this work order before."""
+    """Return whether, before `note`, an agent other than its agent planned, or executed, this work order."""
     planner = order.planner if note.step in PLAN_STEPS else ""
     executor = order.agent if _executes(note.step, note.use) and _steps_of_executor(order) else ""
     return (planner or executor or note.agent) != note.agent
@@ -142,9 +142,9 @@ _AGE: Final = re.compile(r"([0-9]{1,4})([dw])")
 
 
 def first_week(since: str, today: date) -> str:
-    """Return an ISO week: the named one, or the one in which an age such as `4w` or `30d` began.
+    """Return an ISO week: the week `since`, or the week in which an age such as `4w` or `30d` began.
 
-    The result is empty for all weeks. `today` is a day in UTC.
+    If `since` is empty, which means all weeks, the result is empty. `today` is a day in UTC.
 
     Raises:
         InvalidInputError: `since` is neither an age nor a week that exists in its year.

@@ -161,7 +161,7 @@ class Sweep:
                     self._runs(order_id, max(since, owner.closed_at or since))
 
     def _snapshots(self, place: Place, since: datetime) -> None:
-        """Forget old snapshots of a work order without a workspace; with its last one, delete its records."""
+        """If a work order has no workspace, forget its old snapshots; if none is left, delete its records."""
         if os.path.lexists(place.worktree):
             return
         vault = vault_at(place)

@@ -1,4 +1,4 @@
-"""The retention times, the report of the janitor's pass, and the check of the clocks before it."""
+"""The retention times, the report on a pass of the janitor, and the check of the clocks before a pass."""
 
 import re
 from collections.abc import Callable

@@ -193,7 +193,7 @@ class _Text:
         return b"\n".join(line.content.replace(b"\r", b" ") if line else b"" for line in self._numbered) + b"\n"
 
     def matches(self, output: bytes) -> list[tuple[KeyMatch, bool]]:
-        """Return the findings in Kingfisher's output, each with whether Kingfisher is highly confident."""
+        """Return the findings in Kingfisher's output, and for each whether Kingfisher is highly confident."""
         matches = []
         for record in map(json.loads, output.splitlines()):
             if "rule" not in record:

@@ -96,7 +96,7 @@ def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
 
 
 def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missing: set[str]) -> Piece | None:
-    """Return the piece that begins at `match`, or `None`; add to `missing` the ends that do not follow."""
+    """Return the piece that begins at `match`, or `None`; add to `missing` an end that the text lacks here."""
     begin, opening = match.start(), match[0]
     if opening[0] == "`":
         ends = runs[len(opening)]

@@ -200,7 +200,7 @@ class Outgoing:
         return self._prose(instead[1] or instead[2] or "", "") if instead else ""
 
     def _is_own(self, address: str) -> bool:
-        """Return whether an address is a picture of the repository, without a query, which could carry data."""
+        """Return whether an address is a repository's picture and has no query; a query could carry data."""
         path, _, query = address.partition("?")
         if query and query not in {"raw=true", "raw=1"}:
             return False
@@ -239,7 +239,7 @@ def without_hidden(text: str) -> Iterator[Piece]:
 
 
 def prose_characters(text: str) -> str:
-    """Return prose with characters for HTML entities, and without invisible characters."""
+    """Return prose with HTML entities replaced by their characters, and without invisible characters."""
     return without_invisible(_ENTITY.sub(_character, text))
 
 
@@ -272,6 +272,6 @@ def _defined(match: re.Match[str], labels: str) -> str:
 
 
 def _quiet(text: str) -> str:
-    """Disarm words that skip CI, and Septet's hidden marks, in a text, because both work even in a code block."""
+    """Disarm Septet's hidden marks, and words that skip CI, because both work even in a code block."""
     text = _SKIPS_CI.sub(lambda match: f"({match[1] or match[2]})", text)
     return _MARK.sub("<! ", text).replace(_OWN, "!")

@@ -76,7 +76,7 @@ def _known_as(label: str) -> str:
 
 
 def _with_address(match: re.Match[str], definitions: Mapping[str, tuple[str, str]]) -> str:
-    """Return a link with its address in place of its label, because a page shows no label."""
+    """Return the link `[words][label]` with its address in place of the label, which no page shows."""
     definition = definitions.get(_known_as(match["label"]))
     return match[0] if definition is None else f"{match['words']}({definition[1]})"
 

@@ -136,7 +136,7 @@ def _read(path: str, parse: Callable[[bytes], T]) -> T | None:
 
 @lru_cache(maxsize=_KNOWN_FILES)
 def _read_cached(path: str, parse: Callable[[bytes], T], _mark: tuple[int, int, int]) -> T | None:
-    """Return the parsed content of a file; a new `_mark` after a replacement causes a new read."""
+    """Return the parsed content of a file; a replaced file has another `_mark`, and is read again."""
     return _parse_file(path, parse)
 
 

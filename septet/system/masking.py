@@ -248,7 +248,7 @@ _AFTER_A_WORD: Final = re.compile(
 
 
 def preview(text: str, *, limit: int = 200) -> str:
-    """Return the beginning of `text` on one line, with keys and text that looks like a key masked."""
+    """Return the beginning of `text` on one line; mask keys, and text that looks like a key."""
     line = " ".join(scrub(text[:_LOOKED_AT]).split())
     return cut(printable(line[: limit + 1]), limit)
 
@@ -261,7 +261,7 @@ def printable(text: str) -> str:
 
 
 def scrub(text: str, values: Iterable[str] = ()) -> str:
-    """Return `text` with this process's keys, `values`, and text that looks like a key masked."""
+    """Mask in `text` this process's keys, `values`, and what looks like a key; return the result."""
     text = mask(text)
     for value in sorted(set(values), key=len, reverse=True):
         if len(value) >= _SHORTEST_SECRET:

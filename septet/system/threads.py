@@ -58,7 +58,7 @@ class ThreadPools:
 
 
 class Beside:
-    """Background work in threads that the owner of this object starts and ends."""
+    """Threads for background work, which the owner of this object starts and ends."""
 
     def __init__(self) -> None:
         """Begin without threads."""

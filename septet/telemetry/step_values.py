@@ -20,7 +20,7 @@ from septet.telemetry.recorder import RECORDER, Recorder
 def record_step(call: StepCall, result: StepResult, recorder: Recorder = RECORDER) -> None:
     """Record the result of a try of a step.
 
-    If the answer was not read, the finalizer's result will bring the verdict.
+    If the answer was not read, the verdict on the step is recorded later, with the finalizer's result.
     """
     step, agent = call.name, result.agent
     if is_settled(result):

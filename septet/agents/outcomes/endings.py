@@ -98,7 +98,7 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord, lacked: Colle
 
 
 def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
-    """Return the ending; if the run reached a limit, name the tools that the agent lacked as a possible reason."""
+    """Return the ending; for a limit, add a possible reason: the tools that the agent lacked."""
     if ending.ended != "limit" or not tools:
         return ending
     names = ", ".join(tools[:5])

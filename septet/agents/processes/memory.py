@@ -24,7 +24,7 @@ def most_memory_bytes(root: str = "/") -> int:
 
 
 def memory_bytes(root: str = "/") -> int:
-    """Return the bytes of the machine's memory, or the lowest memory limit of this process's control groups.
+    """Return the size, in bytes, of the machine's memory, or this process's control groups' lowest memory limit.
 
     Raises:
         OSError: `/proc/meminfo` is missing, as on systems other than Linux.
@@ -154,7 +154,7 @@ def file_id(device: bytes, number: bytes) -> FileId:
 
 
 def shared_memory_bytes() -> int:
-    """Return the bytes of shared memory on the machine (`Shmem`)."""
+    """Return how many bytes of shared memory the machine uses (`Shmem`)."""
     return number_after(read_file("/proc/meminfo"), b"Shmem:") << 10
 
 

@@ -138,7 +138,7 @@ class ResourceWatch:
         return None
 
     def count_written(self) -> tuple[int, int, int]:
-        """Return the bytes on disk, the number and the total length of the files written since the start.
+        """Return three sums for the files written since the start: bytes on disk, number and length.
 
         The count stops at a limit. A file with holes is longer than its bytes on disk.
         """
@@ -180,7 +180,7 @@ class ResourceWatch:
 
 
 def usage_of_disk(folder: str) -> tuple[int, int]:
-    """Return the used bytes and entries of a folder's file system; zeros if the folder is missing."""
+    """Return how many bytes and entries a folder's file system has in use; zeros if the folder is missing."""
     try:
         status = os.statvfs(folder)
     except OSError:
@@ -236,5 +236,5 @@ def share_of_memory(pid: int, shared: int, proc: str) -> int:
 
 
 def field_of(text: bytes, name: bytes) -> int:
-    """Return the bytes that a line of `/proc` states in KiB; 0 if the line is missing."""
+    """Return a size in bytes, which a line of `/proc` states in KiB; 0 if the line is missing."""
     return memory.number_after(text, name) << 10

@@ -87,7 +87,7 @@ class ModelPort:
         )
 
     def check_target(self, request: RequestHead) -> None:
-        """Raise `RequestRefusalError` for a method, path or query that no model request has."""
+        """Raise `RequestRefusalError` unless method, path and query are those of a permitted model request."""
         path, _, query = request.target.decode("latin-1").partition("?")
         if not PATH.fullmatch(path):
             raise RequestRefusalError("a model is asked by a plain path")

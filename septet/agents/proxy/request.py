@@ -1,7 +1,7 @@
 """One HTTP request of a guest: its head and its body.
 
-A head that servers could read in two ways is refused. Bytes after the body are not passed on. A server could take
-these bytes for another request, with a head that was not checked.
+A head that servers could read in two ways is refused. Bytes after the body are not passed on, because a server
+could take these bytes for another request, whose head was not checked.
 """
 
 import re

@@ -181,9 +181,9 @@ def _was_reset(attempt: Attempt, last: Attempt) -> bool:
 
 
 def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], list[bytes]]:
-    """Return the lines before the last attempts at the same activity, and other workers' lines of these attempts.
+    """Split off the last lines, if they belong to attempts at the activity of `attempt`.
 
-    The lines of the same worker are left out, because the new line replaces these lines.
+    Return the lines before these attempts, and other workers' lines among them; a new line replaces the rest.
     """
     start = len(lines)
     of_others: list[bytes] = []

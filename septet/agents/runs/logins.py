@@ -1,8 +1,8 @@
 """Lends the user's logins to agents: each run gets a copy of a login, and a refreshed copy is written back.
 
-A login file's lock is held only while a copy is made or written back. A loan is a record on disk of a copy,
-without secrets. If a worker dies, the next start with the login, the next worker or the janitor writes the copy
-back.
+A login file's lock is held only while a copy is made or written back. A loan is a file that describes a copy, and
+contains no secrets. If a worker dies, the next start with the login, the next worker or the janitor writes the
+copy back.
 
 A refresh token works only once. A login that would expire during a run is lent as an expired login. The first
 agent then refreshes the login at once, and other agents wait for the new login.
@@ -214,7 +214,7 @@ class Logins:
 
 
 def _is_refreshing(path: Path, now: float) -> bool:
-    """Return whether an agent is refreshing its copy, lent in the last minute; false if the clock was set back."""
+    """Return whether a loan is from the last minute, and its agent may be refreshing the login just now."""
     loan = read_struct(path, Loan)
     return loan is not None and loan.is_due and 0 <= now - loan.lent_at < _REFRESH_SECONDS
 

@@ -186,7 +186,7 @@ class Written(NamedTuple):
 
 
 def note_written(run: Run, position: int, seconds: float) -> None:
-    """Record a time at which a stream was written up to a position; ignore errors of the disk."""
+    """Record that at the time `seconds` a stream was written up to `position`; ignore errors of the disk."""
     with suppress(OSError):
         descriptor = os.open(run.folder / _TIMES, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

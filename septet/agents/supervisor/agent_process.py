@@ -22,7 +22,7 @@ class AgentProcess:
     """The process of one agent, with the agent's proxy and recorder."""
 
     def __init__(self, order: Order, locks: list[int], user: RunUser | None, watch: ResourceWatch) -> None:
-        """Take the order with its locks, the guest's user, and the watch of the guest's resources."""
+        """Take the order with its locks, the guest's user, and the object that checks the guest's resources."""
         self.order = order
         self.user = user
         self.writer_lock, self.run_lock = locks[:2]

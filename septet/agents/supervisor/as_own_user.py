@@ -1,4 +1,4 @@
-"""Become an ordinary user, as a root supervisor does for its guest, and start bubblewrap, for a worker's trial.
+"""Start bubblewrap as an ordinary user, as a root supervisor does for a guest; a worker runs this as a trial.
 
 The first argument is a JSON list of paths that the guest sees. Bubblewrap's command line follows.
 """

@@ -126,7 +126,7 @@ class StreamReading:
     def read_some(self) -> bool:
         """Read the next chunk of new bytes; return whether no new bytes are left.
 
-        The result is also true if the file does not exist, because the supervisor has not created the file.
+        The result is also true if the file does not exist, because the supervisor has not created it yet.
         """
         try:
             file = os.open(self.run.stdout, os.O_RDONLY | os.O_CLOEXEC)

@@ -47,8 +47,8 @@ class _FirstStart:
 def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
     """Return the folders with the packages that a CLI unpacks and compiles, for use in all homes.
 
-    Packages that the user has unpacked are left out. A start of the CLI that prints only its version or help fills
-    a missing folder. Agents cannot write in these folders.
+    Packages that the user has unpacked are left out. To fill a missing folder, Septet starts the CLI, which prints
+    only its version or help. Agents cannot write in these folders.
 
     Raises:
         AgentMissingError: The program was not found.
@@ -78,7 +78,7 @@ def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: San
 
 
 def _fill_once(start: _FirstStart, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
-    """Return the folder with the packages, after a start of the CLI if the folder is missing; empty on failure."""
+    """Return the folder with the packages; if it is missing, start the CLI to fill it. Empty on failure."""
     folder = start.folder
     if not folder.is_dir():
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -61,7 +61,7 @@ def launch(request: TurnRequest, start: Start, writer_lock: int) -> tuple[Run, s
         AgentMissingError: The program was not found.
         AgentError: The agent cannot work on this host, or an earlier warm process does not end.
         AgentCrashedError: The runner that starts agents is missing.
-        GitBusyError: A git process that no agent started works in the worktree.
+        GitBusyError: A git process works in the worktree, and no agent has started it.
         LoginBusyError: Another agent is about to refresh the login; nothing was started.
         WarmProcessEndedError: The warm process for the turn has ended; nothing was started.
         OSError: The disk or the machine refused.
@@ -133,7 +133,7 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
 
 
 def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...]) -> WarmStart | None:
-    """Return the start of a process that stays warm after the turn; `None` if the process ends with the turn."""
+    """Return what starts a process that stays warm after the turn; `None` if the process ends with the turn."""
     if not turn.warm:
         return None
     host = request.runtime.host

@@ -188,7 +188,7 @@ class TurnProcess:
     ) -> socket.socket:
         """Send an order to the supervisor of the process; return the connection to the supervisor.
 
-        Call this function after the run's files are written: a connected warm supervisor only waits for the order.
+        Write the run's files first: after the connection, a warm supervisor does nothing but wait for the order.
 
         Raises:
             OSError: No supervisor could be started, or the disk is full.
