@@ -169,7 +169,7 @@ class Deliveries:
         return await self._start("Intake", request, f"intake/{event.forge}/{digest}")
 
     async def _obey(self, event: CommentWritten, digest: str) -> WebhookReply:
-        """For a comment's command, start a workflow; a repeat is refused, because the id contains the comment's id.
+        """For a comment's command, start a workflow, whose id contains the comment's id: a repeat is refused.
 
         A comment without a command on a pull request goes to the agent that follows the pull request.
         """
