@@ -51,6 +51,7 @@ def run_of(agent: str, held: tuple[str, ...] = (), model: str = "") -> Run:
     [
         ("sonnet", "claude-sonnet-4-5-20250929"),
         ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
+        ("claude-sonnet-4.5", "claude-sonnet-4-5"),
         ("claude-opus-5-5[1m]", "claude-opus-5-5"),
         ("openrouter/anthropic/claude-sonnet-4.5", "anthropic/claude-sonnet-4.5"),
         ("claude-sonnet-4-5", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),

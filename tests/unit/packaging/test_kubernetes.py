@@ -166,6 +166,24 @@ def test_a_scaled_set_is_the_one_of_the_base_and_follows_the_agents_at_work() ->
     assert int(metadata["threshold"]) * tolerance < int(data["SEPTET_MAX_AGENTS"])
 
 
+def test_an_apply_leaves_how_many_pods_there_are_to_keda() -> None:
+    """The overlay removes `replicas` from the base's set, so that an apply does not undo KEDA's scaling."""
+    (scaled,) = documents(FOLDER / "keda")
+    patch, _ = yaml.safe_load((FOLDER / "keda/kustomization.yaml").read_text())["patches"]
+    target = scaled["spec"]["scaleTargetRef"]
+    assert patch["target"] == {"kind": target["kind"], "name": target["name"]}
+    assert yaml.safe_load(patch["patch"]) == [{"op": "remove", "path": "/spec/replicas"}]
+
+
+def test_where_keda_scales_workers_serve_what_it_counts() -> None:
+    """The overlay for KEDA turns the metrics on, at the port of the worker's container."""
+    _, patch = yaml.safe_load((FOLDER / "keda/kustomization.yaml").read_text())["patches"]
+    settings_map = yaml.safe_load(patch["patch"])
+    (port,) = containers()["worker"]["ports"]
+    assert (settings_map["kind"], settings_map["metadata"]["name"]) == ("ConfigMap", "septet-settings")
+    assert settings_map["data"] == {"SEPTET_METRICS": f"0.0.0.0:{port['containerPort']}"}
+
+
 def rules(direction: str) -> list[dict[str, Any]]:
     """Return the network policy's rules for one direction."""
     policy = next(each for each in documents(BASE) if each["kind"] == "NetworkPolicy")
@@ -205,6 +223,20 @@ def test_an_outage_of_the_server_restarts_no_worker() -> None:
     assert alive == [*ready, "--alive"]
     assert (ROOT / "docker" / Path(ready[-1]).name).is_file()
     assert worker["livenessProbe"]["periodSeconds"] * worker["livenessProbe"]["failureThreshold"] >= 120
+
+
+def test_an_outage_of_the_server_holds_up_no_drain() -> None:
+    """Unready pods may leave their node during an outage of the server."""
+    (budget,) = (each for each in documents(BASE) if each["kind"] == "PodDisruptionBudget")
+    assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+
+
+def test_workers_reach_temporal_cloud_and_a_server_in_the_cluster() -> None:
+    """Port 7233 is open to public addresses and to the namespace of a server."""
+    open_to = [rule["to"] for rule in rules("egress") if 7233 in {port["port"] for port in rule["ports"]}]
+    assert sorted(next(iter(peer)) for rule in open_to for peer in rule) == [
+        "ipBlock", "ipBlock", "namespaceSelector",
+    ]  # fmt: skip
 
 
 def test_prometheus_alone_can_connect_to_the_port_that_serves_metrics() -> None:

@@ -31,6 +31,20 @@ def test_a_worktree_without_its_repository_is_not_the_enclosing_one(tree: Git, t
         tree.run("status")
 
 
+def test_no_hook_of_the_repository_runs(tree: Git, tmp_path: Path) -> None:
+    """The engine's git runs no hook of `.git/hooks`, also if the repository's config names that folder."""
+    hooks = tree.git_dir / "hooks"
+    hooks.mkdir(exist_ok=True)
+    for name in ("post-index-change", "reference-transaction"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+        (hooks / name).chmod(0o755)
+    with (tree.git_dir / "config").open("a") as config:
+        config.write(f"[core]\n\thooksPath = {hooks}\n")
+    tree.run("read-tree", "HEAD")
+    tree.run("update-ref", "refs/heads/other", "HEAD")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_nobody_is_asked_at_a_prompt(tree: Git) -> None:
     """Neither git nor ssh prompts for input, and the worker's own ssh command stays."""
     env = tree.run("-c", "alias.e=!env", "e").decode()
