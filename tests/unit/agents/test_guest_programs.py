@@ -5,21 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fakes.written_programs import write_program
 
 from septet.agents.guest.description import GuestFiles, World
 from septet.agents.guest.paths import parse_named_paths
 from septet.agents.sandbox.probe import missing_programs
 from septet.agents.sandbox.sandbox import Sandbox, find_sandbox
-
-_SCRIPT = "#!/bin/sh\necho it runs\n"
-
-
-def write_program(path: Path, text: str = _SCRIPT) -> Path:
-    """Write an executable program."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    path.chmod(0o755)
-    return path
 
 
 class Desk:
@@ -29,7 +20,7 @@ class Desk:
         """Make home, workspace and sandbox."""
         self.home, self.workspace = root / "home", root / "workspace"
         self.workspace.mkdir()
-        write_program(self.home / "bin" / "mytool")
+        write_program(self.home / "bin" / "mytool", "#!/bin/sh\necho it runs\n")
         self.sandbox = find_sandbox("auto", os.environ, World(self.home))
 
     @property

@@ -7,6 +7,7 @@ from fakes.opened_workspace import WORKSPACE
 from fakes.run_records import RECORD
 from fakes.taken_values import taken_values
 
+from septet.agents.proxy.network_log import NETWORK_LOG
 from septet.agents.runs.folders import Run
 from septet.agents.runs.logs import record_refusals, recording_refusals, refusal_note
 from septet.contracts.names import Step
@@ -15,6 +16,17 @@ from septet.errors import ForgeError
 from septet.telemetry.metrics import PROXY_REFUSALS
 
 CALL = StepCall(step=Step.IMPLEMENT_PLAN, workspace=WORKSPACE)
+
+
+def test_the_hosts_that_a_run_was_refused_are_counted(tmp_path: Path) -> None:
+    """Each host that the proxy refused counts once for a run; allowed hosts do not count."""
+    run = Run(refuse(tmp_path / "1", "evil.example", "evil.example", "other.example"), None)
+    with (run.folder / NETWORK_LOG).open("a", encoding="utf-8") as log:
+        log.write('\n{"host": "api.example", "port": 443, "allowed": true}')
+    with taken_values(PROXY_REFUSALS) as taken:
+        with recording_refusals(CALL, run), recording_refusals(CALL, Run(tmp_path / "none", None)):
+            assert taken == [], "checks of its work are to run"
+    assert taken == [(2, {"step": "implement_plan", "agent": "claude"})]
 
 
 def test_a_run_that_is_settled_again_counts_only_what_is_new(tmp_path: Path) -> None:

@@ -129,6 +129,16 @@ def write_bwrap(folder: Path, body: str) -> Path:
     return path
 
 
+def test_where_bubblewrap_cannot_start_agents_run_unconfined(tmp_path: Path) -> None:
+    """`auto` runs agents unconfined and names the reason and the remedy."""
+    program = write_bwrap(tmp_path, "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
+    sandbox = find_sandbox("auto", {"PATH": str(tmp_path)})
+    assert (sandbox.confines, sandbox.kind) == (False, "none")
+    assert sandbox.reason.startswith(f"{program} cannot make a sandbox here: bwrap: No permissions")
+    assert "user namespaces" in sandbox.remedy
+    assert sandbox.confinement(GuestFiles(tmp_path)) is None
+
+
 @pytest.mark.parametrize("program", [None, "no program", "#!/bin/sh\nexit 1\n"])
 def test_a_sandbox_that_is_demanded_and_not_there_is_an_error(tmp_path: Path, program: str | None) -> None:
     """`bwrap` raises an error with the cause and a remedy."""

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from fakes.written_programs import write_program
 
 from septet.agents.guest.programs import Needs
 from septet.agents.guest.world import Binding, Link
@@ -16,17 +17,9 @@ def needs_of(program: Path, *words: str, env: dict[str, str] | None = None) -> N
     return needs
 
 
-def executable(path: Path, first_line: str = "") -> Path:
-    """Write an executable program."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{first_line}\n", encoding="utf-8")
-    path.chmod(0o755)
-    return path
-
-
 def test_links_to_a_program_are_made_anew_and_its_file_is_bound(tmp_path: Path) -> None:
     """The installer of claude puts a link among the user's programs to the file of one version."""
-    real = executable(tmp_path / "share" / "claude" / "2.1")
+    real = write_program(tmp_path / "share" / "claude" / "2.1", "\n")
     link = tmp_path / "bin" / "claude"
     link.parent.mkdir()
     link.symlink_to("../share/claude/2.1")
@@ -38,7 +31,7 @@ def test_links_to_a_program_are_made_anew_and_its_file_is_bound(tmp_path: Path) 
 def test_a_package_of_node_brings_the_modules_that_it_was_installed_with(tmp_path: Path) -> None:
     """The outermost `node_modules` is bound, and no link is made inside a bound folder."""
     modules = tmp_path / "lib" / "node_modules"
-    program = executable(modules / "cli" / "node_modules" / "inner" / "run.js", "#!/bin/sh")
+    program = write_program(modules / "cli" / "node_modules" / "inner" / "run.js", "#!/bin/sh\n")
     link = modules / ".bin" / "cli"
     link.parent.mkdir()
     link.symlink_to(program)
@@ -50,12 +43,12 @@ def test_a_package_of_node_brings_the_modules_that_it_was_installed_with(tmp_pat
 def test_a_python_in_a_home_brings_its_packages_and_nothing_else_of_the_home(place: str, tmp_path: Path) -> None:
     """An interpreter in `~/.local/bin` or `~/bin` brings its packages, and no other file of the home."""
     home = tmp_path / "home"
-    python = executable(home / place / "bin" / "python3")
+    python = write_program(home / place / "bin" / "python3", "\n")
     packages = home / place / "lib" / "python3.12"
     for path in (packages / "site-packages", home / ".local/share/keyrings", home / place / "lib/node"):
         path.mkdir(parents=True)
-    executable(home / place / "bin" / "other")
-    program = executable(home / "tools" / "agent", f"#!{python}")
+    write_program(home / place / "bin" / "other", "\n")
+    program = write_program(home / "tools" / "agent", f"#!{python}\n")
     needs = Needs(os.defpath, home)
     needs.add_all((str(program),), {})
     assert {each.path for each in needs.bindings(())} == {program, python, packages}
@@ -63,9 +56,9 @@ def test_a_python_in_a_home_brings_its_packages_and_nothing_else_of_the_home(pla
 
 def test_a_script_brings_the_interpreter_that_its_first_line_names(tmp_path: Path) -> None:
     """The first line names the interpreter by `env` and the worker's PATH."""
-    interpreter = executable(tmp_path / "tools" / "interpreter")
+    interpreter = write_program(tmp_path / "tools" / "interpreter", "\n")
     needs = Needs(str(interpreter.parent))
-    needs.add_all((str(executable(tmp_path / "agent", "#!/usr/bin/env -S interpreter --fast")),), {})
+    needs.add_all((str(write_program(tmp_path / "agent", "#!/usr/bin/env -S interpreter --fast\n")),), {})
     assert {each.path for each in needs.bindings(())} == {tmp_path / "agent", interpreter}
 
 
@@ -89,7 +82,7 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
 def test_a_python_of_its_own_in_a_home_is_brought_whole(tmp_path: Path) -> None:
     """A Python of uv or pyenv is bound as a whole, and a link to it in `~/.local/bin` is made again."""
     base = tmp_path / "home" / ".local/share/uv/python/cpython-3.12"
-    python, link = executable(base / "bin" / "python3.12"), tmp_path / "home/.local/bin/python3"
+    python, link = write_program(base / "bin" / "python3.12", "\n"), tmp_path / "home/.local/bin/python3"
     (base / "lib" / "python3.12").mkdir(parents=True)
     link.parent.mkdir()
     link.symlink_to(python)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fakes.written_programs import write_program
 
 from septet.agents.clis.adapter import FOR_EVERY_AGENT
 from septet.agents.guest.description import GuestFiles, World, describe
@@ -52,9 +53,7 @@ def home(tmp_path: Path) -> Path:
     home = tmp_path / "home"
     for name in (*FILES, *LOGINS, ".cargo/bin/rustup"):
         path = home / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("#!/bin/sh\n", encoding="utf-8")
-        path.chmod(0o755)
+        write_program(path, "#!/bin/sh\n")
     return home
 
 
@@ -135,6 +134,5 @@ def test_what_was_found_is_known_until_something_changes(home: Path) -> None:
     find_toolchains(home, env)
     (version / "credentials").touch()
     assert not {version, root / "versions"} & set(find_toolchains(home, env)[root])
-    (home / ".local" / "bin" / "uv").write_text("#!/bin/sh\n", encoding="utf-8")
-    (home / ".local" / "bin" / "uv").chmod(0o755)
+    write_program(home / ".local" / "bin" / "uv", "#!/bin/sh\n")
     assert uv in find_toolchains(home, env)

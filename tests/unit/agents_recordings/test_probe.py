@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from fakes.written_programs import write_program
 
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import ADAPTERS, adapter_for
@@ -15,16 +16,9 @@ from septet.agents.sandbox.sandbox import find_sandbox
 NEEDING_LOGIN = sorted(name for name, adapter in ADAPTERS.items() if adapter.capabilities.needs_login)
 
 
-def shell_program(path: Path, body: str) -> str:
-    """Write a shell script and return its path."""
-    path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
-    path.chmod(0o755)
-    return str(path)
-
-
 def look(name: str, tmp_path: Path, body: str, **env: str) -> Probe:
     """Probe an agent whose program is `body`, for a user who is not root."""
-    program = shell_program(tmp_path / name, body)
+    program = str(write_program(tmp_path / name, f"#!/bin/sh\n{body}\n"))
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **env}
     return probe(adapter_for(name), Machine(environment, {name: program}, uid=1000), tmp_path)
 
@@ -64,8 +58,8 @@ def test_a_program_that_the_sandbox_lacks_a_part_of_is_told_with_the_remedy(tmp_
     """A wrapper's program outside the sandbox is an obstacle until the worker's settings name its folder."""
     part = tmp_path / "elsewhere" / "claude"
     part.parent.mkdir()
-    shell_program(part, "echo 2.1.329")
-    program = shell_program(tmp_path / "claude", f"exec {part}")
+    write_program(part, "#!/bin/sh\necho 2.1.329\n")
+    program = str(write_program(tmp_path / "claude", f"#!/bin/sh\nexec {part}\n"))
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     worktree = tmp_path / "worktree"
     worktree.mkdir()

@@ -1,6 +1,6 @@
 """The messages to a user who waits while the server is away, and the end of such a wait."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from fakes.unreached import away
 from temporalio.service import RPCError, RPCStatusCode
 
-from clients.operations.absence import Absence, outlast
+from clients.operations.absence import Absence, outlast, outlast_wait
 from septet.errors import ServerNotReachedError
 
 
@@ -71,3 +71,18 @@ async def test_looks_begin_again_after_an_absence() -> None:
     absence = Absence("pl-1")
     assert [each async for each in outlast(looks, absence, told.append)] == [1, 2, 3]
     assert len(told) == 2
+
+
+async def test_an_end_is_waited_for_over_an_absence() -> None:
+    """The wait for a result continues after an absence and returns the result."""
+    script: Iterator[RPCError | str] = iter([away(), away(), "the end"])
+
+    async def wait() -> str:
+        each = next(script)
+        if isinstance(each, RPCError):
+            raise each
+        return each
+
+    told: list[str] = []
+    assert await outlast_wait(wait, Absence("wo-1"), told.append) == "the end"
+    assert len(told) == 1

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.written_programs import write_program
 
 from clients.cli.doctor.machine_checks import (
     Check,
@@ -102,8 +103,8 @@ def test_without_git_the_machine_is_unfit(tmp_path: Path) -> None:
 
 def test_the_output_of_an_agent_without_a_version_is_quoted(tmp_path: Path) -> None:
     """A program that prints an error in place of its version is a warning that quotes the error."""
-    broken = _program(tmp_path / "codex", "echo 'Error: a part is not installed.' >&2\nexit 1")
-    check = _named(_doctor(tmp_path, PATH=str(tmp_path), SEPTET_CODEX_PATH=broken)[1])["agent codex"]
+    broken = write_program(tmp_path / "codex", "#!/bin/sh\necho 'Error: a part is not installed.' >&2\nexit 1\n")
+    check = _named(_doctor(tmp_path, PATH=str(tmp_path), SEPTET_CODEX_PATH=str(broken))[1])["agent codex"]
     assert check["status"] == "warning"
     assert "it reports no version, but 'Error: a part is not installed.'" in check["message"]
 
@@ -225,12 +226,8 @@ os.execv("{bwrap}", ["{bwrap}", *sys.argv[1:]])
 def test_a_network_that_cannot_be_entered_is_told(tmp_path: Path) -> None:
     """Doctor starts a guest with a network of its own, reports the failure, and leaves no file."""
     path = os.environ["PATH"]
-    program = tmp_path / "bin" / "bwrap"
-    program.parent.mkdir()
-    program.write_text(
-        _NOBODY.format(python=sys.executable, bwrap=find_sandbox("auto", os.environ).program), encoding="utf-8"
-    )
-    program.chmod(0o755)
+    text = _NOBODY.format(python=sys.executable, bwrap=find_sandbox("auto", os.environ).program)
+    program = write_program(tmp_path / "bin" / "bwrap", text)
     told = _named(_doctor(tmp_path, PATH=f"{program.parent}{os.pathsep}{path}")[1])["guest network"]
     assert told["status"] == "warning"
     assert "cannot be entered" in told["message"]
@@ -269,8 +266,8 @@ def test_a_newer_agent_than_the_tested_one_is_usually_fine(
     version: str, status: str, words: str, tmp_path: Path
 ) -> None:
     """A newer version is ok; an older version is a warning, and its remedy names a trial."""
-    program = _program(tmp_path / "codex", f"echo codex-cli {version}")
-    environ = {"PATH": os.environ["PATH"], "SEPTET_CODEX_PATH": program, "CODEX_API_KEY": "k"}
+    program = write_program(tmp_path / "codex", f"#!/bin/sh\necho codex-cli {version}\n")
+    environ = {"PATH": os.environ["PATH"], "SEPTET_CODEX_PATH": str(program), "CODEX_API_KEY": "k"}
     check = _named(_doctor(tmp_path, **environ, SEPTET_SANDBOX="none")[1])["agent codex"]
     assert check["status"] == status
     assert words in check["message"]
@@ -294,16 +291,11 @@ def test_an_agent_that_is_tried_and_refused_is_told_with_the_remedy(tmp_path: Pa
         "type": "result", "subtype": "success", "is_error": True, "session_id": "s", "num_turns": 1,
         "result": "API Error: 401 invalid x-api-key", "api_error_status": 401, "terminal_reason": "api_error",
     }  # fmt: skip
-    program = _program(tmp_path / "claude", f"cat >/dev/null; echo '{json.dumps(result)}'; exit 1")
-    environ = {"PATH": os.environ["PATH"], "SEPTET_CLAUDE_PATH": program, "SEPTET_SANDBOXED": "true"}
+    program = write_program(
+        tmp_path / "claude", f"#!/bin/sh\ncat >/dev/null; echo '{json.dumps(result)}'; exit 1\n"
+    )
+    environ = {"PATH": os.environ["PATH"], "SEPTET_CLAUDE_PATH": str(program), "SEPTET_SANDBOXED": "true"}
     code, answer = _septet(tmp_path, ("doctor", "--try", "claude"), **environ)
     assert (code, answer["error"]["type"]) == (1, "AgentApi")
     assert answer["error"]["remedy"].endswith("then run `septet doctor --try claude`.")
     assert len([*(tmp_path / "state" / "runs").glob("trial-*/*/stdout.jsonl")]) == 1
-
-
-def _program(path: Path, body: str) -> str:
-    """Write a shell script and return its path."""
-    path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
-    path.chmod(0o755)
-    return str(path)

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,15 @@ def test_a_pipeline_that_nobody_tells_of_is_shown_as_it_was_asked_for() -> None:
     assert (later.planner, later.executors) == (lanes[0], lanes[1:])
     stopping = PipelineRun(**dict(asked), carried=known.model_copy(update={"stopping": True}))
     assert view_of_input("pl-1", stopping, WHEN).status is PipelineStatus.STOPPING
+
+
+def test_the_command_line_becomes_a_pipelines_input(tmp_path: Path) -> None:
+    """Issues come from numbers, a label or a file, and those of a file keep their dependencies."""
+    assert [each.number for each in pipeline_input(options(issues="1, #2,3")).issue_list] == [1, 2, 3]
+    assert pipeline_input(options(label="ready", executors=2)).label == "ready"
+    file = tmp_path / "issues.json"
+    file.write_text(json.dumps([{"id": "a", "title": "A", "body": "x"}, {"id": "1", "depends_on": ["a"]}, 2]))
+    assert [each.depends_on for each in pipeline_input(options(file=file)).issue_list] == [(), ("a",), ()]
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,12 @@ def test_a_server_that_goes_away_is_no_traceback(capsys: pytest.CaptureFixture[s
     assert (told["type"], told["message"]) == ("ServerNotReached", "The Temporal server does not answer: away.")
 
 
+def test_an_interrupt_is_130(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C ends a command with exit code 130."""
+    assert _end(KeyboardInterrupt(), as_json=True) == ExitCode.INTERRUPTED
+    assert json.loads(capsys.readouterr().out)["error"]["type"] == "Interrupted"
+
+
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     """A command whose stdout is closed, such as by `head`, ends with exit code 0 and without a message."""
     code = "from clients.cli.terminal.reply import *\nasync def work():\n    return CommandReply({'much': 'x' * 10**6})\nreply(work, as_json=True)"

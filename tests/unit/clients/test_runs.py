@@ -22,6 +22,19 @@ def state(state: StateDir) -> StateDir:
     return state
 
 
+def test_the_runs_of_a_work_order_are_told_in_order(state: StateDir) -> None:
+    """Each run has step, agent, session and folder, and an ended run its cause."""
+    first, second = runs_of(state, "wo-1")
+    assert (first.run, first.step, first.agent, first.session_id) == (
+        "5-implement_plan-1",
+        "implement_plan",
+        "claude",
+        "s",
+    )
+    assert first.folder == str(state.runs / "wo-1/5-implement_plan-1")
+    assert (first.cause, second.cause) == ("lost", None)
+
+
 def test_a_run_that_cannot_be_read_is_passed_over(state: StateDir) -> None:
     """A run with a damaged record is skipped, and the other runs are shown."""
     (state.runs / "wo-1/5-implement_plan-1/run.json").write_text("{")

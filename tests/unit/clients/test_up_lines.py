@@ -16,6 +16,19 @@ def lines_of(lines: WorkOrderLines, *changes: dict[str, object]) -> list[str]:
     return [line for change in changes for line in lines.new_lines([TASK.model_copy(update=change)])]
 
 
+def test_each_change_of_a_work_order_is_a_line() -> None:
+    """Start, wait, continuation and end are one line each, with the command that answers the wait."""
+    assert lines_of(
+        WorkOrderLines(NOW), {}, {}, {"status": Status.WAITING}, {},
+        {"status": Status.COMPLETED, "pr_url": "https://github.com/o/r/pull/1"},
+    ) == [
+        "wo-1 is running: Totals",
+        "wo-1 is waiting for your approval: septet approve wo-1  (Totals)",
+        "wo-1 is running: Totals",
+        "wo-1 is completed: https://github.com/o/r/pull/1  (Totals)",
+    ]  # fmt: skip
+
+
 def test_a_budget_that_is_used_up_is_a_line_with_the_command_that_raises_it() -> None:
     """A used-up budget is a line, also for a round on a completed work order's pull request."""
     spent = BudgetWait(

@@ -4,18 +4,31 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes.repositories import git_env
+from fakes.repositories import git_env, make_origin
 from fakes.run_records import RECORD
 
 from clients.disk.workspace_view import WorkspaceView
 from septet.agents.runs.folders import Run, Runs
+from septet.git.engine.address import parse_address
+from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.state import StateDir
+
+KEY = "sk-ant-0123456789abcdef"
 
 
 @pytest.fixture
 def view(state: StateDir, tmp_path: Path) -> WorkspaceView:
     """Return the view of `wo-1`."""
     return WorkspaceView(state, git_env(tmp_path / "home"), "wo-1")
+
+
+@pytest.fixture
+def worktree(state: StateDir, view: WorkspaceView, tmp_path: Path) -> Path:
+    """Return the open worktree of `wo-1`."""
+    origin = make_origin(tmp_path / "origins")
+    origin.push({"app.py": "print('hello')\n"})
+    address = parse_address(str(origin.bare))
+    return open_workspace(state, address, OrderStart("wo-1", "r"), env=view.git_env).worktree
 
 
 def start(state: StateDir, serial: int, step: str = "implement_plan") -> Run:
@@ -54,3 +67,19 @@ def test_tokens_of_the_run_under_way_are_counted(state: StateDir, view: Workspac
     assert view.tokens_of("create_commit") == 0
     start(state, 2, "create_commit")
     assert view.tokens_of("create_commit") == 0
+
+
+def test_plan_and_changes_are_read_from_the_worktree(view: WorkspaceView, worktree: Path) -> None:
+    """Plan and changes come from the worktree, with masked keys."""
+    (worktree / "specs").mkdir()
+    (worktree / "specs" / "plan.md").write_text(f"# Plan\nUse {KEY}\n")
+    (worktree / "app.py").write_text(f"print('bye')  # {KEY}\n")
+    plan, diff = view.plan("specs/plan.md"), view.diff(now=True)
+    assert plan is not None
+    assert (plan.text, plan.whole) == ("# Plan\nUse ***\n", True)
+    assert diff is not None
+    assert [(file.path, file.added, file.removed) for file in diff.files] == [
+        ("app.py", 1, 1),
+        ("specs/plan.md", 2, 0),
+    ]
+    assert KEY not in diff.patch

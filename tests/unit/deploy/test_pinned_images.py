@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fakes.written_programs import write_program
 
 ROOT = Path(__file__).parents[3]
 DIGEST = "sha256:" + "a1" * 32
@@ -24,9 +25,7 @@ DOCKERFILE = "FROM python:3.12-slim AS packages\nFROM packages\n"
 def pin(folder: Path, answer: str) -> subprocess.CompletedProcess[str]:
     """Run the program on the files of a folder, with a `docker` that runs `answer`."""
     programs = folder / "programs"
-    programs.mkdir(exist_ok=True)
-    (programs / "docker").write_text(f"#!/bin/sh\n{answer}\n", encoding="utf-8")
-    (programs / "docker").chmod(0o755)
+    write_program(programs / "docker", f"#!/bin/sh\n{answer}\n")
     files = [str(folder / "Dockerfile"), str(folder / "compose.yml")]
     env = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     return subprocess.run(

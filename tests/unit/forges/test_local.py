@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git, git_env, make_origin
+from fakes.written_programs import write_program
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, RefusedTransitionError
 from septet.forges.local.forge import LocalForge
@@ -185,9 +186,7 @@ def test_no_program_of_a_checkout_runs(here: LocalForge, tmp_path: Path) -> None
     ran = tmp_path / "ran"
     program = here.path / ".git" / "hooks" / "post-merge"
     for path in (program, program.with_name("post-checkout"), program.with_name("reference-transaction")):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(f"#!/bin/sh\ntouch {ran}\n", encoding="utf-8")
-        path.chmod(0o755)
+        write_program(path, f"#!/bin/sh\ntouch {ran}\n")
     git(here.path, "config", "core.fsmonitor", str(program))
     ran.unlink(missing_ok=True)
 

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from septet.contracts.order import WorkOrderInput
 from septet.contracts.repository import without_credentials
@@ -119,6 +121,15 @@ def test_a_refusal_shows_no_password(repository: str) -> None:
 
     assert "hunter2" not in str(refused.value)
     assert "hunter2" not in repr(refused.value)
+
+
+@given(secret=st.text(st.characters(min_codepoint=48, max_codepoint=122, categories=["L", "N"]), min_size=8))
+def test_credentials_leave_no_trace(secret: str) -> None:
+    """The parts of an https address contain nothing of its credentials."""
+    address = parse_address(f"https://user:{secret}-tail@github.com/o/r")
+
+    assert secret not in repr(address)
+    assert parse_address("https://github.com/o/r") == address
 
 
 def test_the_key_is_a_readable_stable_folder_name() -> None:

@@ -1,7 +1,17 @@
 """The changed files in git's output."""
 
+import pytest
+
 from septet.contracts.facts import FileChange
-from septet.git.worktree.view import file_changes, read_name_status
+from septet.git.worktree.view import file_changes, read_name_status, read_status
+
+
+@pytest.mark.parametrize(("codes", "change"), [(b"C.", ("create", b"new")), (b"CD", None)])
+def test_a_copy_is_a_new_file(codes: bytes, change: object) -> None:
+    """A copy that git reports is a new file, and no change if the file was removed."""
+    facts = b" N... 100644 100644 100644 " + b"1" * 40 + b" " + b"2" * 40
+    (entry,) = read_status(b"2 " + codes + facts + b" C100 new\0old\0")
+    assert change == entry.change
 
 
 def test_name_status_is_read() -> None:

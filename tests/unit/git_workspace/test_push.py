@@ -10,6 +10,7 @@ from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault
 from fakes.repositories import Origin, git, make_origin
+from fakes.written_programs import write_program
 
 from septet.errors import GitError, InvalidInputError, NotFoundError, RemoteFullError
 from septet.git.commits.branches import branch_refusal, create_branch
@@ -123,9 +124,7 @@ def test_what_the_remote_says_is_told(
 ) -> None:
     """A refusal of the remote causes an error with the remedy for the remote's words, without escape sequences."""
     update = origin.bare / "hooks" / "update"
-    update.parent.mkdir(exist_ok=True)
-    update.write_text(f"#!/bin/sh\nprintf '\\033[31m' >&2\n{hook}\n")
-    update.chmod(0o755)
+    write_program(update, f"#!/bin/sh\nprintf '\\033[31m' >&2\n{hook}\n")
 
     with pytest.raises(GitError, match="rejected") as refused:
         push(place, BRANCH, commit())
@@ -137,9 +136,7 @@ def test_what_the_remote_says_is_told(
 def test_a_remote_without_room_is_waited_for(place: Place, origin: Origin, commit: Callable[[], str]) -> None:
     """A push to a full remote fails with an error to retry, and succeeds after there is room."""
     hook = origin.bare / "hooks" / "pre-receive"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho 'fatal: write error: No space left on device' >&2\nexit 1\n")
-    hook.chmod(0o755)
+    write_program(hook, "#!/bin/sh\necho 'fatal: write error: No space left on device' >&2\nexit 1\n")
     sha = commit()
     with pytest.raises(RemoteFullError) as refused:
         push(place, BRANCH, sha)

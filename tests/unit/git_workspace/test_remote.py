@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from fakes.git_http import GitHttp, serving_git
 from fakes.repositories import Origin, git, make_origin
+from fakes.written_programs import write_program
 
 from septet.errors import GitError, GitUnavailableError, NotFoundError, RemoteFullError, SeptetError
 from septet.git.commits.branches import create_branch
@@ -61,9 +62,7 @@ def test_the_token_is_in_no_file_no_environment_and_no_argument(
     """No file of the state directory, command line, environment and error contains the token."""
     real = subprocess.check_output(["sh", "-c", "command -v git"], text=True).strip()
     folder, seen = tmp_path / "bin", tmp_path / "argv"
-    folder.mkdir()
-    (folder / "git").write_text(f'#!/bin/sh\necho "$@" >> {seen}\nenv >> {seen}\nexec {real} "$@"\n')
-    (folder / "git").chmod(0o755)
+    write_program(folder / "git", f'#!/bin/sh\necho "$@" >> {seen}\nenv >> {seen}\nexec {real} "$@"\n')
     spying = {**env, "PATH": f"{folder}:{env['PATH']}"}
     place = opened(env=spying)
     create_branch(place, "feat-1")
@@ -97,8 +96,7 @@ def test_the_users_credential_helper_serves_without_a_token(
 ) -> None:
     """Git uses the user's credential helper only if the worker has no token."""
     helper, asked = tmp_path / "helper", tmp_path / "asked"
-    helper.write_text(f"#!/bin/sh\necho $1 >> {asked}\necho username=x-access-token\necho password={TOKEN}\n")
-    helper.chmod(0o755)
+    write_program(helper, f"#!/bin/sh\necho $1 >> {asked}\necho username=x-access-token\necho password={TOKEN}\n")
     (Path(env["HOME"]) / ".gitconfig").write_text(f"[credential]\n\thelper = {helper}\n")
     opened()
     assert not asked.exists()
@@ -153,9 +151,7 @@ def test_a_busy_host_is_worth_another_try(opened: Opened, server: GitHttp, statu
 def test_a_host_that_stays_silent_is_given_up(tmp_path: Path, env: dict[str, str]) -> None:
     """Git is killed if a remote takes too long, and the error says so."""
     slow = tmp_path / "bin" / "git"
-    slow.parent.mkdir()
-    slow.write_text("#!/bin/sh\nexec sleep 60\n")
-    slow.chmod(0o755)
+    write_program(slow, "#!/bin/sh\nexec sleep 60\n")
 
     with pytest.raises(GitUnavailableError, match="did not answer"):
         Remote("/nowhere", {**env, "PATH": f"{slow.parent}:{env['PATH']}"}).run(

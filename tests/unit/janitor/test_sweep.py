@@ -315,6 +315,18 @@ def test_a_draft_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(h
     assert [path.exists() for path in notes] == [True] * len(places)
 
 
+def test_a_pack_that_a_killed_process_left_goes_when_nobody_can_be_writing_it(home: Home) -> None:
+    """An unfinished pack of a killed process is removed when it is old, even if no snapshot is forgotten."""
+    place = home.open("wo-1")
+    folders = (place.vault / "objects/pack", place.mirror / "objects/pack")
+    for folder in folders:
+        for name in ("tmp_pack_old", "tmp_pack_young"):
+            (folder / name).write_bytes(b"PACK")
+        os.utime(folder / "tmp_pack_old", (0, 0))
+    home.sweep(1)
+    assert [[path.name for path in folder.glob("tmp_*")] for folder in folders] == [["tmp_pack_young"]] * 2
+
+
 def test_what_is_not_ours_is_not_touched(home: Home) -> None:
     """A folder without a work order's record stays."""
     home.open("wo-1")

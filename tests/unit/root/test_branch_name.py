@@ -21,6 +21,7 @@ OUT_OF_HAND = (
     "0123456789abcdef" * 4,
     "heads/main",
     "tags/v1",
+    "Tags/v1",
     "remotes/origin/main",
     "origin/main",
     "refs/heads/x",

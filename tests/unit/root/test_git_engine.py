@@ -45,6 +45,15 @@ def test_no_hook_of_the_repository_runs(tree: Git, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_path_is_no_pattern(tree: Git) -> None:
+    """A file name with a star names only that file."""
+    assert tree.work_tree is not None
+    (tree.work_tree / "*").write_text("star\n")
+    (tree.work_tree / "b.txt").write_text("b\n")
+    tree.run("add", "--", "*")
+    assert tree.text("diff", "--cached", "--name-only") == "*"
+
+
 def test_nobody_is_asked_at_a_prompt(tree: Git) -> None:
     """Neither git nor ssh prompts for input, and the worker's own ssh command stays."""
     env = tree.run("-c", "alias.e=!env", "e").decode()

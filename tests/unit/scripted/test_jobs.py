@@ -74,6 +74,15 @@ def test_a_change_that_is_spelled_out_is_made_and_told(agent: ScriptedAgent) -> 
     assert ran.tools() == ["Edit", "Edit"]
 
 
+def test_work_that_was_begun_is_not_done_twice(agent: ScriptedAgent) -> None:
+    """A second start finds the finished change and changes no file."""
+    put(agent, "src/a.py", "if x < 3:\n")
+    put(agent, "CHANGELOG.md", "## Unreleased\n")
+    issue = {"number": 1, "title": "Mend the sum", "body": SPELLED_OUT}
+    implement(agent, issue)
+    assert implement(agent, issue).tools() == []
+
+
 @pytest.mark.parametrize(
     ("body", "summary"),
     [

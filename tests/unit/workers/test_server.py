@@ -66,6 +66,17 @@ async def test_a_port_that_is_given_twice_is_refused(state: StateDir) -> None:
     assert not state.database.exists()
 
 
+async def test_a_server_that_does_not_start_shows_its_log(state: StateDir) -> None:
+    """The error for a server that ends at its start has its output and the path of its log."""
+    state.database.mkdir()
+    with pytest.raises(ServerNotReachedError) as failed:
+        async with embedded_server(state, Ports(*free_ports(2)), ENV):
+            pytest.fail("the server has started")
+    assert str(state.server_log) in failed.value.remedy
+    assert "it printed nothing" not in failed.value.message
+    assert not state.server_file.exists()
+
+
 @pytest.mark.parametrize("content", ["", "no json", "[]", '{"address": "x"}', '{"surprise": 1}'])
 def test_a_server_file_that_cannot_be_read_is_none(state: StateDir, content: str) -> None:
     """A server file that cannot be read counts as no server."""
