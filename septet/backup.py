@@ -57,7 +57,7 @@ class Backup:
     """The ids of work orders and lanes that Septet changed during every try; after a restore, a step of such a
     work order may run again."""
     left_out: list[str] = field(default_factory=list)
-    """The paths, relative to the state directory, that this user may not read."""
+    """The paths, relative to the state directory, of files that this user cannot read."""
     size_bytes: int = 0
 
 
@@ -187,7 +187,7 @@ class _Copier:
 
     @contextmanager
     def _noting(self, name: str) -> Iterator[None]:
-        """During the block, ignore a missing file, and record a file that this user may not read."""
+        """During the block, ignore a missing file, and record a file that this user cannot read."""
         try:
             yield
         except (FileNotFoundError, NotADirectoryError):

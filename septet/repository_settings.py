@@ -51,7 +51,7 @@ The other settings can only restrict them, except the work order's settings for 
 
 
 class AllowedFinding(StrictWire):
-    """A finding of the scanner for keys that a repository allows."""
+    """A finding of the key scanner, which a repository's settings allow."""
 
     path: str = Field(min_length=1, max_length=1000)
     """A path relative to the repository's root; `*` stands for any characters, `/` among them."""

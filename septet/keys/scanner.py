@@ -124,7 +124,7 @@ class KeyScanner:
     rules for some seconds, and other scans wait meanwhile, because each scan would compile the same rules."""
 
     def scan(self, lines: Sequence[AddedLine]) -> tuple[KeyMatch, ...]:
-        """Return the texts in added lines that look like keys, in the order of the lines.
+        """Return each text in the added lines that looks like a key, in the order of the lines.
 
         Lock files and generated files are left out. In test data, only findings of high confidence count, and
         private keys do not count.

@@ -160,7 +160,7 @@ class ContinuedState(Wire):
 
     @field_serializer("issues")
     def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:
-        """Return all issues; leave out fields with default values: a thousand issues may not have begun."""
+        """Return all issues; leave out fields with default values, because a thousand issues may still wait."""
         return [issue.model_dump(mode="json", exclude_defaults=True) for issue in issues]
 
 

@@ -83,7 +83,7 @@ def reveal(values: Iterable[str]) -> None:
 
 
 def mask(text: str) -> str:
-    """Return `text` with all values masked that were passed to `hide`, even in other encodings.
+    """Mask in `text` all values that were passed to `hide`, even in other encodings; return the result.
 
     Base64 and hexadecimal digits are found even if they are broken into lines.
     """

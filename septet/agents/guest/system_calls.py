@@ -1,4 +1,4 @@
-"""The filter of the system calls that the kernel refuses to guests, in classic BPF.
+"""The filter, in classic BPF, of the system calls that the kernel refuses to guests.
 
 The kernel refuses calls that read or control other processes, use the kernel's keys, change the kernel, or make
 mounts. It also refuses the set-user-id bit, because root may own a guest's files. Only sockets of the internet, of

@@ -123,7 +123,7 @@ def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
 
 
 def warnings_in(stderr: str) -> tuple[str, ...]:
-    """Return the last five lines of stderr that are not blank."""
+    """Return the last five lines of stderr; blank lines do not count."""
     lines = [line.strip()[:300] for line in stderr.splitlines() if line.strip()]
     return tuple(lines[-5:])
 

@@ -224,7 +224,7 @@ def api_error(status: int | None, words: str) -> Ending:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text that are not blank."""
+    """Return the lines of a text, without blank lines."""
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 

@@ -2,7 +2,7 @@ r"""Orders to supervisors: messages from workers; worker and supervisor may have
 
 An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 is written as its
 raw bytes. A receiver ignores unknown fields. `version` rises only if an older receiver would misunderstand the
-order. A runner writes the version that it reads into its lock file.
+order. A runner's lock file names the version that the runner understands.
 
 An order comes with two descriptors: the writer's lock of the workspace, and the lock of the run. The first order
 of a warm process also brings the lock of the process.

@@ -72,7 +72,7 @@ class StagedFiles:
                 self.sources.append((source, BINDINGS[option]))
 
     def place_program(self, program: str) -> str:
-        """Return bubblewrap's path for the run's user, who may not enter the folder of the Python packages."""
+        """Return a path of bubblewrap for the run's user, who cannot enter the folder of the Python packages."""
         packages = program.removesuffix(BUNDLED)
         if packages == program or is_below(program, SEEN_BY_ALL):
             return program

@@ -200,7 +200,7 @@ class Homes:
     logins: Logins
 
     def of(self, order_id: str, adapter: Adapter, machine: Machine) -> AgentHome:
-        """Return the home of one CLI for a work order or lane; its folder may not exist yet."""
+        """Return the home of one CLI for a work order or lane; its folder may be missing."""
         return AgentHome(self.root / order_id / adapter.name, adapter, machine, self.logins)
 
     def has(self, order_id: str) -> bool:

@@ -76,7 +76,7 @@ _WITHOUT_KEYS: Final = ("account", "account_state", "control_account", "credenti
 
 
 def reduced_database(path: Path, session_id: str) -> bytes | None:
-    """Return a copy of a user's database that holds only one session; `None` if the session is missing.
+    """Copy a user's database, and return the copy reduced to one session; `None` if the session is missing.
 
     Also return `None` for a database that is too large or has an unknown structure.
     """

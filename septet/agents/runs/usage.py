@@ -65,7 +65,7 @@ def read_usage(run: Run) -> Spent | None:
 
 
 def last_of_session(runs: Sequence[Run], session_id: str) -> RunRecord | None:
-    """Return the record of the last of these runs that was in the session; `None` if no run was."""
+    """Find the last of these runs that was in the session, and return its record; `None` if no run was."""
     for run in reversed(runs):
         record, note = run.record, read_usage(run)
         noted = note.session_id if note is not None else None

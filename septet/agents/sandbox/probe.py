@@ -159,7 +159,7 @@ class MissingProgram:
 def missing_programs(
     sandbox: Sandbox, folder: Path, env: Mapping[str, str], commands: Sequence[Sequence[str]], what: str
 ) -> Iterator[MissingProgram]:
-    """Yield each program of a repository's commands that guests do not find.
+    """Yield each program that a repository's commands name, but that guests do not find.
 
     Paths relative to the repository are not checked, because set-up or an agent may create the file later. `what`
     names the commands in the messages.

@@ -175,7 +175,7 @@ def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
 
 
 def how_to_allow(restriction: Path = _RESTRICTION) -> str:
-    """Return the remedy for a bubblewrap that may not make user namespaces.
+    """Return the remedy if the system does not let bubblewrap make user namespaces.
 
     The kernel's file `restriction` contains `1` if AppArmor restricts user namespaces.
     """

@@ -186,7 +186,7 @@ class TurnRuns:
         return start_reasons([run for run in self._started_runs() if self.owns(run)])
 
     def _adapter_of(self, run: Run | None) -> Adapter:
-        """Return the adapter of a run's agent, which may not be the request's agent."""
+        """Return the adapter of a run's agent, which may differ from the request's agent."""
         own = self._request.adapter
         agent = run.record.agent if run is not None and run.record is not None else own.name
         return own if agent == own.name else adapter_for(agent)

@@ -61,7 +61,7 @@ class WarmProcess(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """The command, environment and worktree of a process that stays warm, without prompt and session."""
+    """What starts a process that stays warm: command, environment and worktree, but no prompt and no session."""
 
     argv: tuple[str, ...] = field(repr=False)
     env: Mapping[str, str] = field(repr=False)
