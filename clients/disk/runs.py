@@ -17,7 +17,7 @@ from septet.state import StateDir
 from septet.system.masking import scrub
 
 MOST_REFUSED: Final = 100
-"""The most refused network addresses that a run's view names; the run's log has all of them."""
+"""The most refused network addresses in an `AgentRun`; the run's log has all of them."""
 _REMEMBERED: Final = 50_000
 """The most runs in the cache. A lane has seven runs for each issue of a pipeline, and is read twice a second."""
 

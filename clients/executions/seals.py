@@ -1,4 +1,4 @@
-"""Find the keys that sealed open workflows and schedules, and the workflows whose input is not sealed."""
+"""Find the seal keys of open workflows and of schedules, and the workflows whose input is not sealed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -41,7 +41,7 @@ class SealUse:
 
 
 async def seals_in_use(client: Client) -> list[SealUse]:
-    """Return the keys that sealed each open workflow of a namespace, and each schedule of intakes and janitors.
+    """Return the seal keys of each open workflow of a namespace, and of each schedule of intakes and janitors.
 
     Raises:
         RPCError: The server refused.

@@ -91,7 +91,7 @@ async def with_watch(client: Client, task: Task) -> Task:
 
 
 def task_at_close(task: Task, row: WorkflowExecution, error: TaskError | None = None) -> Task:
-    """Return a work order with the end that the server recorded; a terminated workflow records no end itself."""
+    """Return a work order with its final status and error, which a terminated workflow does not record itself."""
     status = _status_at_close(row)
     if status is None:
         return task

@@ -181,7 +181,7 @@ class Executions(Generic[View]):
 
     @abstractmethod
     def at_close(self, view: View, row: WorkflowExecution, error: TaskError | None) -> View:
-        """Return `view` with the end that the server recorded; a terminated workflow records no end itself."""
+        """Return `view` with the final status and error, which a terminated workflow does not record itself."""
 
     @abstractmethod
     def remedy_for_closed(self, view: View) -> str:

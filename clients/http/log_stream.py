@@ -40,7 +40,7 @@ _EVENT: Final = {
 """The schema of an event. The data of `log` is an entry, the data of `end` is an id, a status and a stage, and the
 data of `error` is the reason why the stream ended too soon."""
 _END: Final = "#end"
-"""The end of the last event's id; the id begins with the id of the last log entry."""
+"""The suffix of the last event's id, after the id of the last log entry."""
 _NO_MORE: Final = "The work order is closed, and everything was sent: do not reconnect."
 
 

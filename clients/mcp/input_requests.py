@@ -43,10 +43,10 @@ class InputResponse(Wire):
 
 
 async def input_requests(operations: Operations, detail: DetailReply) -> dict[str, JsonValue]:
-    """Return a work order's question as a form, by the question's key; an empty mapping without a question.
+    """Return the form for the decision that a work order waits for, by the form's key; empty if there is none.
 
     Raises:
-        ServerNotReachedError: The work order has a question, but no worker answered.
+        ServerNotReachedError: The work order waits for a decision, but no worker answered.
     """
     task = detail.task
     if task.findings:
@@ -111,7 +111,7 @@ def _can_all_pass(task: Task) -> bool:
 
 
 def _key(detail: DetailReply, subject: str) -> str:
-    """Return the key of a work order's question, made from the subject and the time of the question."""
+    """Return the key of a form, made from the decision's subject and the time when the wait for it began."""
     task, last = detail.task, detail.history[-1] if detail.history else None
     is_known = bool(task.steps) or task.budget is not None  # the row has the budget alone
     if last is None or last.to != task.stage or not is_known:

@@ -1,4 +1,4 @@
-"""Admit to the page each browser that once opened the link of `septet up` or `septet serve`.
+"""Admit to the page each browser that has opened the link of `septet up` or `septet serve`.
 
 The link contains a key, from which two other keys are derived. The looking key is in the cookie, and permits no
 decision. The page's script keeps the deciding key, and sends it with each decision; `clients/http/access.py`

@@ -210,7 +210,7 @@ class PipelineClient(Executions[PipelineView]):
         return await why_nobody_works_on(self.client, await self.describe(pipeline_id), self.state)
 
     def at_close(self, view: PipelineView, row: WorkflowExecution, error: TaskError | None) -> PipelineView:
-        """Return a pipeline's view with the end that the server recorded."""
+        """Return a pipeline's view with the final status, time and error."""
         return view_at_close(view, row, error)
 
     def remedy_for_closed(self, view: PipelineView) -> str:

@@ -1,4 +1,4 @@
-"""Describe pipelines without a worker: from their inputs, and from the server's records of their ends."""
+"""Describe pipelines without a worker: from their inputs, and from the server's list of workflows."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -55,7 +55,7 @@ def view_of_row(row: WorkflowExecution) -> PipelineView:
 
 
 def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError | None = None) -> PipelineView:
-    """Return a pipeline's view with the end that the server recorded; a terminated pipeline records none."""
+    """Return a pipeline's view with the final status, time and error; a terminated pipeline records none itself."""
     word = CLOSED_AS.get(row.status)
     if word is None or view.status in OVER:
         return view

@@ -110,7 +110,7 @@ class BudgetClient:
         return BudgetReply(budget=view) if view is not None else await self.show(scope)
 
     async def raise_limit(self, scope: str, call: LimitCall) -> RaiseReply:
-        """Raise a budget by an amount, so that work that waits for it continues.
+        """Raise a budget by an amount; work that waits for the budget continues.
 
         If a `RaiseCall` names the limit that the caller saw, and the limit has changed since, nothing is added.
 
@@ -140,7 +140,7 @@ class BudgetClient:
         return f'WorkflowId STARTS_WITH "{account_id(self.task_queue, kind)}/"'
 
     async def _ask_all(self, accounts: Sequence[tuple[str, str]]) -> Sequence[AccountView]:
-        """Return the views of accounts; omit accounts that do not answer, and runs that a later run replaced.
+        """Return accounts' views; omit accounts that do not answer, and ended runs that a later run replaced.
 
         `accounts` has pairs: an account's scope, and the id of its ended run, or an empty text for an open run.
         """

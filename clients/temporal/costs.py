@@ -64,7 +64,7 @@ class CostClient:
         return CostsReply(by=by, since=since, costs=tuple(groups), total=total, scripted=scripted)
 
     async def estimate(self, question: Question) -> Estimate:
-        """Estimate the cost of a question's work; the estimate is unknown if the costs are not read within 3 s."""
+        """Estimate the cost of the work in `question`; without the costs of earlier work within 3 s, it is unknown."""
         try:
             async with asyncio.timeout(_ESTIMATE_WITHIN_SECONDS):
                 own = await self._ask(question.project)

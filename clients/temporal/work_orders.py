@@ -233,7 +233,7 @@ class WorkOrders(Executions[Task]):
         return task if task is not None else await task_of_row(row)
 
     def at_close(self, view: Task, row: WorkflowExecution, error: TaskError | None) -> Task:
-        """Return a work order with the end that the server recorded."""
+        """Return a work order with its final status and error."""
         return task_at_close(view, row, error)
 
     def remedy_for_closed(self, view: Task) -> str:

@@ -128,7 +128,7 @@ class Tracing(TracingInterceptor):
         return _WorkOrderTracing
 
     def _completed_workflow_span(self, params: Any) -> Any:
-        """Make a span for a moment of a workflow, and return the workflow's span as parent of later spans.
+        """Make a span for an event in a workflow, and return the workflow's span as the parent of later spans.
 
         If the worker is killed before it sends the span, the span is lost, because a replay does not make it
         again.

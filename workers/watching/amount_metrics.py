@@ -101,7 +101,7 @@ class AmountMetrics:
     _limits: dict[str, set[str]] = field(default_factory=dict)
     """For each budget, the units with a limit; when a limit is removed, infinity is recorded."""
     _views: dict[str, tuple[tuple[str, int], AccountView]] = field(default_factory=dict)
-    """For each budget, its last view; before it, the run and the history length, which show a change."""
+    """By budget: the run and its history's length, which show a change; and the last view."""
     _has_told: bool = False
     """Whether this process has recorded a value for unserved work."""
 

@@ -156,7 +156,7 @@ class PullRequestWatcher:
         """Start to poll the pull requests that are due, and return their number.
 
         Raises:
-            RPCError: The server refused to list the pull requests.
+            RPCError: The Temporal server refused to list the watches.
         """
         await self._list()
         due = [each for each in self._watched.values() if self._is_due(each)]

@@ -65,8 +65,8 @@ async def scheduling_janitor(
 async def schedule_janitor(client: Client, settings: Settings, host_id: str, host_queue: str) -> None:
     """Schedule a host's janitor every few hours, for a week from now; a later call extends the week.
 
-    The schedule of a lost host thereby ends. A person's changes of the schedule stay, but its input is sealed
-    again. If the server refuses, the worker runs without a janitor.
+    The schedule of a lost host thereby ends. A person's changes of the schedule stay, but the schedule's input is
+    sealed again. If the server refuses, the worker runs without a janitor.
 
     An existing schedule is not created again, because each refused creation leaves data in the server's database.
     """

@@ -129,7 +129,7 @@ def without_missing_agents(checks: Sequence[Check]) -> list[Check]:
 
 
 WORKER: Final = "where the worker (`septet up`) runs, and restart it"
-"""The end of a remedy that sets an environment variable: a running worker must restart to see the variable."""
+"""The last words of a remedy that sets an environment variable: only a restarted worker sees the variable."""
 
 
 def _user(*, confines: bool) -> Check:

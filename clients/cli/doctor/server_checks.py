@@ -130,14 +130,14 @@ _SEAL_JANITORS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class SealCheck(Check):
-    """A check of the keys that sealed open work; `message` names only some of the workflows in `uses`."""
+    """A check of the keys that sealed unfinished work; `message` names only some of the workflows in `uses`."""
 
     uses: tuple[Mapping[str, object], ...] = ()
     """The workflows and schedules that the message is about, each with the fields of `SealUse`."""
 
 
 async def seal_checks(client: Client, *, required: bool) -> list[Check]:
-    """Return checks of the seal keys and the unsealed input of open work; none if this process has no keys.
+    """Return checks of the seal keys and the unsealed input of unfinished work; none if this process has no keys.
 
     `required` says whether workers refuse unsealed input.
     """
@@ -154,7 +154,7 @@ async def seal_checks(client: Client, *, required: bool) -> list[Check]:
 
 
 def keys_check(uses: Sequence[SealUse], key: str) -> Check:
-    """Return a check that names the keys that open work needs in addition to the current `key`."""
+    """Return a check that names the keys that unfinished work needs in addition to the current `key`."""
     missing = _users(uses, lambda use: use.missing_keys)
     older = _users(uses, lambda use: use.keys - use.missing_keys - {key})
     others = _rows([use for use in uses if use.keys - {key} or use.missing_keys])
