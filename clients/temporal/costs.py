@@ -64,7 +64,7 @@ class CostClient:
         return CostsReply(by=by, since=since, costs=tuple(groups), total=total, scripted=scripted)
 
     async def estimate(self, question: Question) -> Estimate:
-        """Estimate the cost of the work in `question`; without the costs of earlier work within 3 s, it is unknown."""
+        """Estimate the cost of the work in `question` from earlier costs; unknown if these are not read in 3 s."""
         try:
             async with asyncio.timeout(_ESTIMATE_WITHIN_SECONDS):
                 own = await self._ask(question.project)
