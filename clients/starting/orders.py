@@ -1,4 +1,4 @@
-"""Check and estimate a work order or an intake, and start it."""
+"""Check, estimate and start work orders; check and add intakes."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

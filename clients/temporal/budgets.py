@@ -97,7 +97,7 @@ class BudgetClient:
         return BudgetsReply(budgets=tuple(views), next=following)
 
     async def set(self, scope: str, call: LimitCall) -> BudgetReply:
-        """Set the limit of a budget, which is created if it does not exist, and return the budget.
+        """Set the limit of a budget, and return the budget; a missing budget is created.
 
         Raises:
             InvalidInputError: `scope` is not the name of a budget, or the step is unknown.

@@ -109,7 +109,7 @@ def server_address(settings: Settings, address: str | None = None) -> str:
 
     Raises:
         UsageError: The address is not HOST:PORT.
-        ServerNotReachedError: Temporal's profile could not be read.
+        ServerNotReachedError: Temporal's profile cannot be read, so the address is not known.
     """
     config, _ = _find(settings, address)
     return str(config["target_host"])

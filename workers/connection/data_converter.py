@@ -26,7 +26,7 @@ from septet.system.text import cut_bytes
 from workers.connection.payload_codec import SealedDataConverter
 
 _OF_ALL_KINDS: Final = tuple(PydanticPayloadConverter().converters.values())
-"""The SDK's converters, which cache types; the many payload converters that the SDK makes share them."""
+"""The SDK's converters, which cache types. The SDK makes many payload converters; all of them share these."""
 
 
 class MaskingPayloadConverter(PydanticPayloadConverter):

@@ -1,4 +1,4 @@
-"""Print pipelines: one pipeline, once or live, lists, results and reports."""
+"""Print one pipeline, once or live; print lists, results and reports of pipelines."""
 
 import json
 import shlex

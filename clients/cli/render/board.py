@@ -1,4 +1,4 @@
-"""Print the board, once or after each change, and lists of work orders."""
+"""Print the board, once or after each change; print lists of work orders."""
 
 import asyncio
 import sys

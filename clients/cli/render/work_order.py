@@ -57,7 +57,7 @@ def tokens_text(task: Task, tokens: int) -> str:
 
 
 def start_line(task: Task, verb: str) -> Text:
-    """Return the line on a started work order, which begins with the id."""
+    """Return the line on a started work order; the line begins with the id."""
     facts = "  ".join(part for part in (issue_of(task), cut_to_line(task.title, LONGEST_CELL)) if part)
     return Text.assemble((task.id, "bold"), f" {verb}", f": {facts}" if facts else "")
 
