@@ -58,7 +58,7 @@ def _path(names: str, lines: list[str]) -> str:
 
 
 def _lines(lines: list[str]) -> Iterator[PatchLine]:
-    """Yield the lines of one file's patch with their kinds; before the first `@@`, git's lines are notes."""
+    """Yield the lines of one file's patch with their kinds; git's lines before the first `@@` count as notes."""
     kinds: dict[str, LineKind] = {"+": "added", "-": "removed", "@": "place"}
     in_hunk = False
     for line in lines:

@@ -1,1 +1,1 @@
-"""Check, estimate and start work orders and intakes."""
+"""Check, estimate and start work orders, and add intakes."""

@@ -45,7 +45,7 @@ async def was_used(state: StateDir, order_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """Checks, estimates and starts work orders and intakes on one Temporal namespace."""
+    """Checks, estimates and starts work orders, and adds intakes, on one Temporal namespace."""
 
     orders: WorkOrders
     costs: CostClient

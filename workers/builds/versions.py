@@ -19,7 +19,7 @@ from workers.server.preflight import PreflightError
 
 _SEEN_WITHIN_SECONDS: Final = 30.0
 _TRIES: Final = 5
-"""How often to try to set the first build, while other workers set their builds."""
+"""The most tries to make this worker's build the first current one, while other workers try the same."""
 
 _log = structlog.get_logger()
 
