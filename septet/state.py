@@ -121,7 +121,7 @@ class StateDir:
                         path.chmod(stat.S_IMODE(status.st_mode) & ~_OTHERS)
 
     def _refuse_other_path(self) -> None:
-        """Raise if the state directory was moved, because its contents name the first path."""
+        """Raise if the state directory was moved, because its contents name the earlier path."""
         path, own = self.root / "path", os.path.abspath(self.root)  # noqa: PTH100 -- links on the way stay
         if not path.exists():
             write_first(path, os.fsencode(own))

@@ -129,7 +129,7 @@ def _plain(read: PlainReader | None, text: str) -> Iterator[JsonCandidate]:
 
 
 class _Proof(Generic[T]):
-    """Checks values against a contract, and collects the reasons against invalid values."""
+    """Checks values against a contract, and collects the reasons why values are invalid."""
 
     def __init__(self, contract: type[T] | TypeAdapter[T]) -> None:
         self.reasons: list[str] = []

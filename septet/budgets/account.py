@@ -133,7 +133,7 @@ class AccountState(Wire):
     """When an ended account's state was read, in Unix seconds; only in the input of a new run."""
 
     def waits_for(self, key: str) -> bool:
-        """Return whether a turn's use was not counted yet."""
+        """Return whether the account still has to count the use of the turn `key`."""
         return any(hold.key == key for hold in self.holds)
 
 

@@ -114,7 +114,7 @@ class CostBook:
 
 
 def _mixes(order: OrderCosts, note: CostNote) -> bool:
-    """Return whether, before `note`, an agent other than its agent planned, or executed, this work order."""
+    """Return whether, before `note`, another agent than `note.agent` planned, or executed, the work order."""
     planner = order.planner if note.step in PLAN_STEPS else ""
     executor = order.agent if _executes(note.step, note.use) and _steps_of_executor(order) else ""
     return (planner or executor or note.agent) != note.agent

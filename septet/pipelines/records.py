@@ -1,6 +1,6 @@
 """Write a pipeline's documents to disk: the results of planning and execution, and at its end the report.
 
-Each document is replaced in one durable step, so the disk has a whole one after any crash.
+Each document is replaced in one durable step, so the disk has a whole document after any crash.
 """
 
 from collections import Counter

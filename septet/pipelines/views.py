@@ -134,7 +134,7 @@ class PipelineReport(Wire):
 
 
 class NotedIssues(Wire):
-    """Which states of issues the notes on disk show."""
+    """Which issues' current states are noted on a host's disk."""
 
     queue: str
     """The queue of the host that has the records."""

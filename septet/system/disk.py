@@ -73,7 +73,7 @@ def _message_of(error: OSError) -> str:
 
 
 def _seems_full(error: SeptetError | OSError, root: Path) -> bool:
-    """Return whether git's message names a full disk; for an agent's or set-up's error, check the disk itself."""
+    """Return whether a full disk may be the cause, by git's message; for agents and set-up, check the disk."""
     if isinstance(error, (AgentError, SetupError)):
         is_from_api = isinstance(error, (AgentApiError, AgentApiUnavailableError))
         return not is_from_api and _has_no_room(root)
@@ -81,7 +81,7 @@ def _seems_full(error: SeptetError | OSError, root: Path) -> bool:
 
 
 def _seems_read_only(error: SeptetError | OSError, root: Path) -> bool:
-    """Return whether git's message names a read-only disk; for an agent's error, check the disk itself."""
+    """Return whether a read-only disk may be the cause, by git's message; for agents, check the disk."""
     if not isinstance(error, AgentError):
         return _SAID_READ_ONLY in str(error)
     with suppress(OSError):

@@ -30,7 +30,7 @@ class Recorder:
         return self._sink is not None
 
     def send_to(self, sink: Sink | None) -> None:
-        """Send values to a sink from now on; `None` drops them."""
+        """Send values to a sink from now on; with `None`, drop all values."""
         self._sink = sink
 
     def record(self, metric: Metric, value: float = 1, **labels: str | None) -> None:

@@ -25,7 +25,7 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class LineEvent(msgspec.Struct, gc=False):
-    """The field that every event has; a CLI's own type adds the other fields to read."""
+    """An event, with only the field that every event has; a CLI's own type adds the other fields to read."""
 
     type: Any = None
 

@@ -127,7 +127,7 @@ class RequestBody:
         return taken, not self.is_chunked and bool(self.pending)
 
     def take_line(self, line: bytes) -> bytes:
-        """Return the bytes to send to the host for a line between chunks."""
+        """Return the bytes to send to the host for a line between two chunks."""
         if self.is_in_trailer:
             self.is_chunked = bool(line)
             return b"" if line else END_OF_LINE

@@ -59,7 +59,7 @@ class GuestEnd:
 
     @property
     def code(self) -> int:
-        """The exit code; negative for the signal that killed the program."""
+        """The exit code; if a signal killed the program, the negative number of the signal."""
         return self.record.exit_code if self.record.exit_code is not None else -(self.record.signal or 0)
 
 

@@ -81,7 +81,7 @@ class WarmSupervisor(Supervisor):
         self.poller.register(self.turn_listener.fileno(), select.POLLIN)
 
     def release_process(self) -> None:
-        """Empty and release the process's lock, after the process has ended."""
+        """After the end of the process, empty its lock file and release the lock."""
         self.turn_listener.close()
         os.ftruncate(self.lock, 0)
         os.close(self.lock)
