@@ -146,7 +146,7 @@ async def _serve_app(app: ASGIApp, door: Door) -> AsyncIterator[None]:
 
 
 def _is_no_cut(record: logging.LogRecord) -> bool:
-    """Return whether to log `record`; false if it only reports a request that the server's end has cut off."""
+    """Return whether to log `record`; false if it only reports a request that was cut off as the server ended."""
     is_cut = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
     return not is_cut and not str(record.msg).startswith("Cancel %s running task")
 

@@ -99,7 +99,7 @@ def news_of(task: Task) -> tuple[tuple[str, str], ...]:
 
 
 def _question_key(task: Task) -> str:
-    """Return a text that differs for each question of a work order; empty if there is no question now."""
+    """Return a text that is different for each decision that a work order waits for; empty without one."""
     budget = task.budget
     if task.waits_for_a_decision:
         return f"plan {task.plan_sha256}"
