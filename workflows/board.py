@@ -71,7 +71,7 @@ class Board:
 
     @workflow.signal(description="A host serves, with these limits.")
     def serves(self, capacity: HostCapacity) -> None:
-        """Record that a host serves work orders, and the host's limits."""
+        """Record a host that serves work orders, with the host's limits."""
         before = (self._seats.places(_now()), self._seats.project_limit)
         self._seats.hear(capacity, _now())
         self._has_news = self._has_news or before != (self._seats.places(_now()), self._seats.project_limit)

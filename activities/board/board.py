@@ -102,7 +102,7 @@ class CancelWorkOrder:
 
     @activity.defn(name="cancel_work_order")
     async def run(self, call: MoveReason) -> None:
-        """Request the server to cancel the calling work order. Idempotent; writes nothing to disk."""
+        """Cancel the work order that runs this activity. Idempotent; writes nothing to disk."""
         info = activity.info()
         handle = activity.client().get_workflow_handle(info.workflow_id or "", run_id=info.workflow_run_id)
         is_sealed = activity.client().data_converter.payload_codec is not None  # the server would read a reason

@@ -87,7 +87,7 @@ async def is_paused(client: Client, key: RunKey) -> bool:
 async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float) -> bool:
     """Return whether a person has reset an activity during its second or a later attempt.
 
-    The attempt continues after a reset, but the server counts attempts from one again and rejects its token.
+    The attempt continues after a reset, but the server counts from one again and rejects the attempt's token.
 
     Args:
         started_at: The time when the server started the attempt, in seconds by the server's clock.
@@ -101,7 +101,7 @@ async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float
 
 
 def activity_handle(client: Client, key: RunKey) -> AsyncActivityHandle:
-    """Return a handle to complete or fail an activity by its ids, when the server rejects its token."""
+    """Return a handle that completes or fails an activity by its ids; use it if the server rejects the token."""
     handle: AsyncActivityHandle = client.get_async_activity_handle(
         workflow_id=key.workflow_id, run_id=key.run_id, activity_id=key.activity_id
     )

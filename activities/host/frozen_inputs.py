@@ -69,7 +69,7 @@ def read_frozen_rework(place: Place, run_id: str, number: int) -> FrozenRework |
 
 
 def words_of(place: Place, run_id: str, number: int) -> str:
-    """Return the feedback to answer as one line of JSON; no text in it can look like a line of the command.
+    """Return the feedback to answer as one line of JSON, so that no text in it looks like a line of the prompt.
 
     Raises:
         WorkspaceError: The round was not prepared here.
@@ -81,7 +81,7 @@ def words_of(place: Place, run_id: str, number: int) -> str:
 
 
 def read_issue(request: OpenWorkspace, forge: Forge, settings: Settings) -> dict[str, JsonValue]:
-    """Return the issue as agents see it; without an issue of a forge, its number is empty.
+    """Return the issue as agents see it; the number is empty for an issue that is not on the forge.
 
     If a tracker's issue has no mark of a work order, this writes the mark of this work order on the issue.
 

@@ -106,7 +106,7 @@ class Host:
     max_agents: int | None = None
     """How many agents each worker of the host runs at a time; `None` for any number."""
     accounts: Accounts | None = None
-    """The budget accounts that must allow each agent; `None` without budgets and records of costs."""
+    """The budget accounts that must allow each agent; `None` if the host has neither budgets nor cost records."""
 
     forges: Forges = field(init=False)
     """The forges that this host can reach."""

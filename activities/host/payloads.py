@@ -37,7 +37,7 @@ async def memo_json(row: WorkflowExecution, name: str) -> bytes | None:
 async def read_memo(row: WorkflowExecution, name: str, kind: type[Model]) -> Model | None:
     """Return one value in a workflow's memo; `None` if the value is missing or unreadable.
 
-    Any client of the server can add workflows to its lists, so an unreadable memo must not break a list.
+    Any client can add workflows to the server's lists, so an unreadable memo must not break a list.
     """
     try:
         return kind.model_validate_json(await memo_json(row, name) or b"null")

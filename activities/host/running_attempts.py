@@ -76,7 +76,7 @@ class RunningAttempts:
         return sum(attempt.task_queue == task_queue for attempt in self)
 
     def ask(self, workflow_id: str) -> bool:
-        """Send heartbeats now for a workflow's attempts in this process; return whether it has any here."""
+        """Send heartbeats now for a workflow's attempts in this process; return whether there are any."""
         attempts = [each for each in self if each.key.workflow_id == workflow_id]
         for attempt in attempts:
             attempt.ask()
@@ -132,7 +132,7 @@ class Fence:
     """The running activity; only an attempt with an equal key adopts the agents of an earlier attempt."""
     lease: Lease
     halt: Halt = field(default_factory=Halt)
-    """The switch that ends a running push or repository's check when the attempt is cancelled."""
+    """The switch that ends a push, or a check of the repository, when the attempt is cancelled."""
 
     def check(self) -> None:
         """Raise unless the fence is open; call this right before a commit, a push or a pull request.

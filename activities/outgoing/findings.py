@@ -80,7 +80,7 @@ def refuse_findings(
 
     Args:
         staged: The index with the changes staged on `head`; `None` if `head` holds the whole work.
-        tree: The tree of the work, or `head`.
+        tree: The tree of the work, or the commit `head` if it holds the whole work.
 
     Returns:
         The allowed changes of protected paths.

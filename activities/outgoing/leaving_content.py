@@ -1,7 +1,7 @@
 """Prepare outgoing commits and texts for the reader, and refuse a push that the reader has not read.
 
 Outgoing content is untrusted. The prompt holds the content as one line of JSON, with invisible characters escaped,
-between two marks that are computed from its bytes. Parts that do not fit are named in the prompt and in a finding.
+between two delimiters computed from its bytes. Parts that do not fit are named in the prompt and in a finding.
 """
 
 import hashlib

@@ -75,7 +75,7 @@ def cloud_event(notification: Notification, host_id: str) -> dict[str, Any]:
 
 
 def signature_headers(secret: str, event_id: str, body: bytes) -> dict[str, str]:
-    """Return the headers of the Standard Webhooks specification: id, time, and their HMAC-SHA256 with the body."""
+    """Return the headers that Standard Webhooks specifies: id, time, and the HMAC-SHA256 of both and the body."""
     stamp = str(int(time.time()))
     key = base64.b64decode(secret.removeprefix(_SECRET_PREFIX)) if secret.startswith(_SECRET_PREFIX) else None
     digest = hmac.digest(key or secret.encode(), f"{event_id}.{stamp}.".encode() + body, hashlib.sha256)

@@ -74,8 +74,8 @@ class StepActivities:
     async def rework(self, call: StepCall) -> StepResult:
         """Let an agent answer checks, reviews and conflicts, and return a summary of the work.
 
-        Idempotent: a finished run is read again. Leaves a commit, pushed with a lease on the commit from which the
-        round began, and answers on the forge.
+        Idempotent: a finished run is read again. Leaves answers on the forge, and a commit that is pushed only if
+        the branch is still at the commit from which the round began.
         """
         return await self.runner.run(call)
 

@@ -1,1 +1,1 @@
-"""The proofs of the steps: how Septet checks what an agent claims, and does the parts that are left to Septet."""
+"""The proofs of the steps: each checks what an agent claims, and does the part of the step that Septet does."""

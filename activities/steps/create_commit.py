@@ -64,7 +64,7 @@ def see_fit_to_leave(host: Host, claim: AnyClaim, staged: Git | None, head: str,
 
     Args:
         staged: The index with the changes staged on `head`; `None` if `head` holds the whole work.
-        tree: The tree of the work, or `head`.
+        tree: The tree of the work, or the commit `head` if it holds the whole work.
 
     Raises:
         FindingsError: The work holds a finding that waits for a person's decision.

@@ -160,7 +160,7 @@ def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[P
 def _find_or_open(
     forge: Forge, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest, sha: str
 ) -> PullRequest:
-    """Return the branch's open pull request, or the work order's merged one, or open a new pull request."""
+    """Return the branch's open pull request, or the work order's merged one; if there is neither, open one."""
     head, order_id = claim.call.progress.branch_name or "", claim.call.workspace.work_order_id
     fork = claim.call.workspace.fork
     if (earlier := forge.find_pull_request(head, fork)) is not None:

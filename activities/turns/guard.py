@@ -166,7 +166,7 @@ async def end_agents_of(runs: Runs, workspace: Workspace) -> None:
 
 
 def _with_mirror_mended(host: Host, place: Place, error: SeptetError) -> SeptetError:
-    """Repair the mirror if damage may have failed the step, and return the error to raise.
+    """Repair the mirror if its damage may have made the step fail, and return the error to raise.
 
     Temporal then retries the step, and no agent is paid again.
     """

@@ -52,7 +52,7 @@ class UsageLimit:
 
 
 def find_usage_limit(turn_runs: TurnRuns, last: TurnResult | None) -> UsageLimit | None:
-    """Return the usage limit at which a turn's last agent ended; `None` without one, or if it was reported.
+    """Return the usage limit at which a turn's last agent ended; `None` for no limit or a reported one.
 
     Raises:
         OSError: The run's files cannot be read.
@@ -75,7 +75,7 @@ def find_usage_limit(turn_runs: TurnRuns, last: TurnResult | None) -> UsageLimit
 def in_order(requests: list[TurnRequest], last: TurnResult | None) -> list[TurnRequest]:
     """Return a turn's requests in the order in which to try their agents.
 
-    The agent that worked last comes first. It comes last if its model has refused the work.
+    The agent that worked last comes first, or comes last if its model has refused the work.
     """
     if last is None:
         return requests

@@ -64,7 +64,7 @@ class StepAttempt:
     prepared_step: PreparedStep
     heartbeats: Heartbeats
     result: StepResult = field(init=False)
-    """The step's result, which the block sets; if a person ended the work, the attempt sets the result."""
+    """The step's result, which the caller sets; if a person ended the work, `attempting` sets it."""
     budget: TurnBudget | None = field(init=False)
     """The turn's budget; `None` if this host has no accounts."""
     warnings: tuple[str, ...] = field(default=(), init=False)
@@ -98,7 +98,7 @@ class StepAttempt:
         return result
 
     def _leave_work(self) -> None:
-        """Take a rescue of another agent's work, and return the worktree to the step's start."""
+        """Take a rescue of another agent's work, and restore the worktree as it was at the step's start."""
         step, snapshots = self.prepared_step, self.host.snapshots
         if step.starts_from:
             snapshots.return_to(step.place, step.starts_from, _ANEW, step.call.name)

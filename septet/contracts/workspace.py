@@ -85,7 +85,7 @@ class Workspace(Wire):
     control_queue: str = ""
     """The queue that the host serves even when it is busy; empty if an older version opened the workspace."""
     serves: tuple[str, ...] = ()
-    """The services of the host that hosts with an older version lack. The queues of hosts are not versioned: a
+    """The services that this host has and hosts of older versions lack. The queues of hosts are not versioned: a
     workflow schedules such work only on a host that lists the service."""
     probe_seconds: float = 60.0
     """The seconds of a step after which the workflow probes the host."""

@@ -25,7 +25,7 @@ _lock: Final = threading.Lock()
 
 
 def _login_token(argv: tuple[str, ...], host: str, env: Mapping[str, str]) -> str:
-    """Return the token that a program prints for a host name, which is appended to `argv`."""
+    """Run the program `argv` with `host` as its last argument, and return the token that it prints."""
     with _lock:
         known = _tokens.get((argv, host))
         if known is None or time.monotonic() - known[0] >= _KEPT_SECONDS:

@@ -82,7 +82,7 @@ class KnownHosts:
 
 
 class HostNews(Protocol):
-    """Records changes of the host, for a work order or for a round on its pull request."""
+    """Records what happens to the host of a work order, or of a round on its pull request."""
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
         """Record a wait for a gone host with its reason; return whether this changes the record."""
@@ -184,7 +184,7 @@ class HostWait(ABC):
     def _times_of_silence(self, host: str, silent_since: datetime) -> str:
         """Return when a host fell silent, and when it was last reported silent if that is later.
 
-        The later time makes repeated messages differ: histories of earlier releases expect each of them.
+        The later time makes repeated messages differ, as histories of earlier releases expect.
         """
         known = self.hosts.unanswered_since
         known[host] = min(silent_since, known.get(host, silent_since))

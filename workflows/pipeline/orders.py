@@ -57,7 +57,7 @@ class Window:
     """Decides how many work orders one workflow run of a pipeline may start."""
 
     def __init__(self, limits: WindowLimits, on_news: Callable[[], None]) -> None:
-        """Create the window of a new run; call `on_news` when the run stops waiting for slow issues."""
+        """Create the window of a new run; it calls `on_news` when the run stops waiting for slow issues."""
         self._limits = limits
         self._on_news = on_news
         self._patience: asyncio.Task[None] | None = None

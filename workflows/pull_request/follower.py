@@ -71,7 +71,7 @@ class Follower:
 
     @property
     def quiet_left(self) -> timedelta | None:
-        """The time until following ends if no event comes; `None` if no pull request is followed."""
+        """The time after which following ends if no event comes; `None` if no pull request is followed."""
         if self._follow is None or not self.is_active:
             return None
         until = self._news_at + timedelta(seconds=self._follow.terms.quiet_seconds)

@@ -48,7 +48,7 @@ class PullRequestWorkflow(PullRequestHandlers):
     async def run(self, watch: PullRequestWatch) -> Task:
         """Watch until the pull request is merged, or a person moves the task to done.
 
-        This also waits while a pull request is closed or blocked; if the work continues, this is cancelled.
+        This also waits while the pull request is closed or the task blocked, until continued work cancels it.
         """
         del watch  # it is known since the beginning, and may have been renewed
         self._begin()

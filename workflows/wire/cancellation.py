@@ -10,7 +10,7 @@ from temporalio.exceptions import ActivityError, FailureError
 
 
 def is_to_end() -> bool:
-    """Return whether this workflow or task was cancelled, even if its last activity has completed."""
+    """Return whether this workflow or the current asyncio task was cancelled, even after its last activity."""
     work = asyncio.current_task()
     return work is not None and work.cancelling() > 0
 

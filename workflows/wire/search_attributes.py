@@ -72,7 +72,7 @@ class Row:
     def write(self, task: Task, more: Sequence[SearchAttributeUpdate[Any]] = ()) -> None:
         """Write the task's search attributes and those in `more`, once per stage, because each write costs money.
 
-        The memo is written at the end, and whenever it shows more than the search attributes. A new branch or
+        The memo is written at the end, and whenever a field changes that only the memo has. A new branch or
         address alone is written with the next change.
         """
         attributes = [*attribute_updates(task), *more]

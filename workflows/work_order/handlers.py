@@ -236,7 +236,7 @@ class WorkOrderHandlers:
 
     @workflow.signal(description="Check now what it waits for, instead of at the next interval.")
     def nudge(self) -> None:
-        """Probe the workspace's host, check the earlier work orders, and reserve budgets again, all now."""
+        """Probe the workspace's host, check the earlier work orders and reserve budgets again, all at once."""
         self._hosts.is_nudged = True
         self._seat.look_again()
         self._budget_gate.open()

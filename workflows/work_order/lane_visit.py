@@ -61,7 +61,7 @@ class LaneSession:
         self._forget_context()
 
     def follow(self, result: StepResult) -> None:
-        """Continue the session of the agent's last answer from now on."""
+        """From now on, continue the session in which the agent gave its last answer."""
         if result.session_id is None:
             return
         if self.id not in {None, result.session_id}:
@@ -154,7 +154,7 @@ class LaneVisit:
         return summary
 
     def follow_session(self, result: StepResult) -> None:
-        """Continue the session of the agent's last answer from now on."""
+        """From now on, continue the session in which the agent gave its last answer."""
         if self._grant is not None:
             self._session.follow(result)
 

@@ -47,7 +47,7 @@ class Seat:
         return False
 
     async def give(self) -> bool:
-        """Record that a seat was given, or give an unrequested seat back; return whether the seat is taken."""
+        """Take a seat that was given, or give an unrequested seat back; return whether the seat is kept."""
         if self._is_requested:
             self._is_given = True
         else:

@@ -103,7 +103,7 @@ class WorkOrderState:
         self.task = self.task.model_copy(update={"title": self.task.title or title})
 
     def take_in_summary(self, result: SessionSummary, now: datetime) -> None:
-        """Add the use of a request for a summary; if there is no summary, the next step's row warns."""
+        """Add the use of the turn that summarised a session; without a summary, the next step gets a warning."""
         self._change(now, usage=self.task.usage.plus(result.usage))
         self._warnings = (result.warning,) if result.warning else ()
 

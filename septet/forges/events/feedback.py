@@ -1,6 +1,6 @@
 """Feedback on a pull request that an agent must answer: failed checks, reviews, threads, conflicts.
 
-Septet's replies have hidden marks. Therefore no event gets two replies, even if a record was lost or another
+Septet's replies have hidden marks. Therefore no event gets two replies, even if a note was lost or another
 process reads the pull request.
 """
 

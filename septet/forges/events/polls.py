@@ -17,7 +17,7 @@ TOLD_SECONDS: Final = 300.0
 _MOST_PAGES: Final = 200
 """The most pages of a repository's list that are read; other pull requests are read one by one."""
 _SHARE: Final = 0.1
-"""An answer is used again while its age is below this share of the time without changes before it."""
+"""An answer is used again while its age is below this share of the time that had passed without changes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def _words_of(reason: object) -> str:
 
 
 ASKING_SECONDS: Final = 180.0
-"""The most seconds for all requests of one client: a thousand issues are twenty pages."""
+"""The most seconds for all requests of one client: a thousand issues take twenty requests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ class ApiClient:
     last: httpx.Response | None = None
 
     def get(self, form: type[T], path: str, query: Query | None = None) -> T:
-        """Read a path, and return the answer as a value of type `form`."""
+        """Send a GET request for a path, and return the answer as a value of type `form`."""
         return read_as(form, self.send("GET", path, query=query))
 
     def pages(

@@ -140,7 +140,7 @@ class ForgePauses:
         return hashlib.sha256(f"{api_url} {whose}".encode()).hexdigest()
 
     def _known_until(self, budget: str) -> float:
-        """Return when a pause ends that any worker of this host has recorded."""
+        """Return when a rate limit's pause ends, as recorded by the workers of this host."""
         with self._lock:
             until = self._until.get(budget, 0.0)
         if self.folder is None:

@@ -31,7 +31,7 @@ class StoreContents:
 
 
 _read_last: Final = dict[Path, StoreContents]()
-"""The contents that this process read last from each repository, for readers that find the same commit."""
+"""The contents that this process read last from each repository, used again while the ref has the same commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ class LocalRecords:
 
     @property
     def git(self) -> Git:
-        """Git for the repository, which is found where git itself would search."""
+        """Git for the repository; the repository is searched for as git itself would."""
         for folder in (self.path / ".git", self.path, self.path.with_name(f"{self.path.name}.git")):
             if folder.is_file() or (folder / "objects").is_dir():
                 return Git(folder, env={**self.env, **_IDENTITY})

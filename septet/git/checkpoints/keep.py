@@ -117,7 +117,7 @@ def read_chain_state(vault: Git, commit: str) -> ChainState:
 
 
 def read_file(vault: Git, chain: ChainState, name: str) -> bytes | None:
-    """Return the content of one of `RECORDS`, or of an extra file, in a commit; `None` if it is missing."""
+    """Return the content of the file `name` in the chain's commit; `None` if it is missing."""
     completed = vault.try_run("cat-file", "blob", f"{chain.commit}:{name}")
     return completed.stdout if completed.exit_code == 0 else None
 
@@ -164,7 +164,7 @@ class _Page:
         return vault_at(self.place).run("rev-list", "--reverse", *commits, f"^{known_tip}").decode().split()
 
     def after(self, before: str | None) -> str:
-        """Return a new commit, whose parents are `before`, or else the base commit, and the new snapshots.
+        """Return a new commit; its parents are the new snapshots, and `before` or else the base commit.
 
         Its tree includes the tree of the latest snapshot. A snapshot's commit has no parent, so only `before` or
         the base commit shows git which objects the remote has already.

@@ -1,4 +1,4 @@
-"""The address of an origin: as git and people read it, with its project and the name of its folders."""
+"""The address of a repository's origin, with its project and the name for its folders on a host."""
 
 import hashlib
 import os.path

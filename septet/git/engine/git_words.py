@@ -1,6 +1,6 @@
 """The parts of git's messages that people may see, and Septet's errors for messages of a refusing remote.
 
-If an agent has made a link of `packed-refs`, `alternates` or a config, git quotes lines of another user's file.
+If an agent has replaced `packed-refs`, `alternates` or a config by a link, git quotes another user's file.
 Therefore an error has only phrases of git itself.
 """
 
@@ -216,7 +216,7 @@ def shallow(url: str) -> InvalidInputError:
 
 
 def failure_of(command: str, url: str, stderr: bytes) -> SeptetError:
-    """Return the error, with a remedy, for a message of a git that failed at a remote."""
+    """Return the error, with a remedy, for the stderr of a git command that failed at a remote."""
     message, shown = printable(stderr), remote_words(stderr)
     for patterns, error, what, remedy in _FAILURES:
         if any(re.search(pattern, message, re.IGNORECASE) for pattern in patterns):

@@ -45,7 +45,7 @@ def join_packs(repository: Git, objects: Path | None = None) -> None:
 
 
 def join_precious_packs(mirror: Git, scratch: Path) -> None:
-    """Join the packs of a mirror, whose setting `preciousObjects` forbids git to delete any.
+    """Join the packs of a mirror, whose setting `preciousObjects` forbids git to delete objects.
 
     Therefore git runs in an empty temporary repository in `scratch` that borrows the mirror's objects. The caller
     holds the lock of the mirror's writers.

@@ -170,7 +170,7 @@ class PlanAlone:
             raise EvidenceError(message) from error
 
     def _of_setup(self) -> dict[bytes, Item]:
-        """Return what a later set-up made or changed outside of `.git`; empty without such a set-up."""
+        """Return what the set-up after a move made or changed outside of `.git`; empty if there was no move."""
         if self.before.setup is None:
             return {}
         then, now = (read(vault_at(self.place), snapshot.commit) for snapshot in self.before.setup)

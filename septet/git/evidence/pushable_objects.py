@@ -42,7 +42,7 @@ def refuse_large_files(place: Place, changes: Iterable[FileChange]) -> None:
 def refuse_unfit_commits(place: Place, sha: str) -> None:
     """Refuse unpushed commits up to `sha` with too large files or malformed objects.
 
-    Commits and trees are checked like a receiving git with `transfer.fsckObjects` does; many forges have no such
+    Commits and trees are checked as by a receiving git with `transfer.fsckObjects`; many forges have no such
     check.
 
     Raises:

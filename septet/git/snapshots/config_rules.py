@@ -1,7 +1,7 @@
 """Which settings of a repository's configuration may stay after a guest has worked.
 
 git starts programs that settings name. Therefore an allow-list of names and values decides about a guest's
-settings. The baseline is the configuration before the first agent, by Septet and by the repository's set-up. Its
+settings. The baseline is the configuration that Septet and the set-up made before the first agent. Its
 settings stay as long as the files that they name are unchanged.
 """
 

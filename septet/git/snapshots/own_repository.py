@@ -1,6 +1,6 @@
 """Remove a guest's files from a worktree's repositories, if git would run or follow these files.
 
-These are the workspace's own repository and the repositories of its submodules, and each repository inside the
+The repositories are the workspace's own, those of its submodules, and each repository inside the
 worktree. Objects, refs, logs and indexes stay.
 """
 
@@ -100,7 +100,7 @@ def own_items(
 def _without_foreign(
     items: Mapping[bytes, Item], repositories: Collection[bytes]
 ) -> tuple[dict[bytes, Item], dict[bytes, bytes]]:
-    """Return the items that may stay, and by path the repository of each config and `.git` file to check."""
+    """Return the items that may stay; and for the path of each config and `.git` file to check, its repository."""
     want, files = dict(items), {}
     for path, item in items.items():
         if GIT_FOLDER not in path:

@@ -240,7 +240,7 @@ def _entries(records: Mapping[bytes, Record], path: bytes) -> dict[bytes, Ledger
 
 
 def _moved_branches(records: Mapping[bytes, Record], place: Place) -> set[bytes]:
-    """Return the blob ids of the branch files with another commit than the base commit."""
+    """Return the blob ids of the branch files that name another commit than the base commit."""
     at_base = object_id("blob", f"{place.base_sha}\n".encode())
     heads = (record for path, record in records.items() if path == _HEADS or path.startswith(_HEADS + b"/"))
     files = {entry.sha for record in heads for entry in record.entries().values() if entry.mode != FOLDER}

@@ -174,7 +174,7 @@ class _Reading:
         return EntryKind.TRACKED if tracked else EntryKind.UNTRACKED
 
     def _content(self, full: bytes, name: bytes, row: Figures) -> tuple[bytes, str, int]:
-        """Return a name's object id; without an object, an empty id, the reason and the size."""
+        """Store a name's content, and return its object id, or else an empty id with the reason and the size."""
         builder = self._builder
         if full in builder.sorting.left_out:
             return b"", OVER_LIMIT, builder.sorting.left_out[full]

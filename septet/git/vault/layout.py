@@ -50,7 +50,7 @@ class Item(NamedTuple):
     size: int
     """The size in bytes; 0 for a folder."""
     in_tree: bool = True
-    """Whether it is in the snapshot's `tree/`, and so neither ignored nor in a `.git`."""
+    """Whether the item is in the snapshot's `tree/`, and so neither ignored nor in a `.git`."""
 
 
 def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int], root_mode: int) -> bytes:

@@ -1,7 +1,7 @@
 """A pack of new objects for the vault, which git sees only after it is complete and synced to disk.
 
-One pack for a snapshot costs three `fsync`s and no process. Loose objects would cost one `fsync` each, and git's
-own commands milliseconds. Format: gitformat-pack(5), version 2, SHA-1, no deltas.
+One pack for a snapshot costs three `fsync`s and no process. Loose objects would cost one `fsync` each; git's
+own commands would cost milliseconds. Format: gitformat-pack(5), version 2, SHA-1, no deltas.
 """
 
 import hashlib

@@ -229,7 +229,7 @@ def _number(name: str) -> int:
 
 
 def _refs(vault: Git, pattern: str) -> dict[str, str]:
-    """Return the commits of refs by ref, sorted by work order and age; commits may be missing."""
+    """Return each ref's commit id, sorted by work order and age; the vault may lack the commit."""
     lines = vault.run("for-each-ref", "--format=%(refname) %(objectname)", pattern).decode().splitlines()
     refs = dict(line.split(" ") for line in lines)
     snapshots = sorted(

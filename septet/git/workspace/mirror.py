@@ -59,7 +59,7 @@ def _lay_packs(fresh: Path, mirror: Path, aside: Path) -> None:
 
 
 def _exchange(source: Path, target: Path, aside: Path) -> None:
-    """Move `source` to `target`, and what was there to `aside`; a file is replaced in one step."""
+    """Move what is at `target` to `aside`, and `source` to `target`; a file is replaced in one step."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.is_file():
         os.link(target, aside / target.name)

@@ -57,7 +57,7 @@ def record_for(start: OrderStart, address: Address, base: Base) -> WorkspaceReco
 
 
 def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) -> None:
-    """Record for a work order the repository and the commit of another workspace on this host.
+    """Copy the repository and the commit of the workspace `source` into a new record of a work order.
 
     An existing record of the work order stays.
 

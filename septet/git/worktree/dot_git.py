@@ -104,7 +104,7 @@ def unfinished_operation(git_dir: Path) -> str:
 
 
 def clear_locks(git_dir: Path) -> None:
-    """Delete the lock files of killed gits. No agent may run in the worktree meanwhile.
+    """Delete the lock files of killed git processes. No agent may run in the worktree meanwhile.
 
     Raises:
         WorkspaceError: A folder of `.git` leads elsewhere.
