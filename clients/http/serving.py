@@ -165,7 +165,6 @@ def _listen(door: Door) -> Iterator[list[socket.socket]]:
 
 
 def _has_ipv6() -> bool:
-    """Return whether this machine has an IPv6 loopback."""
     try:
         with socket.socket(socket.AF_INET6) as probe:
             probe.bind((_LOOPBACK_6, 0))

@@ -233,7 +233,6 @@ class PipelineClient(Executions[PipelineView]):
         return [view for _, view in seen]
 
     async def _first_input(self, pipeline_id: str) -> PipelineInput | None:
-        """Return the input of a pipeline's first Temporal run."""
         order = await self.input_of(PipelineRun, pipeline_id)
         if order is not None and order.carried is not None:
             order = await self.input_of(PipelineRun, pipeline_id, order.carried.first_run_id)

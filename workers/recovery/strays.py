@@ -205,7 +205,6 @@ def _note_costs_unless_busy(host: Host, place_id: str) -> None:
 
 
 def _note_costs(host: Host, place_id: str) -> None:
-    """Record the costs of one work order; log a failure."""
     try:
         note_unread_turns(host, place_id)
     except (SeptetError, OSError) as error:
@@ -213,7 +212,6 @@ def _note_costs(host: Host, place_id: str) -> None:
 
 
 def _keep(host: Host, run: Run, why: str) -> None:
-    """Save the work of a run; log a failure."""
     try:
         host.snapshots.rescue_once(host.place(run.folder.parent.name), why, run.record.step if run.record else "")
     except (SeptetError, OSError) as error:

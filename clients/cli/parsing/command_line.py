@@ -86,7 +86,6 @@ def _wrong_value(error: CycloptsError, argument: Argument) -> str:
 
 
 def _name(argument: Argument) -> str:
-    """Return the name of an argument or option for messages."""
     return argument.parameter.metavar or "" if is_positional(argument) else max(argument.names, key=len)
 
 

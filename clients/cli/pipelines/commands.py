@@ -141,7 +141,6 @@ async def report(options: OnePipelineOptions) -> CommandReply:
 async def _decide(
     decision: PipelineDecision, options: DecideOnPipelineOptions | SkipOptions | ReplanOptions
 ) -> CommandReply:
-    """Carry out a decision on a pipeline or on one of its issues."""
     issue = "" if isinstance(options, DecideOnPipelineOptions) else options.issue
     operations = await options.server.connect()
     user = load_settings().user

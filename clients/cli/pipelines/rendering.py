@@ -202,7 +202,6 @@ def _cells(issue: IssueState) -> tuple[str, ...]:
 
 
 def _reasons(issue: IssueState) -> Iterator[Text]:
-    """Yield lines with an issue's error, remedy and rescue."""
     if issue.error is None:
         return
     is_skipped = issue.status is IssueStatus.SKIPPED

@@ -81,7 +81,6 @@ class WatchPicture:
 
 
 def _wait_line(waiting_for: str) -> str:
-    """Return the line that says what a work order waits for."""
     return f"Waiting: {waiting_for}" if waiting_for[:1].isupper() else f"Waiting for {waiting_for}"
 
 

@@ -75,7 +75,6 @@ async def print_lines(operations: Operations, lines: WorkOrderLines) -> None:
 
 
 def _line(task: Task) -> str:
-    """Return the line on a work order's state."""
     form = "  ({})"
     match task.status:
         case Status.PENDING | Status.RUNNING:

@@ -49,7 +49,6 @@ def _show(intakes: Sequence[IntakeView]) -> None:
 
 
 def _intake(options: IntakeOptions) -> IntakeInput:
-    """Return the input of an intake from the command's options."""
     fields = {name: value for name, value in asdict(options).items() if value is not None}
     fields = {_FIELDS.get(name, name): value for name, value in fields.items()}
     try:
