@@ -246,7 +246,7 @@ async def circle_of(
 ) -> str | None:
     """Return a text about a circle of work orders that wait for each other; `None` without a circle.
 
-    `comes_after` returns the work orders for which one waits; it is called at most a hundred times.
+    `comes_after` returns the work orders for which a work order waits; it is called at most a hundred times.
     """
     ways: deque[tuple[str, ...]] = deque((other,) for other in after)
     visited = set(after)

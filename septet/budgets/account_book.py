@@ -198,7 +198,7 @@ class AccountBook:
         return held, told
 
     def _count(self, key: str, use: Spending) -> None:
-        """Count a turn's use; work orders that wait for a limit which it used up must request again."""
+        """Count a turn's use; if a limit is now used up, the work orders that wait for it must request again."""
         for spent in self._amounts.count(key, use):
             waiting = [order_id for order_id, step in self._waiting.items() if spent in {"", step}]
             self._to_tell = [*self._to_tell, *waiting] if spent else waiting

@@ -43,7 +43,7 @@ def turn_key(workflow_id: str, run_id: str, activity_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HeldTurns:
-    """A host's notes about turns with reservations, one file for each workspace; the writer's lock protects it."""
+    """A host's notes about turns with reservations: a file for each workspace, under the writer's lock."""
 
     root: Path
 

@@ -140,7 +140,7 @@ class AgentProcess:
     def signal_group(self, number: int) -> None:
         """Send a signal to the agent's process group; ignore a missing group.
 
-        In a sandbox, SIGTERM goes only to the processes inside, because bubblewrap itself would kill these
+        In a sandbox, SIGTERM goes only to the processes inside: after SIGTERM, bubblewrap itself would kill these
         processes.
         """
         with suppress(OSError):

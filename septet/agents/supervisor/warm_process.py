@@ -158,7 +158,7 @@ class WarmSupervisor(Supervisor):
         self.is_idle, self.next_order = True, None
 
     def await_order(self) -> None:
-        """Wait for the order of the next turn, up to the orphan limit; do not wait after a failed turn."""
+        """Wait for the next turn's order, but no longer than the orphan limit, and not after a failed turn."""
         while (
             self.next_order is None
             and self.status is None

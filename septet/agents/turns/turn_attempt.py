@@ -170,7 +170,7 @@ class TurnAttempt:
             raise
 
     async def _find_living(self) -> Adopt | None:
-        """Return the request's living agent; end another request's. `None`: the caller must decide again."""
+        """End a living agent of another request; return that of this request, or `None` to decide again."""
         self.lease.check()
         living = await asyncio.to_thread(self._runs.living, self.request.order_id)
         if living is not None and not self._turn_runs.owns(living):

@@ -182,9 +182,9 @@ class OpenCodeStream(LineStream[_Event]):
     def _ending(self, end: ExitRecord, stderr: str) -> Ending:
         """Return the ending of the run.
 
-        After any error the CLI ends with 1, even if it has recovered from the error (issue 50062 of opencode). The
-        CLI summarises a session that is too long, in a step without tools. It then continues (issue 39573), or
-        makes further summaries until a limit ends the CLI.
+        After any error the CLI ends with 1, even if it has recovered from the error (issue 50062 of opencode). If
+        a session is too long, the CLI summarises the session in a step without tools. It then continues (issue
+        39573), or makes further summaries until a limit ends the CLI.
         """
         facts = self.facts
         if end.cause == "exited" and end.signal is None:
