@@ -106,7 +106,7 @@ class AccountBook:
         return find_mistake(self._amounts, call)
 
     def is_expected(self, call: RaiseCall) -> bool:
-        """Return whether the limit is what the caller expects, or the caller expects nothing."""
+        """Return whether the limit is the limit that `call` expects; true if `call` names no expected limit."""
         return call.expected in {"", str(self._amounts.limit_of(call.step) or "")}
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:

@@ -190,7 +190,7 @@ def _turns_of(order: OrderCosts, steps: Collection[str]) -> list[TurnCost]:
 
 
 def _with_prices(orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Return the work orders with missing costs estimated from tokens; empty if too many are missing."""
+    """Return the work orders; estimate their missing costs from tokens. Empty if too many costs are missing."""
     uses = [turn.use for order in orders for turn in order.turns]
     priced = [use for use in uses if not use.unpriced]
     tokens = sum(use.tokens for use in priced)

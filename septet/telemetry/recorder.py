@@ -34,7 +34,7 @@ class Recorder:
         self._sink = sink
 
     def record(self, metric: Metric, value: float = 1, **labels: str | None) -> None:
-        """Add `value` to a counter or a histogram, or set a gauge to it; without a sink, do nothing.
+        """Add `value` to a counter or a histogram, or set a gauge to `value`; without a sink, do nothing.
 
         Args:
             metric: A metric of `METRICS`.

@@ -24,7 +24,7 @@ def most_memory_bytes(root: str = "/") -> int:
 
 
 def memory_bytes(root: str = "/") -> int:
-    """Return the size, in bytes, of the machine's memory, or this process's control groups' lowest memory limit.
+    """Return how many bytes of memory the machine has, or the lowest limit of this process's control groups.
 
     Raises:
         OSError: `/proc/meminfo` is missing, as on systems other than Linux.

@@ -122,7 +122,7 @@ def _after_api_error(starts: Sequence[StartReason], last: Outcome, session: Sess
 def _has_broken_session(last: Outcome, session: SessionUse) -> bool:
     """Return whether the session may have caused an API error, and a new session may help.
 
-    An unknown error counts only at the first request of a resumed session; later, the error may be temporary.
+    An unknown error counts only at the first request of a resumed session: at other times it may be temporary.
     """
     if not last.may_be_of_session or last.kind == "context_length":
         return last.may_be_of_session

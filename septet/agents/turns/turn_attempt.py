@@ -170,7 +170,7 @@ class TurnAttempt:
             raise
 
     async def _find_living(self) -> Adopt | None:
-        """End a living agent of another request; return that of this request, or `None` to decide again."""
+        """End another request's living agent; return this request's living agent, or `None` to decide again."""
         self.lease.check()
         living = await asyncio.to_thread(self._runs.living, self.request.order_id)
         if living is not None and not self._turn_runs.owns(living):
