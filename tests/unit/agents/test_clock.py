@@ -20,6 +20,7 @@ WALL_CLOCKS = {
     "septet/git/vault/pack.py": "when a commit was made, for people",
     "septet/git/snapshots/take.py": "when a snapshot was taken, for people and for the janitor",
     "septet/pipelines/store.py": "whether a file is so young that the next one may bear the same time; a jump only has it read again",
+    "septet/git/evidence/evidence.py": "whether a file is so young that it may change within the same time; a jump only has git asked again",
     "septet/agents/guest/toolchains.py": "whether a folder is so young that it may change within the same time; a jump only has it looked at again",
     "activities/turns/logins.py": "a model's provider names the moment at which a login's limit begins anew",
     "activities/intake/new_commands.py": "from when on comments are asked for: the last days, and ids tell what was seen",
