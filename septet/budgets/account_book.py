@@ -31,7 +31,7 @@ _MOST_CALLED: Final = 100
 """The most waiting work orders that request again together after a raise, so that they fit into one workflow
 task."""
 _TOLD_WITHIN_SECONDS: Final = 600.0
-"""How many seconds after a turn's time limit its report may come; then its reservation ends."""
+"""How many seconds a report may come after its turn's time limit; later, the turn's reservation ends."""
 
 
 class AccountBook:

@@ -53,7 +53,7 @@ class Sweep:
     find_owner: FindOwner
     now: datetime
     go_on: Callable[[], bool] = lambda: True
-    """Returns false if the pass must end, because the worker stops or the pass takes too long."""
+    """A function that returns false if the pass must end, because the worker stops or the pass takes too long."""
     _removals: list[SweptItem] = field(default_factory=list)
     _refusals: list[SweptItem] = field(default_factory=list)
     _forgot: set[Path] = field(default_factory=set)

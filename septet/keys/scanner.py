@@ -121,7 +121,7 @@ class KeyScanner:
 
     folder: Path
     """The folder of the compiled rules, which only this user can read. The first scan after an update compiles the
-    rules for some seconds, and other scans wait meanwhile, because each scan would compile the same rules."""
+    rules for some seconds, and other scans wait meanwhile: otherwise each scan would compile the same rules."""
 
     def scan(self, lines: Sequence[AddedLine]) -> tuple[KeyMatch, ...]:
         """Return each text in the added lines that looks like a key, in the order of the lines.

@@ -211,7 +211,7 @@ class Outgoing:
 
 
 _OWN: Final = "\x00"
-"""The character that stands for the `!` of a picture that stays, until the end; no text contains it."""
+"""The character that stands for the `!` of a picture that stays, while a text is cleaned; no text contains it."""
 
 
 def readable(text: str) -> str:

@@ -108,7 +108,7 @@ def _read_variables(name: str, path: Path) -> dict[str, str]:
 _SYSTEM_SETTINGS: Final = {"claude": "/etc/claude-code", "codex": "/etc/codex", "gemini": "/etc/gemini-cli"}
 """The folders in which a machine's owner may have stored a login for all users."""
 _OTHER_LOGIN: Final = re.compile(rb"api_?key|auth|provider|\"env\"", re.IGNORECASE)
-"""The words of settings that may log a CLI in without its usual login."""
+"""The words by which settings may contain a login, although the CLI's usual login is missing."""
 
 
 def usable_agents(machine: Machine, worktree: Path) -> tuple[str, ...]:

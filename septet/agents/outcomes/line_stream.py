@@ -47,7 +47,7 @@ class Facts:
     """Whether the CLI reported its own end, so that the last text is the answer."""
     failure: Ending | None = None
     trying_again: Ending | None = None
-    """The API error after which the CLI retries; `None` once the API answers."""
+    """The API error after which the CLI retries; `None` after the API has answered."""
     interrupted: str = ""
     denials: list[str] = field(default_factory=list)
     lacked: list[str] = field(default_factory=list)

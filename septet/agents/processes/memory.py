@@ -61,7 +61,7 @@ STATFS_WORDS = 32
 BLOCK_BYTES = 512
 USUAL_BUFFER_BYTES = 212992
 BUFFERS_HELD = 2
-"""How many buffers count for each connection: one may be nearly full when a last message as large comes."""
+"""How many times its buffer's size a connection may hold: a nearly full buffer accepts one more message."""
 FEWEST_CONNECTIONS = 256
 """The number of connections that any program may have, whatever its memory limit."""
 

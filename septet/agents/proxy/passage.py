@@ -97,7 +97,7 @@ class Passage:
         self.name = name
         self.port = port
         self.answer_first = b""
-        """The bytes that the guest receives once the host is connected."""
+        """The bytes that the guest receives when the host is connected."""
         self.is_plain = True
         """Whether the guest's program understands an HTTP answer of the proxy."""
         self.is_https = False

@@ -22,7 +22,7 @@ READY = b"ready"
 MOST_PROXIES = 100
 """The number of proxies that one guest may have: a cause that has killed so many proxies is permanent."""
 ENDED_BEFORE = "it ended before"
-"""The reason for a guest that ended by itself before the proxy listened; the guest's output shows the cause."""
+"""The reason if the guest ended by itself before the proxy listened; the guest's output shows the cause."""
 
 
 class WayOut:

@@ -72,7 +72,7 @@ class SessionFolder:
 
 _DATABASE_LIMIT_BYTES: Final = 1 << 30
 _WITHOUT_KEYS: Final = ("account", "account_state", "control_account", "credential", "permission", "session_share")
-"""The tables with the user's own data."""
+"""The tables that belong to the user and not to a session; a reduced database has none of their rows."""
 
 
 def reduced_database(path: Path, session_id: str) -> bytes | None:

@@ -33,7 +33,7 @@ _LOGIN_SECONDS: Final = 0.25
 """The pause between two checks whether another agent has refreshed the login."""
 
 _SPARE_SECONDS: Final = 0.1
-"""The seconds from an agent's start to that of a spare supervisor, which at once would slow the agent's start."""
+"""How many seconds after an agent a spare supervisor starts: an earlier start would slow the agent's start."""
 
 _UNSTARTED_BORNE: Final = 3
 
@@ -58,7 +58,7 @@ class NeedsStart:
     last_agent: str
     """The last agent of the turn; empty before the first agent."""
     lock: int | None
-    """The descriptor of the writer's lock; `None` once it was passed on."""
+    """The descriptor of the writer's lock; `None` after it was passed on."""
 
     def changes_agent(self, request: TurnRequest) -> bool:
         """Return whether the request names another agent than the turn's last run."""
