@@ -55,7 +55,7 @@ class Notifications:
         self._starting: set[asyncio.Task[None]] = set()
 
     def learn_queue(self, queue: str) -> None:
-        """Record the queue of a host that sends notifications, although it could not open the workspace."""
+        """Record the queue of a host that could not open the workspace, but can send notifications."""
         self._queue = queue
 
     def note(self, task: Task, workspace: Workspace | None) -> None:

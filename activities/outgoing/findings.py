@@ -27,7 +27,7 @@ _ID_LENGTH: Final = 12
 def found_keys(host: Host, claim: AnyClaim, staged: Git | None, head: str) -> tuple[KeyFinding, ...]:
     """Return the first 20 texts that look like keys, in the commits up to `head` and in the staged changes.
 
-    This leaves out findings that a person or, at the base commit, the repository's settings allow.
+    Findings that a person has allowed, or that the settings at the base commit allow, are left out.
 
     Raises:
         KeysFoundError: A commit adds a key of the worker.

@@ -21,7 +21,7 @@ _LONGEST: Final = 30_000
 
 
 def read_plan_text(place: Place, path: str) -> bytes:
-    """Return the bytes of a plan that people can read.
+    """Return a plan's bytes; raise if people could not read the plan.
 
     Args:
         path: The plan's path, proven to be a file inside the worktree.

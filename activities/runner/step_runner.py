@@ -219,7 +219,7 @@ class StepRunner:
         return pushed
 
     async def _judge(self, attempt: StepAttempt, turn: TurnResult, judging: Callable[[], StepResult]) -> None:
-        """Run `judging` on the turn's result; meanwhile, report the turn's use to the budgets."""
+        """Run `judging` for the turn's result, and report the turn's use to the budgets meanwhile."""
         async with nullcontext() if attempt.budget is None else attempt.budget.reporting(turn.outcome.model):
             await self._leave(attempt, judging)
 

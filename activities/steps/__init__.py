@@ -1,1 +1,1 @@
-"""The proofs of the steps: each checks what an agent claims, and does the part of the step that Septet does."""
+"""The proofs of the steps: each checks what an agent claims, and does Septet's part of the step."""

@@ -1,4 +1,4 @@
-"""Find and start budget accounts on the server; each run of an account starts from the last run's result."""
+"""Find and start budget accounts on the server; each run of an account starts from the previous run's result."""
 
 import time
 from dataclasses import dataclass

@@ -76,7 +76,7 @@ class StepAttempt:
         self.budget = TurnBudget(self.host, accounts, self.prepared_step) if accounts is not None else None
 
     async def run_turn(self, *, begins_step: bool = False) -> TurnResult:
-        """Run the turn; a new agent starts in a worktree that was returned to the step's start.
+        """Run the turn; a new agent starts in a worktree that is as it was at the step's start.
 
         If the turn begins a step, this first undoes changes since the previous step.
         """

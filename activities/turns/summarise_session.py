@@ -139,4 +139,4 @@ async def _run_turn(prepared_step: PreparedTurn, heartbeats: Heartbeats, budget:
 
 
 async def _leave_worktree() -> None:
-    """Do nothing: a new agent only repeats the request for a summary."""
+    """Leave the worktree as it is, because a new agent only repeats the request for a summary."""

@@ -245,7 +245,7 @@ async def run_turn(
 
     Args:
         on_progress: Called at the start and every half second; its exceptions are raised.
-        leave_work: Takes a rescue and returns to the step's checkpoint; awaited before a new agent starts in a
+        leave_work: Takes a rescue and restores the step's checkpoint; awaited before a new agent starts in a
             worktree with another agent's work.
         budget: Reserves room before each start of an agent. It can change agent and login between starts.
 

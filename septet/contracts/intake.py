@@ -89,7 +89,7 @@ def choose_intake(intakes: Sequence[IntakeInput], labels: Collection[str]) -> In
 
 
 def delivery_note(when: datetime) -> str:
-    """Return a note for an intake's schedule that its repository has just sent a webhook."""
+    """Return the note by which an intake's schedule shows when its repository last sent a webhook."""
     return f"{_DELIVERED}{timestamp(when)}"
 
 

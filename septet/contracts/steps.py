@@ -89,14 +89,14 @@ class StepCall(Wire):
 
     @property
     def name(self) -> str:
-        """The name for records and folders: of the step, `rework` or `read_outgoing`."""
+        """The call's name in records and folders: the step's name, `rework` or `read_outgoing`."""
         if self.reads:
             return READ_OUTGOING
         return REWORK if self.rework is not None else self.step.value
 
     @property
     def table(self) -> str:
-        """The name of the call's table in a repository's settings: of the step, or `read_outgoing`."""
+        """The name of the call's table in a repository's settings: the step's name, or `read_outgoing`."""
         return READ_OUTGOING if self.reads else self.step.value
 
     @property

@@ -1,4 +1,4 @@
-"""Check that an issue still has the text for which work was requested: who labelled it, and who edited it."""
+"""Check that an issue still has the text for which work was requested, by who labelled and who edited it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -226,7 +226,7 @@ class LocalRecords:
 
     @property
     def git(self) -> Git:
-        """Git for the repository; the repository is searched for as git itself would."""
+        """Git for the repository at `path`, in any of the folders in which git itself would look."""
         for folder in (self.path / ".git", self.path, self.path.with_name(f"{self.path.name}.git")):
             if folder.is_file() or (folder / "objects").is_dir():
                 return Git(folder, env={**self.env, **_IDENTITY})

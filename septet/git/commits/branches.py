@@ -159,7 +159,7 @@ def create_branch(place: Place, name: str) -> None:
 def bring_branch_to_head(place: Place, name: str, since: str) -> str:
     """Move branch `name` forward to HEAD and check it out, if an agent left HEAD on another branch or on none.
 
-    Files and index stay. Nothing changes if HEAD lacks a commit of the branch or `since`, the work's first commit,
+    Files and index stay. Nothing changes if HEAD lacks the work's first commit `since` or a commit of the branch,
     or if an operation such as a merge is unfinished.
 
     Returns:

@@ -93,7 +93,7 @@ class IssueClaims:
             return before == claimant or (before in left_by and self._push(git, commit, ref, there))
 
     def _read_claimants(self, git: Git, numbers: str) -> dict[int, object]:
-        """Return the claiming workflow of each issue that a number or a pattern matches."""
+        """Return the claiming workflow of each issue whose number matches `numbers`, a number or a pattern."""
         refs = f"{_PREFIX}{numbers}"
         names = [name for name in self.remote.refs(git.git_dir, refs).shas if _NAME.fullmatch(name)]
         if names:

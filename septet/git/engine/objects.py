@@ -61,7 +61,7 @@ def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, byte
 
 
 def _parts_of(output: bytes) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield the kind and the content of each object in the output of `git cat-file --batch`; `None` if missing."""
+    """Yield each object's kind and content in the output of `git cat-file --batch`; `None` if it is missing."""
     start = 0
     while start < len(output):
         end = output.index(b"\n", start)

@@ -83,7 +83,7 @@ def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) 
 
 
 def inner_config(git: Git, content: bytes, git_dir: bytes) -> bytes:
-    """Return the allowed settings of `git_dir`, which is a submodule's or nested repository."""
+    """Return the allowed settings of the repository `git_dir`, which is a submodule's or a nested one."""
     found = _settings(git, content)
     rules = {**_HARMLESS, **_HARMLESS_INSIDE}
     return _as_file(

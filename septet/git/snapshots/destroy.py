@@ -79,7 +79,7 @@ def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions
 def _change(
     place: Place, snapshot: Snapshot, options: SnapshotOptions, content_of: _Content, *, always: bool = False
 ) -> Snapshot | None:
-    """Take a snapshot, write what `content_of` returns to the workspace, and return the rescue, if any.
+    """Take a snapshot, write the result of `content_of` to the workspace, and return the rescue, if any.
 
     `content_of` takes the content of `snapshot` and the present content. Without `always`, a workspace that equals
     the snapshot stays.
@@ -192,7 +192,7 @@ def remove_workspace(place: Place, options: SnapshotOptions, *, accept_loss: boo
 
 
 def _secure(place: Place, options: SnapshotOptions) -> tuple[Snapshot, Snapshot | None]:
-    """Return a verified snapshot of the workspace; the second value is the same if it is a rescue, else `None`.
+    """Return a verified snapshot of the workspace; then the same snapshot again if it is a rescue, else `None`.
 
     If nothing must be rescued, the snapshot is a checkpoint, or `options.equal_to` if it is still current.
     """
@@ -235,7 +235,7 @@ def _rename(root: int, path: bytes) -> None:
 
 
 def _aside(place: Place) -> Path:
-    """Return the path to which a workspace is moved before it is deleted; ids contain no `~`."""
+    """Return the path to which a workspace is moved before it is deleted; no workspace has this name."""
     return place.worktree.with_name(f"{place.worktree.name}~removed")
 
 

@@ -155,7 +155,7 @@ def _apply_limit(scene: Scene, sorting: Sorting, limit_bytes: int) -> None:
 
 
 def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
-    """Return the bytes on disk of each folder outside of git's trees, with everything below."""
+    """Return how many bytes each folder outside of git's trees takes on disk, with everything below it."""
     totals: dict[bytes, int] = {}
     for path in reversed(scene.survey.looks):
         if path in sorting.within:
@@ -167,7 +167,7 @@ def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
 
 
 def _usage(scene: Scene, path: bytes, totals: Mapping[bytes, int]) -> int | None:
-    """Return an ignored name's bytes on disk; `None` for a folder that could not be read."""
+    """Return how many bytes an ignored name takes on disk; `None` for a folder that could not be read."""
     if path in totals:
         return totals[path]
     if path in scene.survey.closed:

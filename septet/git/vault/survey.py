@@ -143,12 +143,12 @@ def open_below(root: int, path: bytes) -> int:
 
 
 def disk_usage(entries: Mapping[bytes, Figures]) -> int:
-    """Return the bytes on disk of the files in one folder."""
+    """Return how many bytes the files in one folder take on disk."""
     return sum(blocks(row.size) for row in entries.values() if not stat.S_ISDIR(row.mode))
 
 
 def blocks(size: int) -> int:
-    """Return the bytes on disk of a file with so many bytes."""
+    """Return how many bytes a file of `size` bytes takes on disk."""
     return -(-max(size, 1) // BLOCK_BYTES) * BLOCK_BYTES
 
 
@@ -228,7 +228,7 @@ def _pack(numbers: list[int]) -> bytes:
 
 
 def _usage(folder: int, limit_bytes: int, depth: int = 0) -> int:
-    """Return the bytes on disk of the files below a folder; the count ends above the limit."""
+    """Return how many bytes the files below a folder take on disk; the count ends above the limit."""
     names, numbers, folders = _list(folder, b"", Survey())
     used_bytes = disk_usage(Look(os.fsencode("\0".join(names)), _pack(numbers)).entries())
     for name in folders:
@@ -249,7 +249,7 @@ _LONGEST_PATH_BYTES: Final = 4096
 
 
 def refuse_pipes(worktree: Path, survey: Survey | None = None) -> None:
-    """Refuse a worktree in which git would wait at a pipe; a current `survey` saves a listing of the worktree.
+    """Refuse a worktree in which git would wait at a pipe; a current `survey` makes a new listing unnecessary.
 
     Raises:
         WorkspaceError: git would wait at a pipe; the message names the pipe.

@@ -182,7 +182,7 @@ def give_index(place: Place, git_dir: Path) -> None:
 
 
 def touched_index(place: Place) -> bytes | None:
-    """Return the content of the agent's index; `None` if the agent has not changed it or it is unreadable."""
+    """Return the content of the agent's index; `None` if the agent has not changed it, or if it is unreadable."""
     content = read_file(place.worktree / ".git" / "index")
     if content is None or content[-_CHECKSUM_BYTES:] == read_file(view_folder(place) / "given"):
         return None
