@@ -98,7 +98,7 @@ class NoteFiles:
 
     @property
     def _due(self) -> Path:
-        """A file that exists from the completion of a work order until `take`: `is_due` then reads no notes."""
+        """A file that shows that a work order was completed since the last `take`; `is_due` then reads no note."""
         return self.root / "due"
 
     def note(self, note: CostNote) -> None:

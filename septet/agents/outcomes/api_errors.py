@@ -163,7 +163,7 @@ _STATUS: Final = re.compile(
 
 
 def classify(status: int | None, words: str, *, kind: str = "unknown") -> ApiError:
-    """Return the kind of an API error; a billing error that names its end counts as a rate limit.
+    """Return the kind of an API error; a billing error that names the time of its end counts as a rate limit.
 
     A status in `words` takes precedence over `status`. If neither status nor words show a kind, the CLI's own word
     `kind` counts.

@@ -109,7 +109,7 @@ READABLE = 0o444
 
 
 class WarmPipes:
-    """The pipes to an agent's stdin, and from its stdout and stderr to the files of the current turn."""
+    """An agent's pipes: one to its stdin, and two from its stdout and stderr to the files of the current turn."""
 
     def __init__(self, poller: select.poll, outputs: list[int]) -> None:
         """Take the poller, and the list of the current turn's files, which is empty between turns."""
