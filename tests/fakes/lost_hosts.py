@@ -25,6 +25,6 @@ def to_a_living_host(asked: MoveWorkspace) -> Workspace:
 async def given_up(client: Client, host: str) -> list[str] | None:
     """Report that a host is lost, and return the work orders on it, or `None` before the server knows of any."""
     try:
-        return (await give_up(client, host, timedelta(seconds=5))).work_orders
+        return (await give_up(client, host, timedelta(seconds=2))).work_orders
     except (NotFoundError, ServerNotReachedError):
         return None
