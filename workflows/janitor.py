@@ -1,4 +1,4 @@
-"""One pass of the janitor over one host, which a schedule starts."""
+"""One pass of the janitor over one host; a schedule starts the pass."""
 
 from datetime import timedelta
 from typing import Final

@@ -28,7 +28,7 @@ _SHORT: Final = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunningAttempt:
-    """An attempt that other code can make send a heartbeat, whose answer reports a cancel or a pause."""
+    """An attempt. Other code can make it send a heartbeat; the server's answer reports a cancel or a pause."""
 
     key: RunKey
     pause: timedelta

@@ -44,8 +44,8 @@ class TrackerActivities:
     async def take_tracked_issue(self, request: TakeTrackedIssue) -> TrackedClaim:
         """Claim an issue for a workflow, unless the issue was claimed before.
 
-        Idempotent: a workflow keeps its claim when it claims again. Writes an attachment of the issue that names
-        the work order. If settings forbid the issue, this returns the reason and writes nothing.
+        Idempotent: a workflow keeps its claim when it claims again. Writes an attachment on the issue, with
+        the work order's id. If settings forbid the issue, this returns the reason and writes nothing.
 
         Raises:
             ApplicationError: The tracker did not answer, or refused.

@@ -206,7 +206,7 @@ def join_findings(findings: tuple[KeyFinding, ...], most: int) -> tuple[KeyFindi
 
 
 def _path_of(file: bytes) -> str:
-    """Return the path in the first line of a patch, which names the path twice."""
+    """Return the path in the first line of a patch; the line names the path twice."""
     names = file.partition(b"\n")[0].removeprefix(b"diff --git ")
     return _text(names[: len(names) // 2])
 

@@ -175,7 +175,7 @@ def beside_the_work(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
 
 
 def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) -> WorkElsewhere:
-    """Return the work in the clone that is not in the worktree.
+    """Return the work that is in the clone, but not in the worktree.
 
     If only the plan differs in the worktree, this copies the found files into the worktree for the next try.
     """

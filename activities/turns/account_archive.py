@@ -30,7 +30,7 @@ class FoundAccount:
 
 
 async def find_account(client: Client, task_queue: str, scope: str) -> FoundAccount:
-    """Return an account's last run from the server's list, which needs no worker and no billed Action.
+    """Return an account's last run from the server's list; this needs no worker and no billed Action.
 
     Raises:
         RPCError: The server refused.

@@ -169,7 +169,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class SweepHost:
-    """The janitor of one host, which deletes folders whose retention has ended."""
+    """The janitor of one host; it deletes folders whose retention has ended."""
 
     host: Host
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)

@@ -130,7 +130,7 @@ class FindIssues(Wire):
 
 
 class IssuesFound(Wire):
-    """Open issues with the label that no workflow has claimed, and new commands in comments."""
+    """Unclaimed open issues with the label, and new commands in comments."""
 
     numbers: tuple[int, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
     comments: tuple[CommandComment, ...] = Field(default=(), max_length=OBEYED_AT_ONCE)

@@ -99,7 +99,7 @@ class Forge(Protocol):
         """Return the open pull request of branch `new.head`; if there is none, open one."""
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Add another work order to the text of a pull request that also has its work; add it only once.
+        """Add a further work order to the text of a pull request that has its work too; a repeat adds nothing.
 
         Raises:
             ForgeError: The forge refused, or the text is full.

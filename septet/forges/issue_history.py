@@ -1,4 +1,4 @@
-"""Check that an issue still has the text for which work was requested, by who labelled and who edited it."""
+"""Check, by an issue's labels and edits, that the issue still has the text for which work was requested."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -208,7 +208,7 @@ class WorkOrderHandlers:
     @host_gone.validator
     @reads_input("host_gone", str)
     def _is_on(self, host: str) -> None:
-        """Refuse the report on a host that does not have the workspace."""
+        """Refuse a report about a host that does not have the workspace."""
         if not self._hosts.holds(host):
             raise refusal(f"host {host} does not have the workspace")
 
@@ -236,7 +236,7 @@ class WorkOrderHandlers:
 
     @workflow.signal(description="Check now what it waits for, instead of at the next interval.")
     def nudge(self) -> None:
-        """Probe the workspace's host, check the earlier work orders and reserve budgets again, all at once."""
+        """Probe the workspace's host, check the earlier work orders and reserve budgets again, without delay."""
         self._hosts.is_nudged = True
         self._seat.look_again()
         self._budget_gate.open()

@@ -49,7 +49,7 @@ class LaneSession:
 
     @classmethod
     def of(cls, lane: Lane) -> Self:
-        """Return the session of a lane that the pipeline gave to a work order."""
+        """Return the session with which a work order enters `lane`."""
         session = cls(lane.session_id, lane.context_tokens, "shared", lane.summarised)
         if session.id is None:
             session._forget_context()

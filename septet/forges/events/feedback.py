@@ -35,7 +35,7 @@ def mark_answer(event_id: str) -> str:
 
 @dataclass(slots=True)
 class Feedback:
-    """The feedback on a pull request that no agent has answered yet."""
+    """The feedback on a pull request, without feedback that an agent has already answered."""
 
     pull_request: PullRequest
     conversation: Conversation | None

@@ -1,4 +1,4 @@
-"""Poll many pull requests with one request for each repository, which is cheap if nothing changed."""
+"""Poll many pull requests with one request for each repository; the request is cheap if nothing changed."""
 
 import threading
 import time

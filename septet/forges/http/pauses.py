@@ -60,7 +60,7 @@ class FleetPauses(Protocol):
 
 @dataclass(slots=True)
 class ForgePauses:
-    """The pauses of all forges, which prevent requests under used-up rate limits."""
+    """The pauses of all forges; a pause prevents requests under a used-up rate limit."""
 
     folder: Path | None = None
     """The folder in which the workers of one host share pauses; `None` if this process shares none."""

@@ -22,7 +22,7 @@ _CLOSES: Final = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? +#([
 
 @dataclass(frozen=True, slots=True)
 class LocalForge(LocalIssues):
-    """The forge of a repository on disk, which is bare or a person's checkout."""
+    """The forge of a repository on disk: of a bare repository, or of a person's checkout."""
 
     def expect_fork(self, fork: str) -> None:
         """Refuse every fork; see `Forge.expect_fork`."""

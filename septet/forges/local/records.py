@@ -1,4 +1,4 @@
-"""The records of the `local` forge: JSON files under one ref of a repository, which changes atomically."""
+"""The records of the `local` forge: JSON files under one ref of a repository; the ref changes atomically."""
 
 import random
 import re
@@ -136,7 +136,7 @@ class LocalPull(LocalRecord):
 
 @dataclass(frozen=True, slots=True)
 class LocalRecords:
-    """The records of a repository on disk, which is bare or a person's checkout."""
+    """The records of a repository on disk: of a bare repository, or of a person's checkout."""
 
     path: Path
     env: Mapping[str, str] = field(default_factory=dict)

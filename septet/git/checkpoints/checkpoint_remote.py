@@ -46,7 +46,7 @@ class CheckpointRef:
 
     @property
     def local(self) -> str:
-        """The vault's ref for the last commit that this host knows on the remote."""
+        """The vault's ref for the remote's last commit, as far as this host knows it."""
         return f"refs/kept/{self.ref.removeprefix(f'refs/{_REFS}/')}"
 
     def tip(self, vault: Git) -> str | None:

@@ -1,4 +1,4 @@
-"""Septet's own git configuration, which is written when a worker starts, and the author of commits.
+"""Septet's own git configuration, written when a worker starts; and the author of commits.
 
 Septet's git does not read the user's configuration, because agents of the same user can write it: a proxy, a
 rewritten address or a trace to a file would then expose the worker's keys. Septet's own file has a copy of the

@@ -1,4 +1,4 @@
-"""What a repository's set-up changes in a new workspace, which must not count as an agent's work."""
+"""The changes of a repository's set-up in a new workspace; they must not count as an agent's work."""
 
 import re
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ OF_SETUP: Final = "Of the repository's set-up, and no agent's work"
 
 @dataclass(frozen=True, slots=True)
 class SetupChanges:
-    """The changes of a set-up that git shows, without ignored files."""
+    """The changes that git shows after a set-up, without ignored files."""
 
     changed: tuple[bytes, ...]
     """Files that set-up changed, removed or staged."""

@@ -42,7 +42,7 @@ class MovedSubmodule:
 
 
 def moved_submodules(place: Place, since: str, tree: str) -> list[MovedSubmodule]:
-    """Return the submodules whose commit differs between `since` and `tree`, which is the work.
+    """Return the submodules whose commit differs between commit `since` and `tree`, the tree of the work.
 
     Raises:
         GitError: git failed.

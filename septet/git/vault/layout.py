@@ -1,4 +1,4 @@
-"""Write and read the tree of a snapshot's commit, which contains a workspace.
+"""Write and read a workspace as the tree of a snapshot's commit.
 
 `tree/` has the worktree's tracked and untracked files as raw bytes. `state` is the agent's whole `.git`, and
 `index` is the agent's index once more. `extra/` has what git keeps out of trees: ignored files, the `.git` of

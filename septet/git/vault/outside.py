@@ -180,7 +180,7 @@ def _usage(scene: Scene, path: bytes, totals: Mapping[bytes, int]) -> int | None
 
 
 def _record_of(scene: Scene, path: bytes) -> Outside | None:
-    """Return the last record of a path outside of git's trees; `None` if there is none."""
+    """Return what the last snapshot recorded of a path outside of git's trees; `None` if it recorded nothing."""
     folder, _, name = path.rpartition(b"/")
     record = scene.records.get(folder)
     return next((item for item in record.outside if item.name == name), None) if record is not None else None

@@ -1,4 +1,4 @@
-"""The vaults, one for each repository: bare repositories of snapshots that no agent can reach."""
+"""The vaults, one for each repository: bare repositories with snapshots, out of any agent's reach."""
 
 import os
 import re

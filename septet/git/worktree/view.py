@@ -1,4 +1,4 @@
-"""Septet's own view of a worktree: a repository for the agent's files, whose settings no agent can write.
+"""Septet's own view of a worktree: a repository for the agent's files, with settings that no agent can write.
 
 The view is in Septet's records, with its own config, attributes, HEAD and index. Objects, refs and excludes are
 links into the worktree's `.git`, so both have the same commits and branches. Every git command that reads a
