@@ -261,7 +261,7 @@ async def ended_claimants(
         read_claimants: Returns the workflows that claimed issues; called only if an intake ended early.
 
     Raises:
-        RPCError: The server refused.
+        RPCError: The server did not answer, or refused.
     """
     query = 'WorkflowType="Intake" AND ExecutionStatus IN ("Terminated", "TimedOut", "Failed", "Canceled")'
     passes = {row.id async for row in client.list_workflows(query)}
@@ -277,7 +277,7 @@ async def order_of_issue(client: Client, address: Address, issue: int) -> str | 
     """Return the id of an issue's newest work order; `None` if the server knows none.
 
     Raises:
-        RPCError: The server refused.
+        RPCError: The server did not answer, or refused.
     """
     async for row in client.list_workflows(f'WorkflowType="WorkOrder" AND SeptetIssue="{issue}"'):
         url = row.typed_search_attributes.get(_REPOSITORY, "")
@@ -290,7 +290,7 @@ async def order_of_pull_request(client: Client, url: str) -> str | None:
     """Return the id of a pull request's newest work order; `None` if the server knows none.
 
     Raises:
-        RPCError: The server refused.
+        RPCError: The server did not answer, or refused.
     """
     if '"' in url or "\\" in url:  # the server's query cannot hold these characters
         return None

@@ -33,7 +33,7 @@ async def find_account(client: Client, task_queue: str, scope: str) -> FoundAcco
     """Return an account's last run from the server's list; this needs no worker and no billed Action.
 
     Raises:
-        RPCError: The server refused.
+        RPCError: The server did not answer, or refused.
     """
     read_at, workflow_id = time.time(), account_id(task_queue, scope)
     try:
@@ -58,7 +58,7 @@ async def open_account(
         word: The report of a turn's use, which the account gets together with its start.
 
     Raises:
-        RPCError: The server refused.
+        RPCError: The server did not answer, or refused.
     """
     if account.is_there and account.ended_with is None:
         return  # the account runs; if it has ended since, it is read again

@@ -116,7 +116,7 @@ def expect_programs(host: Host, place: Place, commands: Sequence[Sequence[str]],
     """Raise if a program of a repository's commands is missing in the sandbox; call this before agents start.
 
     Raises:
-        SetupError: Guests do not find a program; the remedy names how to show it to guests.
+        SetupError: Guests do not find a program; the remedy describes how guests can see it.
     """
     env = select_variables(host.agents.env, FOR_EVERY_AGENT)
     missing = next(missing_programs(host.sandbox, place.worktree, env, commands, what), None)

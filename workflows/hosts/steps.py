@@ -36,7 +36,7 @@ class ActivityIds:
 
 
 def reader_of(call: StepCall, unread: StepResult) -> StepCall:
-    """Return the call of the reader: another agent in a new session, whose use counts for the step."""
+    """Return the call of the reader: another agent in a new session; its use counts as the step's."""
     return call.model_copy(
         update={
             "reads": unread.unread,

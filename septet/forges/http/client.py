@@ -167,7 +167,7 @@ class ApiClient:
         it is. `body` is sent as JSON.
 
         Raises:
-            SeptetError: The API refused; as for `HttpApi.asking`.
+            SeptetError: The same errors as those of `HttpApi.asking`.
         """
         request = self.http.build_request(method, self._address(path), params=query, json=body, headers=headers)
         return self._exchange(request, is_read=method in {"GET", "HEAD"})

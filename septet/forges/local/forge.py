@@ -80,7 +80,7 @@ class LocalForge(LocalIssues):
 
         Raises:
             NotFoundError: The repository has no pull request of this number.
-            RefusedTransitionError: The pull request is not open or has conflicts, or a person must merge.
+            RefusedTransitionError: The pull request is not open or has conflicts, or only a person can merge it.
             ForgeUnavailableError: Other processes kept moving the base.
         """
         record = self._open_pull(number)

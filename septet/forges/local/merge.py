@@ -28,7 +28,7 @@ def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool
     its environment. With `only_try` nothing changes.
 
     Raises:
-        RefusedTransitionError: A person must merge; for a checkout, the remedy is a command.
+        RefusedTransitionError: git cannot merge, or a checkout of the base is in the way; a person must merge.
         GitError: git failed.
     """
     before, head_commit = (_commit(git, branch) for branch in (base, head))

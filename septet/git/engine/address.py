@@ -161,7 +161,7 @@ def _refusal(text: str, why: str, remedy: str = _REMEDY) -> InvalidInputError:
 
 
 def with_project(order: WorkOrderInput) -> WorkOrderInput:
-    """Return the work order with its project, if that follows from its repository's address.
+    """Return the work order with its project, if the repository's address shows the project.
 
     A wrong address changes nothing here: the worker reports it later.
     """

@@ -63,7 +63,7 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
 
     Raises:
         WorkspaceError: The worktree's `.git` is missing or leads elsewhere, or git would wait at a pipe.
-        GitError: git could not read the worktree, or not in time.
+        GitError: git could not read the worktree, or took too long.
         OSError: There is no worktree, or no room for a copy of the index.
     """
     refuse_links(place.worktree / ".git")

@@ -38,7 +38,7 @@ def refuse_keys_in_files(place: Place, changes: Iterable[FileChange]) -> None:
     git is started only for a file that contains a key.
 
     Raises:
-        KeysFoundError: A file contains more; the message names files and lines.
+        KeysFoundError: A file contains more keys; the message names files and lines.
         OSError: A file cannot be read to its end.
     """
     if not hidden_values():

@@ -85,7 +85,7 @@ class Pack:
         """Add a blob of a known size in parts; return its id, or `None` if `read` returns more or fewer bytes.
 
         Raises:
-            OSError: `read` raised it.
+            OSError: `read` failed.
             SnapshotError: The disk has no room for the object.
         """
         name = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)

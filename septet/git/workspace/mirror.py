@@ -151,7 +151,7 @@ def mend_mirror(mirror: Path, remote: Remote, commit: str) -> None:
     """Complete a damaged mirror from its origin, so that it has `commit` again; delete no file.
 
     Raises:
-        SeptetError: The origin was not reached or refused, or no longer has the commit.
+        SeptetError: The origin was not reached, refused the request, or no longer has the commit.
     """
     with hold_lock(mirror_lock(mirror)):
         _mend(mirror, remote)
