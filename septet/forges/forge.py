@@ -39,7 +39,7 @@ class Forge(Protocol):
         """Return the issues with these numbers that exist, without comments, in the given order.
 
         Raises:
-            InvalidInputError: A number belongs to a pull request, or to an issue that is in another repository now.
+            InvalidInputError: A number belongs to a pull request, or to an issue that is now elsewhere.
         """
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
