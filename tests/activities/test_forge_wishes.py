@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fakes.activities import Doubles, done
 from fakes.forges.connecting import FAKES, settings_for
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake
@@ -15,7 +16,7 @@ from septet.agents.sandbox.supervisors import Supervisors
 from septet.contracts.facts import Usage
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
-from septet.contracts.workspace import Workspace
+from septet.contracts.workspace import OpenWorkspace
 from septet.forges.http.pauses import PAUSES
 from septet.forges.local.forge import LocalForge
 from septet.git.engine.place import Place
@@ -55,27 +56,13 @@ class Teller:
         by: Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]] = note_progress,
     ) -> tuple[str, ...]:
         """Report the end of a step by the comment or by the label."""
-        workspace = Workspace(
-            work_order_id="wo-1",
-            host=self.host.id,
-            task_queue="queue",
-            repository=f"{self.fake.url}/{self.fake.project}.git",
-            forge=self.fake.name,
-            project=self.fake.project,
-            base_branch=self.place.base_branch,
-            base_sha=self.place.base_sha,
-            path=str(self.place.worktree),
-            agent="claude",
-            issue_number="1",
-        )
-        result = StepResult(
-            step=step,
-            verdict=verdict,
-            duration_seconds=65,
-            usage=Usage(cost_usd=0.5),
-            result_text=result_text,
-        )
-        return by(self.host, self.place, StepCall.model_construct(step=step, workspace=workspace), result)
+        repository = f"{self.fake.url}/{self.fake.project}.git"
+        opening = OpenWorkspace(work_order_id="wo-1", repository=repository, issue=1)
+        there = {"forge": self.fake.name, "project": self.fake.project}
+        workspace = Doubles("queue").workspace(opening).model_copy(update=there)
+        call = StepCall(step=step, workspace=workspace, starts_from="")
+        result = done(call, result_text, duration_seconds=65, usage=Usage(cost_usd=0.5))
+        return by(self.host, self.place, call, result.model_copy(update={"verdict": verdict}))
 
     @property
     def comments(self) -> list[str]:

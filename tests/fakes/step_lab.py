@@ -186,12 +186,9 @@ class StepLab:
         self, step: Step, known: StepResult | None = None, activity_id: str | None = None
     ) -> StepResult:
         """End the work in the workspace, as for a cancelled work order with this known result."""
-        call = self.end_call(step, known, activity_id)
+        call = EndCall.of(self.call(step), known, activity_id)
         ended: StepResult = await self._activity("99", self.parts.own["end_work"], call)
         return ended
-
-    def end_call(self, step: Step, known: StepResult | None, activity_id: str | None) -> EndCall:
-        return EndCall.of(self.call(step), known, activity_id)
 
     async def finalize(
         self, call: StepCall, result: StepResult, attempt: int = 1, within: ActivityEnvironment | None = None

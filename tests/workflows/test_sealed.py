@@ -4,13 +4,14 @@ import asyncio
 import gc
 import logging
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import pytest_asyncio
 from fakes.activities import Doubles, done
 from fakes.running import worker_of
 from fakes.sealed import payloads_in, sealing, write_keys
@@ -80,6 +81,14 @@ def collected() -> Iterator[None]:
     gc.collect()
 
 
+@pytest_asyncio.fixture(loop_scope="session")
+async def own(client: Client, doubles: Doubles, keys: Path) -> AsyncIterator[Client]:
+    """A client with keys, whose workers refuse unsealed input."""
+    made = sealing(client, keys, serves=True, required=True)
+    async with worker_of(made, doubles):
+        yield made
+
+
 @dataclass(frozen=True)
 class Reading(SealingCodec):
     """A codec that opens payloads and seals none: a stranger who can still read the answers."""
@@ -146,18 +155,16 @@ async def test_keys_are_rotated_in_the_middle_of_a_work_order(
         await WorkOrders(sealing(client, keys), doubles.task_queue).input_of(WorkOrderInput, order_id)
 
 
-async def test_an_unsealed_start_fails_and_does_nothing(client: Client, doubles: Doubles, keys: Path) -> None:
+async def test_an_unsealed_start_fails_and_does_nothing(client: Client, doubles: Doubles, own: Client) -> None:
     """If workers refuse unsealed input, the workflow fails with the reason, and no activity runs."""
-    own = sealing(client, keys, serves=True, required=True)
-    async with worker_of(own, doubles):
-        order_id = (await WorkOrders(client, doubles.task_queue).put(ORDER)).id
-        error = await ended(own, order_id)
-        assert error.type == "UnsealedInput"
-        assert "codec endpoint" in error.message
-        watch = await client.start_workflow(
-            "PullRequest", {"task": {}}, id=f"pr-{uuid.uuid4().hex}", task_queue=doubles.task_queue
-        )
-        assert (await ended(own, watch.id)).type == "UnsealedInput"
+    order_id = (await WorkOrders(client, doubles.task_queue).put(ORDER)).id
+    error = await ended(own, order_id)
+    assert error.type == "UnsealedInput"
+    assert "codec endpoint" in error.message
+    watch = await client.start_workflow(
+        "PullRequest", {"task": {}}, id=f"pr-{uuid.uuid4().hex}", task_queue=doubles.task_queue
+    )
+    assert (await ended(own, watch.id)).type == "UnsealedInput"
     assert doubles.calls == []
 
 
@@ -181,25 +188,22 @@ async def test_a_budget_that_is_not_sealed_is_refused_in_words_and_is_none(
 
 
 async def test_unsealed_updates_and_signals_are_refused(
-    client: Client, doubles: Doubles, keys: Path, caplog: pytest.LogCaptureFixture
+    client: Client, doubles: Doubles, keys: Path, own: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An update is rejected, with and without input; a signal is ignored with a line in the log."""
-    own = sealing(client, keys, serves=True, required=True)
-
-    async with worker_of(own, doubles):
-        orders = WorkOrders(own, doubles.task_queue)
-        order = ORDER.model_copy(update={"stage": "collected"})
-        order_id = (await orders.put(order)).id
-        stranger = reading(client, keys).get_workflow_handle(order_id)
-        for args in (({"to": "triaged"},), ()):
-            with pytest.raises(WorkflowUpdateFailedError) as refused:
-                await stranger.execute_update("move" if args else "retry", args=args)
-            assert getattr(refused.value.cause, "type", "") == "UnsealedInput"
-        with caplog.at_level(logging.ERROR):
-            await stranger.signal("host_back", "elsewhere")
-            assert (await orders.get(order_id)).stage == "collected"
-        assert any("dropping the signal" in record.getMessage() for record in caplog.records)
-        await own.get_workflow_handle(order_id).execute_update("move", {"to": "cancelled"})
+    orders = WorkOrders(own, doubles.task_queue)
+    order = ORDER.model_copy(update={"stage": "collected"})
+    order_id = (await orders.put(order)).id
+    stranger = reading(client, keys).get_workflow_handle(order_id)
+    for args in (({"to": "triaged"},), ()):
+        with pytest.raises(WorkflowUpdateFailedError) as refused:
+            await stranger.execute_update("move" if args else "retry", args=args)
+        assert getattr(refused.value.cause, "type", "") == "UnsealedInput"
+    with caplog.at_level(logging.ERROR):
+        await stranger.signal("host_back", "elsewhere")
+        assert (await orders.get(order_id)).stage == "collected"
+    assert any("dropping the signal" in record.getMessage() for record in caplog.records)
+    await own.get_workflow_handle(order_id).execute_update("move", {"to": "cancelled"})
 
 
 async def complete(client: Client, order_id: str, activity_id: str) -> None:
@@ -233,56 +237,53 @@ async def fail_as_if_encoded(client: Client, order_id: str, activity_id: str) ->
     ids=lambda each: each.__name__,
 )
 async def test_an_unsealed_result_is_not_believed(
-    client: Client, doubles: Doubles, keys: Path, forge: Callable[[Client, str, str], Awaitable[None]]
+    client: Client, doubles: Doubles, own: Client, forge: Callable[[Client, str, str], Awaitable[None]]
 ) -> None:
     """A stranger without a key who ends a step ends the work order, and no worker uses the stranger's result."""
-    own, never = sealing(client, keys, serves=True, required=True), held(doubles, Step.BUILD_PLAN)
-    async with worker_of(own, doubles):
-        order_id = (await WorkOrders(own, doubles.task_queue).put(ORDER)).id
-        await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
-        await forge(client, order_id, "build_plan-1")
-        assert (await ended(own, order_id)).type == "UnsealedInput"
-        never.set()
+    never = held(doubles, Step.BUILD_PLAN)
+    order_id = (await WorkOrders(own, doubles.task_queue).put(ORDER)).id
+    await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
+    await forge(client, order_id, "build_plan-1")
+    assert (await ended(own, order_id)).type == "UnsealedInput"
+    never.set()
 
 
 @pytest.mark.parametrize("from_itself", [False, True], ids=["of another work order", "of another step"])
 async def test_a_sealed_answer_counts_in_its_own_work_order_and_step_alone(
-    client: Client, doubles: Doubles, keys: Path, *, from_itself: bool
+    client: Client, doubles: Doubles, own: Client, *, from_itself: bool
 ) -> None:
     """A stranger can send a sealed answer again: the answer opens, but no worker accepts it in another place."""
-    own, never = sealing(client, keys, serves=True, required=True), held(doubles, Step.BUILD_PLAN)
+    never = held(doubles, Step.BUILD_PLAN)
     orders = WorkOrders(own, doubles.task_queue)
     waits = doubles.steps[Step.BUILD_PLAN]
     doubles.steps[Step.BUILD_PLAN] = [lambda call: done(call, "specs/of-another.md"), *waits]
-    async with worker_of(own, doubles):
-        first = (await orders.put(ORDER)).id
-        await asyncio.wait_for(orders.wait(first), WITHIN_SECONDS)
-        second = (await orders.put(ORDER)).id
-        await wait_until(lambda: len(doubles.calls_of(Step.BUILD_PLAN)) > 1)
-        name = "classify_issue-1" if from_itself else "build_plan-1"
-        answer = await answer_of(client, second if from_itself else first, name)
-        assert len(await cast("SealingCodec", own.data_converter.payload_codec).decode([answer])) == 1  # it opens
-        place = client.get_async_activity_handle(workflow_id=second, run_id=None, activity_id="build_plan-1")
-        await place.complete(RawValue(answer))
-        error = await ended(own, second)
-        assert (error.type, "its seal is damaged" in error.message) == ("UnsealedInput", True)
-        never.set()
-        await own.get_workflow_handle(f"{first}/pr").terminate()
+    first = (await orders.put(ORDER)).id
+    await asyncio.wait_for(orders.wait(first), WITHIN_SECONDS)
+    second = (await orders.put(ORDER)).id
+    await wait_until(lambda: len(doubles.calls_of(Step.BUILD_PLAN)) > 1)
+    name = "classify_issue-1" if from_itself else "build_plan-1"
+    answer = await answer_of(client, second if from_itself else first, name)
+    assert len(await cast("SealingCodec", own.data_converter.payload_codec).decode([answer])) == 1  # it opens
+    place = client.get_async_activity_handle(workflow_id=second, run_id=None, activity_id="build_plan-1")
+    await place.complete(RawValue(answer))
+    error = await ended(own, second)
+    assert (error.type, "its seal is damaged" in error.message) == ("UnsealedInput", True)
+    never.set()
+    await own.get_workflow_handle(f"{first}/pr").terminate()
 
 
-async def test_who_ends_an_activity_by_its_name_is_believed(client: Client, doubles: Doubles, keys: Path) -> None:
+async def test_who_ends_an_activity_by_its_name_is_believed(client: Client, doubles: Doubles, own: Client) -> None:
     """Another process with the keys seals a failure for this activity, and the work order fails with its message."""
-    own, never = sealing(client, keys, serves=True, required=True), held(doubles, Step.BUILD_PLAN)
-    async with worker_of(own, doubles):
-        order_id = (await WorkOrders(own, doubles.task_queue).put(ORDER)).id
-        await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
-        run_id = (await client.get_workflow_handle(order_id).describe()).run_id
-        key = RunKey(workflow_id=order_id, run_id=run_id or "", activity_id="build_plan-1")
-        failure = ApplicationError("claude is not installed", type="AgentNotFound", non_retryable=True)
-        await activity_handle(own, key).fail(failure)
-        error = await ended(own, order_id)
-        assert (error.type, "claude is not installed" in error.message) == ("AgentNotFound", True)
-        never.set()
+    never = held(doubles, Step.BUILD_PLAN)
+    order_id = (await WorkOrders(own, doubles.task_queue).put(ORDER)).id
+    await wait_until(lambda: doubles.calls_of(Step.BUILD_PLAN))
+    run_id = (await client.get_workflow_handle(order_id).describe()).run_id
+    key = RunKey(workflow_id=order_id, run_id=run_id or "", activity_id="build_plan-1")
+    failure = ApplicationError("claude is not installed", type="AgentNotFound", non_retryable=True)
+    await activity_handle(own, key).fail(failure)
+    error = await ended(own, order_id)
+    assert (error.type, "claude is not installed" in error.message) == ("AgentNotFound", True)
+    never.set()
 
 
 async def answer_of(client: Client, order_id: str, activity_id: str) -> Payload:
@@ -297,10 +298,9 @@ async def answer_of(client: Client, order_id: str, activity_id: str) -> Payload:
 
 
 async def test_what_returns_nothing_is_believed_where_nothing_is_sealed(
-    client: Client, doubles: Doubles, keys: Path
+    client: Client, doubles: Doubles, own: Client
 ) -> None:
     """A worker's empty result and a step's sealed failure count; a stranger's empty result does not."""
-    own = sealing(client, keys, serves=True, required=True)
     orders = WorkOrders(own, doubles.task_queue)
     order = ORDER.model_copy(update={"after": ("wo-first",)})
 
@@ -308,20 +308,19 @@ async def test_what_returns_nothing_is_believed_where_nothing_is_sealed(
         raise ApplicationError("claude is not installed", type="AgentNotFound", non_retryable=True)
 
     doubles.steps[Step.BUILD_PLAN] = [fail_here]
-    async with worker_of(own, doubles):
-        forged_id = (await orders.put(order)).id
-        forged = client.get_workflow_handle(forged_id)
-        (look,) = await wait_until(lambda: pending(forged))
-        await complete_without_result(client, forged_id, look)
-        assert (await ended(own, forged_id)).type == "UnsealedInput"
-        doubles.over.add("wo-first")
-        order_id = (await orders.put(order)).id
-        genuine = client.get_workflow_handle(order_id)
-        asked_for_seat = EventType.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED
-        await wait_until(lambda: event_types(genuine), lambda types: asked_for_seat in types)
-        await genuine.signal("begin")
-        error = await ended(own, order_id)
-        assert (error.type, "claude is not installed" in error.message) == ("AgentNotFound", True)
+    forged_id = (await orders.put(order)).id
+    forged = client.get_workflow_handle(forged_id)
+    (look,) = await wait_until(lambda: pending(forged))
+    await complete_without_result(client, forged_id, look)
+    assert (await ended(own, forged_id)).type == "UnsealedInput"
+    doubles.over.add("wo-first")
+    order_id = (await orders.put(order)).id
+    genuine = client.get_workflow_handle(order_id)
+    asked_for_seat = EventType.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED
+    await wait_until(lambda: event_types(genuine), lambda types: asked_for_seat in types)
+    await genuine.signal("begin")
+    error = await ended(own, order_id)
+    assert (error.type, "claude is not installed" in error.message) == ("AgentNotFound", True)
 
 
 async def event_types(handle: WorkflowHandle[Any, Any]) -> set[int]:
@@ -336,19 +335,17 @@ async def pending(handle: WorkflowHandle[Any, Any]) -> list[str]:
 
 
 async def test_an_activity_that_a_stranger_schedules_does_nothing(
-    client: Client, doubles: Doubles, keys: Path
+    client: Client, doubles: Doubles, own: Client
 ) -> None:
     """Workers that refuse unsealed input do not carry out an activity that a stranger starts by itself."""
-    own = sealing(client, keys, serves=True, required=True)
-    async with worker_of(own, doubles):
-        with pytest.raises(ActivityFailureError):
-            await client.execute_activity(
-                "open_workspace",
-                {"work_order_id": "wo-1", "repository": "/app"},
-                id=f"stranger-{uuid.uuid4().hex}",
-                task_queue=doubles.task_queue,
-                schedule_to_close_timeout=timedelta(seconds=3),
-            )
+    with pytest.raises(ActivityFailureError):
+        await client.execute_activity(
+            "open_workspace",
+            {"work_order_id": "wo-1", "repository": "/app"},
+            id=f"stranger-{uuid.uuid4().hex}",
+            task_queue=doubles.task_queue,
+            schedule_to_close_timeout=timedelta(seconds=3),
+        )
     assert doubles.calls == []
 
 
