@@ -3,11 +3,11 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from fakes.activities import Doubles, done, ended
 from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
@@ -115,8 +115,8 @@ class Commands:
         return len(found)
 
 
-@asynccontextmanager
-async def serving(client: Client, doubles: Doubles) -> AsyncIterator[Commands]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def commands(client: Client, doubles: Doubles) -> AsyncIterator[Commands]:
     commands = Commands(client, doubles)
     async with Worker(
         client,
@@ -141,7 +141,7 @@ def fails(doubles: Doubles) -> None:
     doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
 
 
-async def test_a_plan_that_is_made_meanwhile_is_not_rejected(client: Client, doubles: Doubles) -> None:
+async def test_a_plan_that_is_made_meanwhile_is_not_rejected(doubles: Doubles, commands: Commands) -> None:
     """A rejection without a plan's digest counts for the plan that waited; the plan made after it still waits."""
 
     async def plans_again(orders: WorkOrders, order_id: str) -> None:
@@ -150,18 +150,17 @@ async def test_a_plan_that_is_made_meanwhile_is_not_rejected(client: Client, dou
         )
 
     doubles.steps[Step.FIND_PLAN_FILE] = [done, lambda call: done(call, "specs/other.md")]
-    async with serving(client, doubles) as commands:
-        order_id = await commands.start(approve_plan=True)
-        await wait_until(lambda: commands.orders.get(order_id), waits)
-        answer = await commands.obey(CommentCommand(verb="reject", words="Too long."), plans_again)
-        assert answer == "waiting, executing"
-        assert [move.who for move in await commands.orders.history(order_id)].count(WHO) == 1
-        assert doubles.names().count("build_plan") == 2
-        await OrderDecisions(commands.orders).cancel(order_id)
+    order_id = await commands.start(approve_plan=True)
+    await wait_until(lambda: commands.orders.get(order_id), waits)
+    answer = await commands.obey(CommentCommand(verb="reject", words="Too long."), plans_again)
+    assert answer == "waiting, executing"
+    assert [move.who for move in await commands.orders.history(order_id)].count(WHO) == 1
+    assert doubles.names().count("build_plan") == 2
+    await OrderDecisions(commands.orders).cancel(order_id)
 
 
 async def test_a_work_order_that_fails_again_meanwhile_is_not_retried_again(
-    client: Client, doubles: Doubles
+    doubles: Doubles, commands: Commands
 ) -> None:
     """A retry counts for one failure: the run that it starts fails, and is not retried."""
 
@@ -169,13 +168,12 @@ async def test_a_work_order_that_fails_again_meanwhile_is_not_retried_again(
         await wait_until(lambda: orders.get(order_id), lambda task: task.status is Status.FAILED)
 
     fails(doubles)
-    async with serving(client, doubles) as commands:
-        await commands.orders.wait(await commands.start())
-        assert await commands.obey(CommentCommand(verb="retry"), fails_again) == "failed, blocked"
-        assert await commands.runs() == 2
+    await commands.orders.wait(await commands.start())
+    assert await commands.obey(CommentCommand(verb="retry"), fails_again) == "failed, blocked"
+    assert await commands.runs() == 2
 
 
-async def test_one_that_was_blocked_on_the_board_is_retried_once(client: Client, doubles: Doubles) -> None:
+async def test_one_that_was_blocked_on_the_board_is_retried_once(doubles: Doubles, commands: Commands) -> None:
     """A retry starts a blocked work order; if the work order fails before the second attempt, it is not started again."""
 
     async def has_its_turn(orders: WorkOrders, order_id: str) -> None:
@@ -183,60 +181,54 @@ async def test_one_that_was_blocked_on_the_board_is_retried_once(client: Client,
         await orders.wait(order_id)
 
     fails(doubles)
-    async with serving(client, doubles) as commands:
-        order_id = await commands.start(stage="collected")
-        await wait_until(lambda: commands.orders.get(order_id), lambda task: task.stage is Stage.COLLECTED)
-        await OrderDecisions(commands.orders).move(order_id, MoveCall(to=Target.BLOCKED))
-        assert await commands.obey(CommentCommand(verb="retry"), has_its_turn) == "failed, blocked"
-        assert await commands.runs() == 1
+    order_id = await commands.start(stage="collected")
+    await wait_until(lambda: commands.orders.get(order_id), lambda task: task.stage is Stage.COLLECTED)
+    await OrderDecisions(commands.orders).move(order_id, MoveCall(to=Target.BLOCKED))
+    assert await commands.obey(CommentCommand(verb="retry"), has_its_turn) == "failed, blocked"
+    assert await commands.runs() == 1
 
 
-async def test_one_that_somebody_takes_up_again_meanwhile_is_not_cancelled_again(
-    client: Client, doubles: Doubles
-) -> None:
+async def test_one_that_somebody_takes_up_again_meanwhile_is_not_cancelled_again(commands: Commands) -> None:
     """A cancel counts for the run of its time: a person's later retry continues, and the answer names the retry."""
 
     async def is_retried(orders: WorkOrders, order_id: str) -> None:
         await OrderDecisions(orders).retry(order_id, RetryCall(who="bob"))
 
-    async with serving(client, doubles) as commands:
-        order_id = await commands.start(approve_plan=True)
-        await wait_until(lambda: commands.orders.get(order_id), waits)
-        answer = await commands.obey(CommentCommand(verb="cancel"), is_retried)
-        assert answer == f"{order_id} was taken up again after this command."
-        await wait_until(lambda: commands.orders.get(order_id), waits)
-        await OrderDecisions(commands.orders).cancel(order_id)
+    order_id = await commands.start(approve_plan=True)
+    await wait_until(lambda: commands.orders.get(order_id), waits)
+    answer = await commands.obey(CommentCommand(verb="cancel"), is_retried)
+    assert answer == f"{order_id} was taken up again after this command."
+    await wait_until(lambda: commands.orders.get(order_id), waits)
+    await OrderDecisions(commands.orders).cancel(order_id)
 
 
 @pytest.mark.parametrize("verb", ["approve", "cancel"])
-async def test_what_was_decided_before_the_attempt_is_answered_as_it_is(
-    client: Client, doubles: Doubles, verb: str
-) -> None:
+async def test_what_was_decided_before_the_attempt_is_answered_as_it_is(commands: Commands, verb: str) -> None:
     """A second attempt finds the decision of the first, and answers with the state of the work order."""
 
     async def closes(orders: WorkOrders, order_id: str) -> None:
         await orders.wait(order_id)
 
-    async with serving(client, doubles) as commands:
-        order_id = await commands.start(approve_plan=True)
-        task = await wait_until(lambda: commands.orders.get(order_id), waits)
-        plan = task.plan_sha256 if verb == "approve" else None
-        command = CommentCommand.model_validate({"verb": verb, "plan_sha256": plan})
-        answer = await commands.obey(command, closes)
-        assert answer == {"approve": "completed, review", "cancel": "cancelled, done"}[verb]
+    order_id = await commands.start(approve_plan=True)
+    task = await wait_until(lambda: commands.orders.get(order_id), waits)
+    plan = task.plan_sha256 if verb == "approve" else None
+    command = CommentCommand.model_validate({"verb": verb, "plan_sha256": plan})
+    answer = await commands.obey(command, closes)
+    assert answer == {"approve": "completed, review", "cancel": "cancelled, done"}[verb]
 
 
-async def test_a_retry_waits_for_one_that_was_killed_at_its_claim(client: Client, doubles: Doubles) -> None:
+async def test_a_retry_waits_for_one_that_was_killed_at_its_claim(
+    client: Client, doubles: Doubles, commands: Commands
+) -> None:
     """An attempt that finds a claim on the work order, such as a killed attempt's claim, tries again."""
     fails(doubles)
-    async with serving(client, doubles) as commands:
-        order_id = await commands.start()
-        await commands.orders.wait(order_id)
-        async with claim(client, order_id):
-            obeyed = asyncio.ensure_future(commands.obey(CommentCommand(verb="retry"), nothing))
-            await wait_until(lambda: commands.refusals)
-        await obeyed
-        assert await commands.runs() == 2
+    order_id = await commands.start()
+    await commands.orders.wait(order_id)
+    async with claim(client, order_id):
+        obeyed = asyncio.ensure_future(commands.obey(CommentCommand(verb="retry"), nothing))
+        await wait_until(lambda: commands.refusals)
+    await obeyed
+    assert await commands.runs() == 2
 
 
 async def test_a_second_attempt_is_about_the_same_work_order(
