@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import Septet
+from fakes.septet_command import FIRST_RUNS, ONCE, Septet
 from fakes.shared_server import Host
 
 from septet.contracts.names import Step
 
 pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
 
-ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 HEARTBEAT_SECONDS = 5
 
 
@@ -28,11 +27,6 @@ def start(septet: Septet, origin: Origin, order: str, *steps: Step) -> str:
 def gate(septet: Septet, order: str, step: Step) -> Path:
     """Return the file that an agent waits for."""
     return septet.root / f"{order}-{step.value}"
-
-
-def run_of(step: Step) -> str:
-    """Return the name of a step's first agent run."""
-    return f"{step.number}-{step.value}-1"
 
 
 def lose(septet: Septet) -> None:
@@ -61,7 +55,7 @@ def test_work_goes_on_from_a_backup_that_was_taken_while_agents_worked(septet: S
         assert septet.closed(done)["status"] == "completed"
         held = {step: start(septet, origin, f"wo-{step.number}", step) for step in Step}
         for step, order in held.items():
-            septet.until_works(order, run_of(step))
+            septet.until_works(order, FIRST_RUNS[step])
         made = make_backup(septet, "backup")
         assert (made["database"], made["changing"], made["left_out"]) == (True, [], [])
         assert set(made["work_orders"]) == {done, *held.values()}
@@ -86,10 +80,10 @@ def test_a_database_that_is_older_than_the_disk_reads_what_agents_have_done_sinc
     first, second = Step.IMPLEMENT_PLAN, Step.CREATE_PULL_REQUEST
     with septet.up():
         order = start(septet, origin, "wo-1", first, second)
-        septet.until_works(order, run_of(first))
+        septet.until_works(order, FIRST_RUNS[first])
         make_backup(septet, "earlier")
         gate(septet, order, first).touch()
-        septet.until_works(order, run_of(second))
+        septet.until_works(order, FIRST_RUNS[second])
         make_backup(septet, "later")
         lose(septet)
     shutil.copytree(septet.root / "later", septet.state, symlinks=True)
@@ -106,7 +100,7 @@ def test_a_backup_is_taken_where_nothing_runs_any_more(septet: Septet, origin: O
     """After a crash the same command copies the state, and work continues from the copy."""
     with septet.up() as running:
         order = start(septet, origin, "wo-1", Step.IMPLEMENT_PLAN)
-        septet.until_works(order, run_of(Step.IMPLEMENT_PLAN))
+        septet.until_works(order, FIRST_RUNS[Step.IMPLEMENT_PLAN])
         running.kill()
         make_backup(septet, "backup")
         lose(septet)

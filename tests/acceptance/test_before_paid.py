@@ -2,15 +2,13 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from fakes.guest_paths import guest_paths_variable
 from fakes.repositories import Origin
-from fakes.septet_command import Septet
+from fakes.septet_command import ONCE, Septet
 from fakes.shared_server import Host, until_agents_are_announced
-
-from septet.contracts.names import Step
+from fakes.shell_programs import write_program
 
 pytestmark = pytest.mark.faces
 
@@ -18,19 +16,12 @@ _GUESTS = guest_paths_variable()
 """Guests see this project and its Python, and no file of the machine's home."""
 
 
-def _program(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    path.chmod(0o755)
-    return path
-
-
 @pytest.mark.needs("bubblewrap")
 def test_a_check_of_the_users_home_is_told_with_its_setting_before_an_agent_starts(
     host: Host, origin: Origin
 ) -> None:
     """`doctor --repo` names the same setting; with the setting a retry completes the work order."""
-    tool = _program(host.septet.root / "home" / "bin" / "mytool", "#!/bin/sh\ngrep -q hello app.py\n")
+    tool = write_program(host.septet.root / "home" / "bin" / "mytool", "#!/bin/sh\ngrep -q hello app.py\n")
     origin.push({".septet/septet.toml": 'checks = ["mytool"]\n'})
     path = f"{tool.parent}:{host.septet.env['PATH']}"
     host.septet.extra = {**host.septet.extra, **_GUESTS, "PATH": path}
@@ -49,7 +40,7 @@ def test_a_check_of_the_users_home_is_told_with_its_setting_before_an_agent_star
     with host.worker(SEPTET_GUEST_PATHS=found[1]):
         assert host.septet("retry", order, "--json").code == 0
         assert host.septet.closed(order)["status"] == "completed"
-    assert host.septet.runs(order) == [f"{step.number}-{step.value}-1" for step in Step]
+    assert host.septet.runs(order) == ONCE
 
 
 async def test_a_forge_without_a_key_is_refused_at_the_door(served: Septet) -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from fakes.repositories import Origin, git, make_origin
 from fakes.septet_command import PROGRAMS, Septet
+from fakes.shell_programs import write_program
 
 pytestmark = pytest.mark.faces
 ROOT = Path(__file__).parents[2]
@@ -85,10 +86,7 @@ class Runner:
 
     def program(self, name: str, text: str) -> Path:
         """Put a program on the runner's PATH."""
-        path = self.programs / name
-        path.write_text(text, encoding="utf-8")
-        path.chmod(0o755)
-        return path
+        return write_program(self.programs / name, text)
 
     def _action(self) -> Path:
         """Return a repository with only the files that the action needs."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import WITHIN_SECONDS, Septet, free_port
+from fakes.shell_programs import write_program
 
 from septet.contracts.names import Step
 
@@ -53,12 +54,9 @@ def test_the_commands_run_as_they_are_written(septet: Septet, origin: Origin, tm
     }.items():
         assert written in script
         script = script.replace(written, here)
-    programs = tmp_path / "bin"
-    programs.mkdir()
     real = shutil.which("sleep")
-    (programs / "sleep").write_text(SLEEP.format(api=f"http://localhost:{port}", sleep=real), encoding="utf-8")
-    (programs / "sleep").chmod(0o755)
-    env = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(tmp_path), "no_proxy": "localhost"}
+    sleep = write_program(tmp_path / "bin" / "sleep", SLEEP.format(api=f"http://localhost:{port}", sleep=real))
+    env = {"PATH": f"{sleep.parent}:{os.environ['PATH']}", "HOME": str(tmp_path), "no_proxy": "localhost"}
     with septet.up(), septet.beside("serve", "--port", str(port), SEPTET_API_TOKEN="none"):
         done = subprocess.run(
             ["bash", "-a", "-e", "-u", "-o", "pipefail", "-c", script],

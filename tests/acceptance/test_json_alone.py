@@ -9,6 +9,7 @@ import pytest
 from fakes.command_lines import leaves, options_of, parameters
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
+from fakes.shell_programs import write_program
 
 pytestmark = pytest.mark.faces
 
@@ -45,11 +46,9 @@ def _argv(path: tuple[str, ...], folder: Path, addition: str = "") -> list[str]:
 
 def _machine(root: Path, address: str, *, on_stdout: bool) -> Septet:
     """Return a machine with a git that warns; with `on_stdout` it warns on stdout too, and its config is broken."""
-    programs, git = root / "programs", shutil.which("git")
-    programs.mkdir()
+    git = shutil.which("git")
     warns = "echo 'warning: git says something' >&2\n" + ("echo 'warning: on stdout'\n" if on_stdout else "")
-    (programs / "git").write_text(f'#!/bin/sh\n{warns}exec {git} "$@"\n', encoding="utf-8")
-    (programs / "git").chmod(0o755)
+    programs = write_program(root / "programs" / "git", f'#!/bin/sh\n{warns}exec {git} "$@"\n').parent
     septet = Septet(root / "machine", TALKATIVE | {"TEMPORAL_ADDRESS": address})
     path = {"PATH": f"{programs}:{septet.env['PATH']}"}
     config = "[core\n broken" if on_stdout else "[user]\n name = N\n email = n@example.com\n"

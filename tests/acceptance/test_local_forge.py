@@ -3,6 +3,7 @@
 import pytest
 from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
+from fakes.shared_server import Host
 
 pytestmark = pytest.mark.faces
 
@@ -58,3 +59,39 @@ def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet,
     assert again.err.count(f"Pull request {number}") == 1
     assert served("pr", "list", cwd=checkout).out == "There are no open pull requests.\n"
     assert "merged" in served("pr", "list", "--all", cwd=checkout).out
+
+
+def test_one_that_comes_after_another_begins_when_that_is_merged(host: Host, origin: Origin) -> None:
+    """The second work order names the work order that it waits for, and begins when the first is merged.
+
+    `septet pr` causes a look at the pull request, however long the pause between two looks is. A closed pull request of
+    a local forge is never reopened: the remedy ends the work order.
+    """
+    with host.worker(SEPTET_LOOK_SECONDS="3600", SEPTET_LONGEST_LOOK_SECONDS="3600"):
+        here = ("--repo", origin.bare, "--project", "boarded", "--json")
+        first = host.septet("run", *here, "--title", "Say more", "--id", "wo-before", "--wait")
+        assert first.json["task"]["stage"] == "review"
+        made = host.septet("create", *here, "--title", "Say it again", "--id", "wo-after", "--after", "wo-before")
+        assert made.code == 0, made
+        if made.json["task"]["stage"] == "collected":
+            assert host.septet("move", "wo-after", "triaged", "--json").code == 0
+        host.septet.wait_for_detail(
+            "wo-after", lambda detail: "wo-before is in review" in (detail["waiting_for"] or "")
+        )
+        merged = host.septet("pr", "merge", "--repo", origin.bare, "1", "--json").json["pull_request"]
+        assert merged["state"] == "merged"
+        host.septet.wait_for_order("wo-before", "done")
+        assert host.septet.closed("wo-after")["stage"] == "review"
+        history = [move["to"] for move in host.septet("show", "wo-before", "--json").json["history"]]
+        assert history == ["executing", "review", "done"]
+        rows = host.septet("board", "--project", "boarded", "--json").json
+        assert {stage: len(tasks) for stage, tasks in rows["stages"].items() if tasks} == {"review": 1, "done": 1}
+        closed = host.septet("pr", "close", "--repo", origin.bare, "2", "--json")
+        assert closed.json["pull_request"]["state"] == "closed"
+        remedy = host.septet.wait_for_order("wo-after", "blocked")["error"]["remedy"]
+        for again in (("retry",), ("retry", "--from", "implement_plan"), ("move", "executing")):
+            verb, *rest = again
+            refused = host.septet(verb, "wo-after", *rest, "--json")
+            assert (refused.code, refused.error["remedy"]) == (5, remedy)
+        assert remedy.startswith("`septet move wo-after done` ends it.")
+        assert host.septet("move", "wo-after", "done", "--json").code == 0

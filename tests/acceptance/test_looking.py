@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Ended, Septet
+from fakes.shell_programs import write_program
 from fakes.terminal import terminal
 from playwright.sync_api import Browser
 
@@ -37,9 +38,7 @@ def test_changes_are_shown_as_a_patch(served: Septet, done: Task) -> None:
 
 def test_changes_are_paged_on_a_terminal(served: Septet, done: Task, tmp_path: Path) -> None:
     """On a terminal the changes go through `$PAGER`, in colours."""
-    pager = tmp_path / "pager"
-    pager.write_text(f'#!/bin/sh\ncat > "{tmp_path}/paged"\n')
-    pager.chmod(0o755)
+    pager = write_program(tmp_path / "pager", f'#!/bin/sh\ncat > "{tmp_path}/paged"\n')
     with terminal(served, "diff", done["id"], PAGER=str(pager)) as person:
         assert person.end()[0] == 0
     paged = (tmp_path / "paged").read_text()
@@ -89,9 +88,7 @@ def test_a_list_has_what_was_asked_for(served: Septet, done: Task, origin: Origi
 
 def test_a_work_order_is_opened_in_the_browser(served: Septet, done: Task, tmp_path: Path) -> None:
     """`septet open` gives the page to the browser that `BROWSER` names; a pull request without an address is refused."""
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/opened"\n')
-    browser.chmod(0o755)
+    browser = write_program(tmp_path / "browser", f'#!/bin/sh\necho "$1" >> "{tmp_path}/opened"\n')
     person = Septet(served.root, {**served.extra, "BROWSER": str(browser)})
     assert person("open", done["id"], "--json").code == 0
     refused = person("open", done["id"], "--pr", "--json")

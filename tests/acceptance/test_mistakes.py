@@ -6,6 +6,7 @@ from fakes.mcp_client import tools_of
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
 from fakes.shared_server import until_agents_are_announced
+from fakes.shell_programs import write_program
 
 
 @pytest.mark.parametrize("command", [("up",), ("demo",), ("worker",)])
@@ -63,8 +64,7 @@ async def test_an_agent_that_was_installed_since_its_worker_started_is_used(
         steps = septet(*run[:5], "--dry-run", "--json").json["steps"]
         assert {step["model"] for step in steps} == {"worker/model-1"}
         assert septet(*run).error["type"] == "AgentMissing"
-        program.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-        program.chmod(0o755)
+        write_program(program, "#!/bin/sh\nexit 1\n")
         assert septet(*run).code == 0
 
 

@@ -5,15 +5,11 @@ import signal
 
 import pytest
 from fakes.repositories import Origin, git
-from fakes.septet_command import Septet
+from fakes.septet_command import ONCE, Septet
 from fakes.shared_server import Host, stopped
 from fakes.waiting import until
 
-from septet.contracts.names import Step
-
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
-
-ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 
 
 def test_a_worker_that_was_stopped_for_too_long_wakes_and_commits_nothing(host: Host, origin: Origin) -> None:

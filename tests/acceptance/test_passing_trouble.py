@@ -1,10 +1,11 @@
 """A machine that lacks files or disk for a while: work orders wait with the reason, and each step is paid once."""
 
+import time
 from pathlib import Path
 
 import psutil
 import pytest
-from fakes.repositories import Origin
+from fakes.repositories import Origin, git
 from fakes.septet_command import Septet
 from fakes.small_disk import small_disk
 
@@ -12,6 +13,8 @@ pytestmark = [pytest.mark.recovery, pytest.mark.law, pytest.mark.timeout(300)]
 
 FEWEST = 8
 """Fewer files than each process has open: the worker can open no further file."""
+FULL_SECONDS = 2.5
+"""Long enough for the step's end, and for several tries to report it to the server."""
 
 
 def _host(served: Septet, root: Path, **extra: str) -> Septet:
@@ -71,3 +74,17 @@ def test_what_a_full_disk_has_failed_is_retried_together(served: Septet, origin:
         assert (done.code, done.json["done"], len(done.json["tasks"])) == (0, True, 2)
         assert [host.closed(order)["status"] for order in full] == ["completed"] * 2
         assert host.closed(other)["status"] == "failed"
+
+
+@pytest.mark.small_disk
+def test_a_full_disk_takes_nothing_from_a_work_order(septet: Septet, origin: Origin) -> None:
+    """The disk, with the server's database on it, is full as an agent ends; after the repair the work order completes."""
+    with small_disk(septet.state, mib=48, inodes=20_000) as disk, septet.up():
+        order = septet.start(origin, "wo-1", implement_plan={"delay_seconds": 1})
+        septet.until_works(order, "5-implement_plan-1")
+        disk.fill()
+        time.sleep(FULL_SECONDS)
+        disk.free()
+        task = septet.closed(order)
+        assert (task["status"], task["error"]) == ("completed", None)
+        assert git(origin.bare, "log", "-1", "--format=%s", task["branch_name"])

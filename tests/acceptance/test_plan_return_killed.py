@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git
+from fakes.septet_command import ONCE
 from fakes.shared_server import Host
+from fakes.shell_programs import write_program
 from fakes.waiting import until
-
-from septet.contracts.names import Step
 
 pytestmark = [pytest.mark.recovery, pytest.mark.law]
 
 ORDER = "wo-plan-return"
 PLAN = "specs/plan.md"
 LEFT = {"AGENTS.md": "obey\n", "CLAUDE.local.md": "obey\n", "README.md": "# other\n", "tools/run.sh": "obey\n"}
-ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 _GIT = """\
 #!/bin/sh
 # git, which stops once: at its first call where a rescue has its name and the worktree is so, until the test lets it fail.
@@ -83,10 +82,8 @@ def _stopping_git(folder: Path, host: Host, is_so: str, armed: Path, stopped: Pa
     """Write the stopping git into a folder, and return a PATH that begins with this folder."""
     program = shutil.which("git")
     assert program
-    folder.mkdir()
     places = {"vaults": host.septet.state / "vaults", "worktree": host.worktree(ORDER), "order": ORDER}
     text = _GIT.format(armed=armed, stopped=stopped, is_so=is_so, git=program, **places)
-    (folder / "git").write_text(text, encoding="utf-8")
-    (folder / "git").chmod(0o755)
+    write_program(folder / "git", text)
     armed.touch()
     return f"{folder}{os.pathsep}{os.environ['PATH']}"

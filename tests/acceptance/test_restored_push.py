@@ -7,7 +7,7 @@ import pytest
 from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
 from fakes.repositories import Origin, git, make_origin
-from fakes.septet_command import Septet
+from fakes.septet_command import FIRST_RUNS, ONCE, Septet
 from fakes.shared_server import Host
 from fakes.waiting import until
 
@@ -17,7 +17,6 @@ from septet.forges.values import marker_of
 pytestmark = [pytest.mark.recovery, pytest.mark.timeout(300), pytest.mark.law]
 
 UPSTREAM = "o/foo.js"
-ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 TAKEN_OVER = [Step.IMPLEMENT_PLAN, Step.CREATE_COMMIT, Step.CREATE_PULL_REQUEST]
 
 
@@ -31,11 +30,6 @@ def start(septet: Septet, origin: Origin, repository: str, order: str, held_at: 
 def gate(septet: Septet) -> Path:
     """Return the file that all agents wait for."""
     return septet.root / "go-on"
-
-
-def run_of(step: Step) -> str:
-    """Return the name of a step's first agent run."""
-    return f"{step.number}-{step.value}-1"
 
 
 def back_up_and_lose(septet: Septet, orders: list[str]) -> list[dict[str, object]]:
@@ -58,7 +52,7 @@ def test_a_work_order_goes_on_from_what_it_pushed_after_the_backup(
     """No agent starts again without a person's retry; branch, commit and pull request stay."""
     with septet.up():
         order = start(septet, origin, str(origin.bare), "wo-1", held_at)
-        septet.until_works(order, run_of(held_at))
+        septet.until_works(order, FIRST_RUNS[held_at])
         (before,) = back_up_and_lose(septet, [order])
     asked_for = 2 if held_at is Step.CREATE_PULL_REQUEST else 1
     with septet.up():
@@ -93,7 +87,7 @@ def test_on_a_forge_the_account_of_the_pull_request_tells_an_own_push_from_a_for
                 for order in ("wo-own", "wo-forged", "wo-shared")
             ]
             for order in orders:
-                septet.until_works(order, run_of(Step.IMPLEMENT_PLAN))
+                septet.until_works(order, FIRST_RUNS[Step.IMPLEMENT_PLAN])
             own, forged, shared = back_up_and_lose(septet, orders)
         (pull,) = [each for each in fake.pulls.values() if marker_of("wo-forged") in each.body]
         pull.author = "mallory"
@@ -106,7 +100,7 @@ def test_on_a_forge_the_account_of_the_pull_request_tells_an_own_push_from_a_for
     assert (own_after["status"], own_after["pr_url"]) == ("completed", own["pr_url"])
     assert own_after["commit_sha"] == own["commit_sha"]
     assert septet.runs("wo-own") == sorted(
-        run_of(step) for step in Step if step.number <= Step.IMPLEMENT_PLAN.number
+        FIRST_RUNS[step] for step in Step if step.number <= Step.IMPLEMENT_PLAN.number
     )
     assert (forged_after["status"], shared_after["status"]) == ("failed", "failed")
     assert "Someone else has pushed to the branch" in forged_after["error"]["remedy"]

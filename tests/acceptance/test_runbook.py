@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 import yaml
 from fakes.septet_command import PROGRAMS, Septet, free_ports
+from fakes.shell_programs import write_program
 from fakes.waiting import until
 
 _DEBIAN: Final = Path("/usr/lib/postgresql")
@@ -96,11 +97,10 @@ def test_every_command_of_the_runbook_works(tmp_path: Path) -> None:
     """The commands to start, scale, drain, restore, rotate, back up and promote run as written, except for the ports."""
     port, ui, api = free_ports(3)
     septet = Septet(tmp_path / "machine")
-    own = tmp_path / "bin"
-    own.mkdir()
     options = f"--port {port} --ui-port {ui} --api-port {api}"
-    (own / "septet").write_text(_SEPTET.format(options=options, program=PROGRAMS / "septet"), encoding="utf-8")
-    (own / "septet").chmod(0o755)
+    own = write_program(
+        tmp_path / "bin" / "septet", _SEPTET.format(options=options, program=PROGRAMS / "septet")
+    ).parent
     blocks = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     script = "\n".join(blocks).replace("127.0.0.1:7233", f"127.0.0.1:{port}")
     folder = tmp_path / "ops"

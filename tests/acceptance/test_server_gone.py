@@ -6,16 +6,12 @@ import signal
 
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import Septet, free_ports
+from fakes.septet_command import ONCE, Septet, free_ports
 from fakes.shared_server import Host
 from fakes.terminal import terminal
 from fakes.waiting import until
 
-from septet.contracts.names import Step
-
 pytestmark = pytest.mark.recovery
-
-ONCE = [f"{step.number}-{step.value}-1" for step in Step]
 
 
 def server_pid(septet: Septet) -> int:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from fakes.repositories import Origin
 from fakes.scripted_program import write_scripted_program
-from fakes.septet_command import Septet
+from fakes.septet_command import ONCE, Septet
+from fakes.shell_programs import write_program
 from fakes.waiting import until
 
 from septet.contracts.names import Step
@@ -87,9 +88,7 @@ def test_a_worker_that_is_killed_between_a_usage_limit_and_the_move_starts_one_a
         account = septet("budget", "show", "wo-1", "--json").json["budget"]
         kept = septet("rescue", "list", "wo-1", "--json").json["rescues"]
     assert (task["status"], task["error"]) == ("completed", None)
-    assert septet.runs("wo-1") == sorted(
-        [f"1-{Step.CLASSIFY_ISSUE.value}-2", *(f"{step.number}-{step.value}-1" for step in Step)]
-    )
+    assert septet.runs("wo-1") == sorted([f"1-{Step.CLASSIFY_ISSUE.value}-2", *ONCE])
     records = [record_of(limited.run.with_name(name)) for name in septet.runs("wo-1")]
     workers = [(record["agent"], record["login"]) for record in records]
     assert workers == [("scripted", ""), *[WORKERS[to]] * 7]
@@ -135,13 +134,8 @@ class LimitedMachine:
         return Septet(self._root / "machine", env)
 
     def _program(self, name: str, script: str, **words: object) -> Path:
-        path = self._root / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(
-            script.format(**{each: shlex.quote(str(word)) for each, word in words.items()}), encoding="utf-8"
-        )
-        path.chmod(0o755)
-        return path
+        quoted = {each: shlex.quote(str(word)) for each, word in words.items()}
+        return write_program(self._root / name, script.format(**quoted))
 
 
 def record_of(run: Path) -> dict[str, Any]:

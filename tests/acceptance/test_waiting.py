@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from fakes.repositories import Origin
 from fakes.septet_command import Septet
+from fakes.shell_programs import write_program
 from fakes.terminal import terminal
 
 pytestmark = pytest.mark.faces
@@ -58,9 +59,8 @@ def test_without_wait_the_next_commands_are_printed(served: Septet, origin: Orig
 
 def test_a_plan_is_reviewed_in_an_editor(served: Septet, origin: Origin, tmp_path: Path) -> None:
     """A person's words above the line in the editor reject the plan with these words."""
-    editor = tmp_path / "editor"
-    editor.write_text('#!/bin/sh\n{ echo "Say which file."; cat "$1"; } > "$1.new" && mv "$1.new" "$1"\n')
-    editor.chmod(0o755)
+    words = '#!/bin/sh\n{ echo "Say which file."; cat "$1"; } > "$1.new" && mv "$1.new" "$1"\n'
+    editor = write_program(tmp_path / "editor", words)
     with terminal(served, *_run(origin, "wo-edited", "--approve-plan"), EDITOR=str(editor)) as person:
         person.until("[a]pprove")
         person.type("e")

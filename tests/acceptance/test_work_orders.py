@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import Septet
-
-from septet.contracts.names import Step
+from fakes.septet_command import ONCE, Septet
 
 Task = dict[str, Any]
 
@@ -28,7 +26,7 @@ def test_show_answers_task_runs_and_history(served: Septet, done: Task) -> None:
     assert set(answer) == {"ok", "task"} | detail
     assert answer["waiting_for"] is None
     assert answer["task"] == done
-    assert [run["run"] for run in answer["runs"]] == [f"{step.number}-{step.value}-1" for step in Step]
+    assert [run["run"] for run in answer["runs"]] == ONCE
     assert {run["exit_code"] for run in answer["runs"]} == {0}
     assert [(move["from"], move["to"]) for move in answer["history"]] == [
         ("", "executing"),
@@ -40,9 +38,9 @@ def test_show_answers_task_runs_and_history(served: Septet, done: Task) -> None:
 def test_logs_tell_what_the_agents_said_and_raw_gives_their_bytes(served: Septet, done: Task) -> None:
     """`logs --json` is one object; `logs --raw` is the stream, byte by byte; without them it is text."""
     entries = served("logs", done["id"], "--json").json["log_entries"]
-    assert {entry["run"] for entry in entries} == {f"{step.number}-{step.value}-1" for step in Step}
+    assert {entry["run"] for entry in entries} == {*ONCE}
     assert {"text", "tool_call", "result"} <= {entry["kind"] for entry in entries}
-    streams = [served.state / "runs" / "wo-done" / f"{step.number}-{step.value}-1" for step in Step]
+    streams = [served.state / "runs" / "wo-done" / run for run in ONCE]
     raw = served("logs", done["id"], "--raw").out
     assert raw == "".join((folder / "stdout.jsonl").read_text(encoding="utf-8") for folder in streams)
     told = served("logs", done["id"]).out

@@ -22,18 +22,6 @@ pytestmark = pytest.mark.faces
 HEALTH = Path(__file__).parents[2] / "docker" / "health.py"
 
 
-def test_a_worker_of_another_host_registers_says_that_it_is_ready_and_ends_on_sigterm(
-    served: Septet, septet: Septet
-) -> None:
-    """`worker` serves a server that it did not start, and SIGTERM ends it with exit code 0."""
-    with septet.serving("worker", "--address", served.address) as worker:
-        assert worker.ready["ready"] is True
-        assert worker.ready["task_queue"] == "septet"
-        assert worker.ready["host"] == (septet.state / "host-id").read_text(encoding="ascii").strip()
-        assert worker.end(signal.SIGTERM) == 0
-    assert len(worker.lines) == 1
-
-
 def test_register_makes_the_namespace_that_a_server_lacks(served: Septet, septet: Septet, origin: Origin) -> None:
     """On a server without the namespace, as of `temporalio/server`, one command creates it and its search attributes.
 

@@ -4,6 +4,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+from fakes.shell_programs import write_program
+
 _PROMPT = """\
 # With an input stream a turn is a line, and stdin stays open for the next one.
 prompt = sys.stdin.readline() if "--input-format" in argv else sys.stdin.read()
@@ -59,12 +61,8 @@ note("start " + ("resume" if resumed else "new"))
 
 def agent_program(path: Path, body: str) -> str:
     """Write a program whose `body` may use all names of the prelude, and return its path."""
-    journal = str(path.with_name("journal"))
-    path.write_text(
-        PRELUDE.format(python=sys.executable, journal=journal) + _PROMPT + textwrap.dedent(body), encoding="utf-8"
-    )
-    path.chmod(0o755)
-    return str(path)
+    prelude = PRELUDE.format(python=sys.executable, journal=str(path.with_name("journal")))
+    return str(write_program(path, prelude + _PROMPT + textwrap.dedent(body)))
 
 
 _TURNS = """
@@ -88,6 +86,4 @@ def warm_program(path: Path, body: str) -> str:
     """Write a program whose `body` runs for each turn, with its `number`, and `heard`, all prompts."""
     prelude = PRELUDE.format(python=sys.executable, journal=str(path.with_name("journal")))
     text = f"{prelude}body = {textwrap.dedent(body)!r}\n{_TURNS.format(root=str(path.parent))}"
-    path.write_text(text, encoding="utf-8")
-    path.chmod(0o755)
-    return str(path)
+    return str(write_program(path, text))

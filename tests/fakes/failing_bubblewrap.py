@@ -3,11 +3,9 @@
 import os
 
 from fakes.septet_command import Septet
+from fakes.shell_programs import write_program
 
 
 def failing_bubblewrap(septet: Septet) -> str:
-    folder = septet.root / "bin"
-    folder.mkdir(parents=True)
-    (folder / "bwrap").write_text("#!/bin/sh\necho 'bwrap: no' >&2\nexit 1\n", encoding="utf-8")
-    (folder / "bwrap").chmod(0o755)
-    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+    program = write_program(septet.root / "bin" / "bwrap", "#!/bin/sh\necho 'bwrap: no' >&2\nexit 1\n")
+    return f"{program.parent}{os.pathsep}{os.environ['PATH']}"

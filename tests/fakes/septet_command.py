@@ -23,6 +23,8 @@ from fakes.repositories import Origin
 from fakes.waiting import until
 from fakes.warm_command import WarmProgram, run_septet
 
+from septet.contracts.names import Step
+
 Found = TypeVar("Found")
 
 WITHIN_SECONDS = 60.0
@@ -31,6 +33,10 @@ _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """The TLS context of loopback clients: loading the machine's certificates takes as long as a few answers."""
 _CLOSED = {"completed", "failed", "cancelled"}
 _TESTERS = 16
+FIRST_RUNS: Final = {step: f"{step.number}-{step.value}-1" for step in Step}
+"""The name of a step's first agent run."""
+ONCE: Final = [*FIRST_RUNS.values()]
+"""The agent runs of a work order whose steps each started one agent."""
 _WARM: Final = frozenset({"up", "worker"})
 _serving: Final[dict[int, WarmProgram]] = {}
 PROGRAMS = Path(sys.executable).parent

@@ -20,6 +20,7 @@ from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake
 from fakes.repositories import Origin, git, git_env, make_origin
 from fakes.septet_command import PROGRAMS, Ended, Septet
+from fakes.shell_programs import write_program
 from fakes.warm_command import run_septet
 from world.came import Came
 from world.case import Act, Answer, Case, Next, fill
@@ -211,15 +212,10 @@ def _street(fake: type[ForgeFake], root: Path) -> Street:
 def _environment(root: Path, streets: Mapping[str, Street]) -> dict[str, str]:
     """Return the environment of worker and commands: no sandbox, the CLIs' stand-ins, and the forges."""
     env = {**_KEYS, "SEPTET_SANDBOX": "none", "SEPTET_SANDBOXED": "true", "SEPTET_LOOK_SECONDS": "600"}
-    program = root / "bin"
-    program.mkdir(parents=True)
+    stand_in = Path(__file__).with_name("stand_in.py").read_text(encoding="utf-8")
     for name in CLIS:
-        path = program / name
-        path.write_text(
-            f"#!{sys.executable} -IS\n" + Path(__file__).with_name("stand_in.py").read_text(encoding="utf-8")
-        )
-        path.chmod(0o755)
-        env[f"SEPTET_{name.upper()}_PATH"] = str(path)
+        program = write_program(root / "bin" / name, f"#!{sys.executable} -IS\n{stand_in}")
+        env[f"SEPTET_{name.upper()}_PATH"] = str(program)
     for name, street in streets.items():
         env[f"SEPTET_{name.upper()}_HOSTS"] = street.url.removeprefix("http://")
         env[f"SEPTET_{name.upper()}_API_URL"] = street.url + street.spare.api_path

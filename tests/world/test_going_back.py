@@ -17,6 +17,7 @@ from fakes.forges.state import Fault
 from fakes.repositories import Origin, git, make_origin
 from fakes.septet_command import Running, Septet
 from fakes.shared_server import Host
+from fakes.shell_programs import write_program
 from fakes.small_disk import small_disk
 from fakes.waiting import until
 
@@ -94,9 +95,7 @@ class World:
     def mend(self) -> None:
         """Change the machine as the remedy says; the caller then retries."""
         if self.kind == "signing":
-            signer = self.root / "signer"
-            signer.write_text(_SIGNER)
-            signer.chmod(0o755)
+            signer = write_program(self.root / "signer", _SIGNER)
             (self.septet.root / "home" / ".gitconfig").write_text(f"[gpg]\n\tprogram = {signer}\n")
             self._restart_worker(SEPTET_SIGN_COMMITS="true")
         if self.kind == "dco":
@@ -140,10 +139,7 @@ class World:
         if self.kind not in _REFUSALS:
             return
         test, words = _REFUSALS[self.kind]
-        hook = self.origin.bare / "hooks" / "pre-receive"
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text(_HOOK.format(test=test, words=words))
-        hook.chmod(0o755)
+        write_program(self.origin.bare / "hooks" / "pre-receive", _HOOK.format(test=test, words=words))
 
     def _host(self, name: str) -> Host:
         host = Host.beside(self.served, self.root / name)

@@ -17,6 +17,7 @@ from fakes.forges.description import description_of
 from fakes.forges.state import Answer, Asked, Fault, ForgeFake
 from fakes.git_http import body_of, run_backend
 from fakes.listening import QuietHandler, listening
+from fakes.shell_programs import write_program
 
 _HOOK = """#!/bin/sh
 case " %s " in *" ${1#refs/heads/} "*) echo "GH006: Protected branch update failed for $1." >&2; exit 1;; esac
@@ -159,9 +160,6 @@ def protect(forge: ForgeFake) -> None:
     if forge.repositories is None:
         return
     for bare in forge.repositories.glob("*/*.git"):
-        hook = bare / "hooks" / "update"
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text(_HOOK % " ".join(sorted(forge.protected)))
-        hook.chmod(0o755)
+        write_program(bare / "hooks" / "update", _HOOK % " ".join(sorted(forge.protected)))
         allow = ["git", "config", "http.receivepack", "true"]
         subprocess.run(allow, cwd=bare, check=True, env={"PATH": os.environ["PATH"]})
