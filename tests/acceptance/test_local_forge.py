@@ -26,8 +26,16 @@ def test_issues_are_listed_shown_and_closed(served: Septet, origin: Origin) -> N
     assert served("issue", "close", "9", "--repo", repo, "--json").code == 3
 
 
-def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet, origin: Origin) -> None:
-    """A merge updates a clean checkout of the base; a checkout with changes is refused with the command to type."""
+def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(host: Host, origin: Origin) -> None:
+    """A merge updates a clean checkout of the base; a checkout with changes is refused with the command to type.
+
+    The merge is on the board at once, however long the pause between two looks at a pull request is.
+    """
+    with host.worker(SEPTET_LOOK_SECONDS="3600", SEPTET_LONGEST_LOOK_SECONDS="3600"):
+        _merge_in_a_checkout(host.septet, origin)
+
+
+def _merge_in_a_checkout(served: Septet, origin: Origin) -> None:
     checkout = origin.checkout
     ended = served("run", "--title", "Say goodbye", "--id", "wo-in-checkout", "--wait", "--json", cwd=checkout)
     assert ended.code == 0, ended
@@ -64,10 +72,9 @@ def test_pull_requests_are_listed_shown_and_merged_in_a_checkout(served: Septet,
 def test_one_that_comes_after_another_begins_when_that_is_merged(host: Host, origin: Origin) -> None:
     """The second work order names the work order that it waits for, and begins when the first is merged.
 
-    `septet pr` causes a look at the pull request, however long the pause between two looks is. A closed pull request of
-    a local forge is never reopened: the remedy ends the work order.
+    A closed pull request of a local forge is never reopened: the remedy ends the work order.
     """
-    with host.worker(SEPTET_LOOK_SECONDS="3600", SEPTET_LONGEST_LOOK_SECONDS="3600"):
+    with host.worker(SEPTET_LOOK_SECONDS="0.5", SEPTET_LONGEST_LOOK_SECONDS="1"):
         here = ("--repo", origin.bare, "--project", "boarded", "--json")
         first = host.septet("run", *here, "--title", "Say more", "--id", "wo-before", "--wait")
         assert first.json["task"]["stage"] == "review"
