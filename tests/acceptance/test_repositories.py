@@ -8,6 +8,8 @@ from fakes.forges.serving import serving_forge
 from fakes.repositories import Origin, git, make_origin
 from fakes.septet_command import Septet
 
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "ab" * 32 + "\nsize 1234\n"
+
 
 def test_a_file_url_with_dots_in_its_name_and_a_trunk_becomes_a_pull_request(
     served: Septet, tmp_path: Path
@@ -22,6 +24,23 @@ def test_a_file_url_with_dots_in_its_name_and_a_trunk_becomes_a_pull_request(
     assert task["pr_url"] == f"file://{origin.bare}/pull/1"
     assert git(origin.bare, "merge-base", "trunk", task["branch_name"]) == origin.sha("trunk")
     assert '"base": "trunk"' in git(origin.bare, "grep", "-h", "base", "refs/septet/forge")
+
+
+def test_submodules_and_lfs_pointers_are_left_as_they_are(served: Septet, tmp_path: Path) -> None:
+    """The gitlink and the pointer file have the same object ids on the new branch as on the base."""
+    origin, inner = make_origin(tmp_path, "outer.git"), make_origin(tmp_path, "inner.git")
+    inner.push({"lib.py": "VALUE = 1\n"})
+    origin.push({".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n", "big.bin": POINTER})
+    added = ("submodule", "add", "-q", str(inner.bare), "vendor/inner")
+    git(origin.checkout, "-c", "protocol.file.allow=always", *added)
+    origin.push({"README.md": "# outer\n"})
+    before = git(origin.bare, "ls-tree", "-r", "main", "--", "vendor/inner", "big.bin", ".gitmodules")
+    assert "160000 commit" in before
+    ended = served("run", "--repo", origin.bare, "--title", "Add a door", "--wait", "--json")
+    assert ended.code == 0, ended
+    branch = ended.json["task"]["branch_name"]
+    assert git(origin.bare, "ls-tree", "-r", branch, "--", "vendor/inner", "big.bin", ".gitmodules") == before
+    assert git(origin.bare, "cat-file", "blob", f"{branch}:big.bin") + "\n" == POINTER
 
 
 @pytest.fixture
