@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import socket
 import stat
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -11,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from fakes.repositories import Origin
-from fakes.septet_command import WITHIN_SECONDS, Septet, free_port
+from fakes.septet_command import WITHIN_SECONDS, Septet, free_port, free_ports
 from fakes.waiting import until
 
 pytestmark = pytest.mark.faces
@@ -275,6 +276,18 @@ def test_serve_listens_where_it_is_told_but_lets_no_other_machine_in_without_a_t
     assert (refused.code, "SEPTET_API_TOKEN" in refused.error["remedy"]) == (2, True)
     nowhere = served("serve", "--host", "192.0.2.1", "--port", str(port), "--json")
     assert (nowhere.code, "--host" in nowhere.error["remedy"]) == (2, True)
+
+
+def test_a_taken_api_port_is_refused_by_up(septet: Septet) -> None:
+    """`up` starts nothing if the API's port is taken; the remedy is --api-port."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        server, ui = map(str, free_ports(2))
+        ended = septet("up", "--port", server, "--ui-port", ui, "--api-port", port, "--json")
+    assert (ended.code, "--api-port" in ended.error["remedy"]) == (2, True)
+    assert not (septet.state / "temporal.db").exists()
 
 
 def test_an_open_stream_does_not_hold_up_the_end(served: Septet, api: httpx.Client, origin: Origin) -> None:

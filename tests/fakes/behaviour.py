@@ -53,7 +53,7 @@ _WRONG: Final[tuple[tuple[str, ...], ...]] = (
     ("pr", "merge", "1", "x"), ("issue", "close", "-1"), ("issue", "add"), ("issue", "add", "--title", " "),
     ("rescue", "restore", "wo-1/1"), ("rescue", "restore", "--to", "x"), ("move", "wo-1", "x"), ("retry", "wo-1", "--from", "x"),
     ("approve",), ("approve", "wo-1", "--all"), ("approve", "wo-1", "--plan", "x"), ("approve", "wo-1", "wo-2", "--finding", "x"),
-    ("reject", "wo-1"), ("cancel",), ("retry", "--all", "--wait"), ("budget", "set", "day"), ("budget", "set", "day", "x"),
+    ("reject", "wo-1"), ("cancel",), ("cancel", "wo-1", "--agent", "codex"), ("retry", "--all", "--wait"), ("budget", "set", "day"), ("budget", "set", "day", "x"),
     ("budget", "raise", "day", "5usd", "--expected", "x"), ("intake", "add"), ("intake", "add", "--repo", "o/r", "--every", "x"),
     ("intake", "add", "--repo", "o/r", "--every", "1"), ("pipeline",), ("pipeline", "--issues", "1,a", "--repo", "o/r"),
     ("pipeline", "--issues", "1", "--repo", "o/r", "--executors", "x"), ("pipeline", "--issues", "1", "--repo", "o/r", "--plan-seconds", "x"),
