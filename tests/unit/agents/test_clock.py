@@ -19,7 +19,6 @@ WALL_CLOCKS = {
     "septet/git/engine/packs.py": "how old a file is that a killed git left; what a vault drops also has to be unreachable, and a pass distrusts a jump",
     "septet/git/vault/pack.py": "when a commit was made, for people",
     "septet/git/snapshots/take.py": "when a snapshot was taken, for people and for the janitor",
-    "septet/git/evidence/evidence.py": "whether a file is so young that it may change within the same time; a jump only has git run again",
     "septet/pipelines/store.py": "whether a file is so young that the next one may bear the same time; a jump only has it read again",
     "septet/git/evidence/evidence.py": "whether a file is so young that it may change within the same time; a jump only has git asked again",
     "septet/agents/guest/toolchains.py": "whether a folder is so young that it may change within the same time; a jump only has it looked at again",
