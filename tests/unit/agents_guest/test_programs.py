@@ -11,7 +11,6 @@ from septet.agents.guest.world import Binding, Link
 
 
 def needs_of(program: Path, *words: str, env: dict[str, str] | None = None) -> Needs:
-    """Return the needs of a program that is started with these words."""
     needs = Needs(os.defpath)
     needs.add_all((str(program), *words), env or {})
     return needs

@@ -49,7 +49,6 @@ PATHS = (
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A home with each toolchain, and with logins beside each."""
     home = tmp_path / "home"
     for name in (*FILES, *LOGINS, ".cargo/bin/rustup"):
         path = home / name
@@ -58,12 +57,10 @@ def home(tmp_path: Path) -> Path:
 
 
 def search_path(home: Path, *names: str) -> dict[str, str]:
-    """Return an environment whose PATH names folders of a home."""
     return {"PATH": os.pathsep.join([str(home / "empty"), *(str(home / name) for name in names)])}
 
 
 def seen(home: Path, env: dict[str, str]) -> list[str]:
-    """Return the files of the home that a guest sees, by the product's description."""
     description = describe(World(home), GuestFiles(home.parent / "workspace", env=env))
     bound = [each.path for each in description.protections if isinstance(each, Binding)]
     return [name for name in (*FILES, *LOGINS) if any((home / name).is_relative_to(path) for path in bound)]

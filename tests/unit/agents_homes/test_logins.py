@@ -20,12 +20,10 @@ AGENTS = ("claude", "codex", "opencode")
 
 
 def copy_in(home: AgentHome) -> Path:
-    """Return the path of the login's copy in a home."""
     return home.root / FILES[home.adapter.name]
 
 
 def read(path: Path) -> Any:
-    """Return a file's JSON document."""
     return json.loads(path.read_bytes())
 
 

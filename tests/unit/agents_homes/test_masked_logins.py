@@ -13,7 +13,6 @@ from septet.system.masking import MASK
 
 
 def as_published(text: str) -> str:
-    """Return a pull request's body as the forge gets it."""
     return NewPullRequest("head", "base", "A title", text, "wo-1").marked_body.partition("\n")[0]
 
 

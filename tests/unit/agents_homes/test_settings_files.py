@@ -29,7 +29,6 @@ trust_level = "trusted"
 
 
 def prepared(root: Path, agent: str, name: str, content: str) -> bytes | None:
-    """Return the guest's part of a settings file in the user's home."""
     path = root / "user" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content, encoding="utf-8")

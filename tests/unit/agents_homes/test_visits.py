@@ -39,14 +39,12 @@ POISON = {
 
 @pytest.fixture(params=POISON)
 def home(request: pytest.FixtureRequest, tmp_path: Path) -> AgentHome:
-    """The home of a lane, ready for its first visit."""
     made = home_of(tmp_path, request.param)
     made.prepare(None, 60)
     return made
 
 
 def leave(home: AgentHome, names: tuple[str, ...], text: str) -> None:
-    """Write files as an agent does."""
     for name in names:
         path = home.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,13 +52,11 @@ def leave(home: AgentHome, names: tuple[str, ...], text: str) -> None:
 
 
 def sessions(home: AgentHome, session_id: str) -> tuple[str, ...]:
-    """Return the names of the files of a session."""
     patterns = SESSIONS.get(home.adapter.name, ())
     return tuple(each.format(id=session_id, start=session_id[:8]) for each in patterns)
 
 
 def seen(home: AgentHome) -> dict[str, str]:
-    """Return the files that the guest sees, without settings."""
     files = [path for folder in home.folders for path in folder.source.rglob("*") if path.is_file()]
     return {str(path.relative_to(home.root)): path.read_text(encoding="utf-8") for path in files}
 

@@ -5,33 +5,27 @@ import json
 import pytest
 
 from septet.answers.ladder import AnswerError
-from septet.answers.steps import finalizer_prompt, forms_of, read_step_answer, shape_of
+from septet.answers.steps import PIPELINE_FORMS, finalizer_prompt, forms_of, read_step_answer, shape_of
 from septet.contracts.names import Step
 
 REASONS = ("The JSON cannot be used: it is cut off.", "The text {holds} %s.")
 
 
-@pytest.mark.parametrize("step", Step)
+@pytest.mark.parametrize(
+    ("step", "in_pipeline"), [*((step, False) for step in Step), *((step, True) for step in PIPELINE_FORMS)]
+)
 @pytest.mark.parametrize("attempt", [1, 2])
-def test_a_prompt_says_all_that_is_needed(step: Step, attempt: int) -> None:
+def test_a_prompt_says_all_that_is_needed(step: Step, attempt: int, *, in_pipeline: bool) -> None:
     """Each prompt forbids edits, requests one object without wrapping, and names each reason."""
-    prompt = finalizer_prompt(step, REASONS, attempt)
+    prompt = finalizer_prompt(step, REASONS, attempt, in_pipeline=in_pipeline)
+    forms = forms_of(step, in_pipeline=in_pipeline)
     for words in ("Do not edit files.", "xactly one JSON object", "o Markdown", "o prose", "o code fences"):
         assert words in prompt
     assert all(f"- {reason}\n" in prompt for reason in REASONS)
     assert step.value in prompt
-    assert all(name in prompt for form in forms_of(step) for name in form["properties"])
-    members = [member for form in forms_of(step) for member in form["properties"].values()]
+    assert all(name in prompt for form in forms for name in form["properties"])
+    members = [member for form in forms for member in form["properties"].values()]
     assert all(json.dumps(member["description"]) in prompt for member in members)
-
-
-def test_inside_a_pipeline_the_solution_is_asked_for() -> None:
-    """In a pipeline both prompts hold the solution's schema, and the second one its whole shape."""
-    first, second = (finalizer_prompt(Step.BUILD_PLAN, REASONS, attempt, in_pipeline=True) for attempt in (1, 2))
-    assert all('"predicted_files"' in prompt and "modification_points" in prompt for prompt in (first, second))
-    assert '"depends_on": [<string>, ...], "estimated_minutes": <integer>' in second
-    executed = finalizer_prompt(Step.IMPLEMENT_PLAN, REASONS, 2, in_pipeline=True)
-    assert '"commit_hash": <string> or <null>' in executed
 
 
 @pytest.mark.parametrize("step", Step)

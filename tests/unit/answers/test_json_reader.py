@@ -25,27 +25,23 @@ class NotStrictError(ValueError):
 
 
 def unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
-    """Build an object, and refuse a repeated key."""
     if any(one == other for one, other in pairwise(sorted(key for key, _ in pairs))):
         raise NotStrictError
     return dict(pairs)
 
 
 def finite(number: str) -> float:
-    """Read a number, and refuse NaN and infinity."""
     if not math.isfinite(float(number)):
         raise NotStrictError
     return float(number)
 
 
 def strictly(text: str) -> JsonValue:
-    """Read a text with `json`, without its extensions."""
     value: JsonValue = json.loads(text, object_pairs_hook=unique, parse_float=finite, parse_constant=finite)
     return value
 
 
 def is_strict(reading: Reading, text: str) -> bool:
-    """Say whether the whole text was read without a repair."""
     return not reading.faults and not reading.mends and not text[reading.end :].strip(" \t\r\n")
 
 

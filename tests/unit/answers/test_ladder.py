@@ -10,7 +10,6 @@ from septet.answers.ladder import MAX_TEXT_CHARACTERS, MAX_VALUES, Answer, Answe
 from septet.answers.plain import NotPlainError
 from septet.contracts.answers import (
     ClassifyIssueAnswer,
-    CreatePullRequestAnswer,
 )
 
 BUG = ClassifyIssueAnswer(issue_class="/bug")
@@ -19,19 +18,16 @@ FEATURE_JSON = '{"issue_class": "/feature"}'
 
 
 def read(text: str | None, structured: JsonValue = None) -> Answer[ClassifyIssueAnswer]:
-    """Read the class of an issue."""
     return read_answer(ClassifyIssueAnswer, text, structured=structured)
 
 
 def reasons(contract: type[object] | TypeAdapter[Any], text: str | None) -> tuple[str, ...]:
-    """Return the reasons for the refusal of a text."""
     with pytest.raises(AnswerError) as refused:
         read_answer(contract, text)
     return refused.value.reasons
 
 
 def bug_form(text: str) -> JsonValue:
-    """Read any text that names a bug as the class `/bug`."""
     if "bug" not in text:
         raise NotPlainError("it names no bug")
     return {"issue_class": "/bug"}
@@ -83,12 +79,6 @@ def test_reasons_name_the_field_and_never_the_value() -> None:
     assert reason == "The JSON cannot be used: issue_class: Input should be '/bug', '/feature' or '/chore'."
 
 
-def test_reasons_for_nothing_say_nothing_else() -> None:
-    """An empty text and a text without JSON have a reason of their own."""
-    assert reasons(ClassifyIssueAnswer, None) == ("The text is empty.",)
-    assert reasons(ClassifyIssueAnswer, "Done.") == ("The text holds no JSON object.",)
-
-
 def test_the_last_reasons_are_kept() -> None:
     """The reasons of the last five values are kept, each once."""
     text = " ".join(f'{{"wrong{number}": 0}}' for number in range(20))
@@ -136,10 +126,3 @@ def test_the_better_rung_of_equal_answers_is_recorded() -> None:
     """The most trusted rung among equal answers is recorded, without a warning about repairs."""
     answer = read(f"{{'issue_class': '/bug'}}\n{BUG_JSON}\n```json\n{BUG_JSON}\n```")
     assert (answer.parsed_by, answer.warnings) == ("fence", ())
-
-
-def test_two_forms_of_a_union_are_a_conflict() -> None:
-    """An answer in both forms of a union is a conflict."""
-    text = '{"title": "Greet", "body": ""} {"url": "https://h/o/r/pull/1"}'
-    assert reasons(TypeAdapter(CreatePullRequestAnswer), text) == ("2 different values match. Answer with one.",)
-    assert reasons(TypeAdapter(CreatePullRequestAnswer), '{"title": "Greet", "url": "https://h/o/r/pull/1"}')

@@ -55,7 +55,6 @@ REFUSED = [
 
 
 def read(text: str) -> Answer[ImplementPlanAnswer]:
-    """Read the answer of the step implement_plan."""
     return read_answer(ImplementPlanAnswer, text)
 
 

@@ -57,7 +57,6 @@ VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.li
 
 @st.composite
 def written(draw: st.DrawFn, answer: dict[str, Any]) -> str:
-    """Write an object as JSON in one of its many spellings."""
     keys = draw(st.permutations(list(answer)))
     return json.dumps(
         {key: answer[key] for key in keys},
@@ -68,12 +67,10 @@ def written(draw: st.DrawFn, answer: dict[str, Any]) -> str:
 
 
 def as_json(value: BaseModel) -> object:
-    """Return a value as JSON's own types."""
     return value.model_dump(mode="json")
 
 
 def assert_refused(step: Step, text: str) -> None:
-    """Check that a text is refused."""
     with pytest.raises(AnswerError):
         read_step_answer(step, text)
 

@@ -152,7 +152,6 @@ REFUSED = {
 
 
 def refuses(read: PlainReader, text: str) -> bool:
-    """Say whether a text is refused with a reason."""
     try:
         read(text)
     except NotPlainError as error:

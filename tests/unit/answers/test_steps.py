@@ -25,20 +25,6 @@ PLAIN = [
     (Step.CREATE_COMMIT, "feat: greet\n\nBy name.", "feat: greet\n\nBy name."),
     (Step.CREATE_PULL_REQUEST, "https://github.com/o/r/pull/1", "https://github.com/o/r/pull/1"),
 ]
-IN_JSON = [
-    (Step.CLASSIFY_ISSUE, '{"issue_class": "/bug"}', "/bug"),
-    (Step.BUILD_PLAN, '{"plan_path": "specs/p.md", "summary": ""}', "specs/p.md"),
-    (Step.FIND_PLAN_FILE, '{"plan_path": "0"}', "0"),
-    (Step.GENERATE_BRANCH, '{"branch_name": "any name that git takes"}', "any name that git takes"),
-    (
-        Step.IMPLEMENT_PLAN,
-        '{"success": false, "summary": "It failed.", "key_changes_made": [], "key_learnings": ["x"]}',
-        "It failed.",
-    ),
-    (Step.CREATE_COMMIT, '{"commit_message": "Greeting"}', "Greeting"),
-    (Step.CREATE_PULL_REQUEST, '{"title": "Greet", "body": "By name."}', "Greet"),
-    (Step.CREATE_PULL_REQUEST, '{"url": "file:///r.git/pull/1"}', "file:///r.git/pull/1"),
-]
 
 
 @pytest.mark.parametrize(("step", "text", "result_text"), PLAIN)
@@ -46,14 +32,6 @@ def test_a_plain_answer_is_read(step: Step, text: str, result_text: str) -> None
     """Each step's plain form gives its `result_text`."""
     answer = read_step_answer(step, text)
     assert (answer.value.result_text, answer.parsed_by) == (result_text, "plain")
-
-
-@pytest.mark.parametrize(("step", "text", "result_text"), IN_JSON)
-def test_an_answer_in_json_is_read(step: Step, text: str, result_text: str) -> None:
-    """Each step's JSON gives its `result_text`."""
-    answer = read_step_answer(step, text)
-    assert (answer.value.result_text, answer.parsed_by) == (result_text, "json")
-    assert read_step_answer(step, None, structured=answer.value.model_dump(mode="json")).value == answer.value
 
 
 @pytest.mark.parametrize("text", ["All done.", "/feature", "specs/plan.md", "0"])

@@ -25,7 +25,6 @@ def life(name: str, began: float, last: float, step: str = "implement_plan", *, 
 
 
 def seen(*lives: Life, kills: tuple[Kill, ...] = (), kept: frozenset[str] = frozenset()) -> Seen:
-    """Return a trial with one delivered work order."""
     return Seen(Plan(), ("wo-000",), 60.0, list(lives), list(kills), [], [DONE], kept, {}, [])
 
 

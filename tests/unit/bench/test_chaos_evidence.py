@@ -35,7 +35,6 @@ def git(repository: Path, *args: str) -> str:
 
 
 def push(origin: Origin, tmp_path: Path, *contents: str) -> None:
-    """Push one commit for each content to the work order's branch."""
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", str(origin.bare), str(clone))
     git(clone, "checkout", "--quiet", "-b", HEAD)
@@ -47,7 +46,6 @@ def push(origin: Origin, tmp_path: Path, *contents: str) -> None:
 
 
 def open_pull_request(origin: Origin) -> None:
-    """Open the work order's pull request."""
     new = NewPullRequest(head=HEAD, base="main", title="t", body="b", marker="wo-001")
     LocalForge(Path(origin.bare), env=dict(os.environ)).open_pull_request(new)
 

@@ -17,12 +17,10 @@ NAME = "execution-results.json"
 
 
 def entry(issue: str, **facts: Any) -> dict[str, Any]:
-    """Return an entry of a document."""
     return {"issue_id": issue, "status": "completed", "solution_id": f"SOL-{issue}", **facts}
 
 
 def put(folder: Path, *entries: dict[str, Any]) -> None:
-    """Write the document."""
     (folder / NAME).write_text(json.dumps({"results": entries}), encoding="utf-8")
 
 
@@ -71,12 +69,10 @@ def test_a_document_that_is_torn_or_gone_is_a_fault(tmp_path: Path) -> None:
 
 
 def turn(name: str, began: float, last: float, run: str = "a", *, ended: bool = True) -> Life:
-    """Return a turn of one step."""
     return Life("pl-1-i000", name, "implement_plan", run=run, began=began, last=last, ended=ended)
 
 
 def seen(kills: list[Kill], *lives: Life) -> Seen:
-    """Return a trial with these turns."""
     return Seen(Plan(), ("pl-1-i000",), 60.0, list(lives), kills, [], [], frozenset(), {}, [])
 
 

@@ -12,7 +12,6 @@ MOMENTS = [float(15 * number) for number in range(480)]
 
 
 def noise(seed: int) -> list[float]:
-    """Return the noise of a program's memory, one value for each sample."""
     chance = random.Random(seed)  # noqa: S311 -- repeatable by its seed
     return [chance.gauss(0, 2) for _ in MOMENTS]
 

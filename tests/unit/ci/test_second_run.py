@@ -40,8 +40,6 @@ def test_fault():
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a run of a small project."""
-
     code: int
     text: str
 
@@ -61,7 +59,6 @@ _both_ways = pytest.mark.parametrize("run", [(), _WITH_XDIST], ids=["one process
 
 @pytest.fixture
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
-    """Run the tests of a project with the option."""
     how: tuple[str, ...] = getattr(request, "param", ())
 
     def run_project(*tests: str, args: tuple[str, ...] = ("--second-run",), begin: str = _BEGIN) -> Ended:

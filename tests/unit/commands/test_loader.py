@@ -9,7 +9,6 @@ from septet.errors import CommandError
 
 
 def nothing(_path: str) -> bytes | None:
-    """Return no file, as a repository without commands of its own does."""
     return None
 
 

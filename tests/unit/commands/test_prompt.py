@@ -1,20 +1,16 @@
 """The prompt of an agent run: a command that is filled in one pass, the facts that it should give, and notes."""
 
 import time
-from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from septet.commands.command import FIRST_STEP, Command, Values, available
-from septet.commands.placeholders import check, fill, missing, ought_to_use, prompt, step_note
+from septet.commands.command import Command, Values
+from septet.commands.placeholders import check, fill, missing, prompt, step_note
 from septet.contracts.names import Step
 from septet.errors import CommandError
 
 
 def command(text: str, step: Step = Step.GENERATE_BRANCH) -> Command:
-    """Make a repository's own command of this text."""
     return Command(step, step.value, f".septet/commands/{step.value}.md", text, built_in=False)
 
 
@@ -76,43 +72,6 @@ def test_a_check_tells_from_which_step_on_a_value_is_known() -> None:
     check(command("${BRANCH_NAME}", Step.IMPLEMENT_PLAN))
 
 
-def test_a_later_step_keeps_what_earlier_ones_have() -> None:
-    """Each step has all named values of the steps before it."""
-    names = [available(step) & FIRST_STEP.keys() for step in Step]
-    assert all(earlier <= later for earlier, later in pairwise(names))
-    assert names[-1] == FIRST_STEP.keys()
-
-
-NAMES = ("ISSUE_TITLE", "ISSUE_BODY", "WORK_ORDER_ID")
-value_text = st.lists(
-    st.sampled_from([*"$12{}aA \n", "$ARGUMENTS", "${ISSUE_BODY}", "$10"]) | st.text(max_size=3), max_size=8
-).map("".join)
-plain_text = st.text().map(lambda text: text.replace("$", "")).filter(bool)
-
-
-@given(
-    arguments=st.lists(value_text, min_size=1, max_size=12),
-    named=st.fixed_dictionaries(dict.fromkeys(NAMES, value_text)),
-    data=st.data(),
-)
-def test_each_placeholder_becomes_its_value_and_nothing_else_changes(
-    arguments: list[str], named: dict[str, str], data: st.DataObject
-) -> None:
-    """Each placeholder becomes its value, and other text and dollars stay."""
-    known = {**named, "ARGUMENTS": ", ".join(arguments), **{str(n): a for n, a in enumerate(arguments, start=1)}}
-    parts = data.draw(
-        st.lists(
-            st.one_of(
-                plain_text.map(lambda text: (text, text)),
-                st.just(("$$", "$")),
-                st.sampled_from([(f"${{{name}}}", value) for name, value in known.items()]),
-            )
-        )
-    )
-    template = "".join(written for written, _ in parts)
-    assert fill(command(template), arguments, named) == "".join(meant for _, meant in parts)
-
-
 def test_arguments_of_ten_megabytes_are_filled_at_once() -> None:
     """A value of ten megabytes and a template of 50,000 lines are filled in less than two seconds."""
     long = "$1 ${ISSUE_BODY} $$ { " * 500_000
@@ -128,18 +87,6 @@ def test_a_command_that_never_mentions_the_issue_is_warned_of() -> None:
     (warning,) = missing(command("Classify.", Step.CLASSIFY_ISSUE))
     assert warning.startswith(".septet/commands/classify_issue.md never tells the agent the issue: ")
     assert warning.endswith(" use $1 or ${ISSUE_BODY} or ${ISSUE_JSON}.")
-
-
-@pytest.mark.parametrize("text", ["$ARGUMENTS", "$1", "${1}", "${ISSUE_BODY}", "${ISSUE_JSON}"])
-def test_every_way_to_the_issue_counts(text: str) -> None:
-    """The issue counts by number, by name, or with all arguments."""
-    assert missing(command(text, Step.CLASSIFY_ISSUE)) == ()
-
-
-def test_all_arguments_meet_the_needs_of_every_step() -> None:
-    """All arguments of a step meet the step's needs."""
-    assert [step for step in Step if missing(command("$ARGUMENTS", step))] == []
-    assert all(ought_to_use(step) for step in Step)
 
 
 @pytest.mark.parametrize(("template", "value"), [("$1", "/bug"), ("/review $1", "x"), ("\n $1", "/bug")])

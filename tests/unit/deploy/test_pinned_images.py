@@ -36,7 +36,6 @@ def pin(folder: Path, answer: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a Dockerfile and a compose file."""
     (tmp_path / "Dockerfile").write_text(DOCKERFILE, encoding="utf-8")
     (tmp_path / "compose.yml").write_text(COMPOSE, encoding="utf-8")
     return tmp_path

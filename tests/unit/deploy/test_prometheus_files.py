@@ -19,31 +19,26 @@ DASHBOARD = DEPLOY / "grafana" / "septet.json"
 
 
 def rules(kind: str = "alert") -> list[dict[str, Any]]:
-    """Return the alerting or the recording rules."""
     return [rule for rule in rules_of(yaml.safe_load(ALERTS.read_text(encoding="utf-8"))) if kind in rule]
 
 
 def rules_of(content: Any) -> list[dict[str, Any]]:
-    """Return the rules of a file."""
     (group,) = content["groups"]
     rules: list[dict[str, Any]] = group["rules"]
     return rules
 
 
 def panels() -> list[dict[str, Any]]:
-    """Return the dashboard's panels that are not rows."""
     board = json.loads(DASHBOARD.read_text(encoding="utf-8"))
     return [panel for panel in board["panels"] if panel["type"] != "row"]
 
 
 def expressions() -> Iterator[str]:
-    """Yield the expressions of rules and dashboard."""
     yield from (rule["expr"] for rule in [*rules("record"), *rules()])
     yield from (target["expr"] for panel in panels() for target in panel["targets"])
 
 
 def served() -> set[str]:
-    """Return the names of the series of all of Septet's metrics."""
     endings = ("_bucket", "_sum", "_count")
     return {
         name

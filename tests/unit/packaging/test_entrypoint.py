@@ -39,7 +39,6 @@ class Machine:
         program.chmod(0o755)
 
     def container(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-        """Start the first process of a container with its own home."""
         return self.run([sys.executable, str(DOCKER / "entrypoint.py"), *arguments], variables)
 
     def second_process(self, *arguments: str) -> subprocess.Popen[str]:
@@ -47,7 +46,6 @@ class Machine:
         return self.run(["septet", *arguments], {})
 
     def run(self, command: list[str], variables: dict[str, str]) -> subprocess.Popen[str]:
-        """Start a program of the image."""
         self.started += 1
         own = self.root / f"container-{self.started}"
         own.mkdir()
@@ -70,12 +68,10 @@ class Machine:
         return process
 
     def slot(self, number: int) -> str:
-        """Return the path of a slot."""
         return str(self.root / "volume" / "slots" / str(number))
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """Kill a container's process and wait for its end."""
     process.kill()
     process.communicate()
 
@@ -89,7 +85,6 @@ def told(process: subprocess.Popen[str]) -> dict[str, object]:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    """Yield a machine whose containers end with the test."""
     with ExitStack() as processes:
         yield Machine(tmp_path, processes)
 

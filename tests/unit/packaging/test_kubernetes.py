@@ -27,14 +27,12 @@ TRIGGER_FIELDS = {
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield every resource of a kustomization, in its order."""
     for file in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]:
         if file.endswith(".yaml"):
             yield from yaml.safe_load_all((folder / file).read_text())
 
 
 def pods() -> dict[str, dict[str, Any]]:
-    """Return the specification of each pod by the name of its controller."""
     return {
         each["metadata"]["name"]: each["spec"]["template"]["spec"]
         for each in [*documents(BASE), *documents(API)]
@@ -43,7 +41,6 @@ def pods() -> dict[str, dict[str, Any]]:
 
 
 def containers() -> dict[str, dict[str, Any]]:
-    """Return each container by its name."""
     return {container["name"]: container for pod in pods().values() for container in pod["containers"]}
 
 
@@ -185,7 +182,6 @@ def test_where_keda_scales_workers_serve_what_it_counts() -> None:
 
 
 def rules(direction: str) -> list[dict[str, Any]]:
-    """Return the network policy's rules for one direction."""
     policy = next(each for each in documents(BASE) if each["kind"] == "NetworkPolicy")
     return list(policy["spec"][direction])
 

@@ -16,7 +16,6 @@ HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
 
 def entries(name: str) -> dict[str, tuple[Requirement, frozenset[str]]]:
-    """Return the pinned packages of a lock file with their hashes."""
     text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")
     found: dict[str, tuple[Requirement, frozenset[str]]] = {}
     for line in text.splitlines():
@@ -27,7 +26,6 @@ def entries(name: str) -> dict[str, tuple[Requirement, frozenset[str]]]:
 
 
 def version_of(requirement: Requirement) -> str:
-    """Return the one version that a locked requirement allows."""
     (pin,) = requirement.specifier
     assert pin.operator == "=="
     return pin.version

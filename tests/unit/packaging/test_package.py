@@ -34,7 +34,6 @@ def files_of(folder: Path) -> set[str]:
 
 
 def copy_project(folder: Path) -> None:
-    """Copy the sources of a wheel."""
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -42,7 +41,6 @@ def copy_project(folder: Path) -> None:
 
 
 def build_wheel(folder: Path) -> Path:
-    """Build a wheel from a copy of the project, and return it."""
     built = subprocess.run([sys.executable, "-c", BUILD], cwd=folder, capture_output=True, text=True, check=True)
     return folder / "wheel" / built.stdout.split()[-1]
 

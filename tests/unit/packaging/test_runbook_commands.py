@@ -21,7 +21,6 @@ kubectl apply --kustomize .
 
 
 def commands() -> list[str]:
-    """Return each command of Septet in the runbook's tables."""
     rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
     return sorted({found for row in rows for found in re.findall(r"`(septet [^`]+)`", row)})
 

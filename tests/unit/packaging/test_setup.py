@@ -70,11 +70,9 @@ class Checkout:
 
     @property
     def venv(self) -> Path:
-        """Return the path of the environment."""
         return self.root / ".venv"
 
     def wheel(self, name: str, module: str) -> str:
-        """Make a wheel with one module, and return its hash."""
         wheel = self.root.parent / "wheels" / f"{name}-1.0-py3-none-any.whl"
         wheel.parent.mkdir(exist_ok=True)
         with zipfile.ZipFile(wheel, "w") as archive:
@@ -85,12 +83,10 @@ class Checkout:
         return hashlib.sha256(wheel.read_bytes()).hexdigest()
 
     def lock(self, **sha256s: str) -> None:
-        """Write the lock for development with the given packages and hashes."""
         lines = "".join(f"{name}==1.0 \\\n    --hash=sha256:{sha256}\n" for name, sha256 in sha256s.items())
         (self.root / "requirements-dev.lock").write_text(lines, encoding="utf-8")
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-        """Start the set-up in its own process group."""
         env = {
             "PATH": f"{self.programs}:{os.defpath}",
             "HOME": str(self.root.parent),
@@ -110,20 +106,17 @@ class Checkout:
         )
 
     def set_up(self, *arguments: str, **variables: str) -> tuple[int, str, str]:
-        """Run the set-up and return its exit code, stdout and stderr."""
         process = self.start(*arguments, **variables)
         stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
         return process.returncode, stdout, stderr
 
     def program(self, name: str, script: str) -> str:
-        """Put a shell script on PATH and return its path."""
         path = self.programs / name
         path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         path.chmod(0o755)
         return str(path)
 
     def imports(self, module: str) -> bool:
-        """Return whether the environment has a module."""
         python = self.venv / "bin" / "python"
         return (
             subprocess.run([python, "-c", f"import {module}"], check=False, stderr=subprocess.DEVNULL).returncode
@@ -133,7 +126,6 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    """Return a checkout without an environment."""
     return Checkout(tmp_path / "checkout", tmp_path / "programs")
 
 

@@ -16,14 +16,12 @@ MOST_LINES = 500
 
 
 def front_matter() -> dict[str, str]:
-    """Return the fields before the skill's text."""
     _, yaml_text, _ = TEXT.split("---\n", 2)
     fields: dict[str, str] = yaml.safe_load(yaml_text)
     return fields
 
 
 def commands() -> list[str]:
-    """Return each command that the skill shows."""
     blocks = re.findall(r"^```\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
     return [line for block in blocks for line in block.splitlines()]
 

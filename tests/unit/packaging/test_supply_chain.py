@@ -23,12 +23,10 @@ LICENCES = re.compile(
 
 
 def packages() -> list[str]:
-    """Return the names of the packages that the application runs with."""
     return re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
 
 
 def licences_of(name: str) -> str:
-    """Return all words of a package's metadata about its licence."""
     about = metadata.metadata(name)
     named = " ".join(each for field in ("License-Expression", "License") for each in about.get_all(field) or ())
     classifiers = [each for each in about.get_all("Classifier") or () if each.startswith("License")]
@@ -36,7 +34,6 @@ def licences_of(name: str) -> str:
 
 
 def run_script(name: str, argument: Path) -> subprocess.CompletedProcess[str]:
-    """Run a script of a release."""
     argv = [sys.executable, str(ROOT / "scripts" / name), str(argument)]
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
@@ -135,7 +132,6 @@ LISTED = {
 
 
 def write_bom(digest: str, listed: object) -> subprocess.CompletedProcess[str]:
-    """Run the script that writes an image's bill of materials."""
     argv = [sys.executable, str(ROOT / "scripts/write_image_bom.py"), "septet", digest]
     return subprocess.run(argv, input=json.dumps(listed), capture_output=True, text=True, check=False)
 

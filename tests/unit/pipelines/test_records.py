@@ -36,7 +36,6 @@ SOLUTION = solution(task())
 
 @pytest.fixture
 def store(tmp_path: Path) -> PipelineStore:
-    """Return the store of a pipeline whose folder does not exist yet."""
     return PipelineStore(tmp_path / "pipelines" / "p1")
 
 
@@ -49,7 +48,6 @@ def planned(issue_id: str, status: IssueStatus, position: int = 0, **facts: Any)
 
 
 def view(*issues: IssueState, **facts: Any) -> PipelineView:
-    """Return a pipeline with some of its issues."""
     known = {"status": PipelineStatus.RUNNING, "created_at": AT} | facts
     return PipelineView(id="p1", repository="/r.git", issues=issues, **known)
 

@@ -16,7 +16,6 @@ NAMERS: Final = ("order-step", "repository-step", "order", "repository", "worker
 
 
 def load(text: str | bytes) -> RepositorySettings:
-    """Load settings from the content."""
     content = text.encode() if isinstance(text, str) else text
     return load_repository_settings(lambda path: content if path == ".septet/septet.toml" else None)
 

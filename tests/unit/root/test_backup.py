@@ -25,13 +25,11 @@ def state(state: StateDir) -> StateDir:
 
 
 def make_backup(state: StateDir) -> tuple[Backup, Path]:
-    """Make a backup, and return its report and its folder."""
     folder = state.root.with_name("backup")
     return back_up(state, folder), folder
 
 
 def names_in(folder: Path) -> set[str]:
-    """Return all paths in a copy, relative to the copy."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
 
 

@@ -11,7 +11,6 @@ from septet.system.guarded_folder import GuardedFolder
 
 @pytest.fixture
 def folder(tmp_path: Path) -> GuardedFolder:
-    """Return a guarded folder with a secret file beside it."""
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "outside").mkdir()
     (tmp_path / "own").mkdir()

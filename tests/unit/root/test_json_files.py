@@ -10,14 +10,10 @@ from septet.system.durable import read_model, read_struct
 
 
 class Model(Wire):
-    """A record in a file."""
-
     number: int
 
 
 class Struct(msgspec.Struct):
-    """A note that is read often."""
-
     number: int
 
 

@@ -65,7 +65,6 @@ def test_a_wait_for_a_lock_can_be_halted(tmp_path: Path) -> None:
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run another process that holds the lock."""
     with held_elsewhere(tmp_path / "lock") as process:
         yield process
 
@@ -101,7 +100,6 @@ def test_whoever_works_with_a_lock_in_hand_is_waited_for_as_long_as_work_lasts(
 
 @contextmanager
 def taking(path: Path) -> Iterator[None]:
-    """Hold a lock, and try again until it is free."""
     while (descriptor := take_lock(path)) is None:
         os.sched_yield()
     with close_after(descriptor):

@@ -52,7 +52,6 @@ print(load_settings().user)
 
 
 def host(settings: Settings) -> Host:
-    """Return a host with the settings; no part of the host runs."""
     return Host("h", settings, StateDir(settings.state_dir), Supervisors())
 
 
@@ -143,7 +142,6 @@ EFFECTS: Final[Mapping[str, tuple[object, Callable[[Settings], object]]]] = {
 
 
 def outcome(effect: Callable[[Settings], object], settings: Settings) -> object:
-    """Return the result of the settings, or the message of a refusal."""
     try:
         return effect(settings)
     except SeptetError as refusal:

@@ -44,7 +44,6 @@ for environ, expression in json.loads(sys.stdin.read()):
 
 @pytest.fixture(scope="module")
 def read() -> list[object]:
-    """Return the values that a separate process reads from the environment of each case."""
     done = subprocess.run(
         [sys.executable, "-c", _READER],
         input=json.dumps([case[:2] for case in CASES]),

@@ -15,7 +15,6 @@ NO_FIELD = {"SEPTET_<AGENT>_PATH", "SEPTET_<AGENT>_LOGINS"}
 
 
 def variables() -> Iterator[str]:
-    """Yield the environment variables that set a field."""
     for name, about in Settings.model_fields.items():
         if about.exclude:
             continue

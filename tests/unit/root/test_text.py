@@ -1,13 +1,6 @@
 import pytest
 
-from septet.system.text import cut, cut_bytes, cut_front, cut_line, name_some, table_cell
-
-
-def test_of_many_names_some_are_told_and_the_others_counted() -> None:
-    """A list of names shows the first names and the number of the others."""
-    assert [name_some(names, 2) for names in ([], ["a"], ["a", "b"], ["a", "b", "c", "d"])] == [
-        "", "a", "a, b", "a, b and 2 more",
-    ]  # fmt: skip
+from septet.system.text import cut, cut_bytes, cut_front, cut_line, table_cell
 
 
 @pytest.mark.parametrize(

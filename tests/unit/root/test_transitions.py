@@ -2,7 +2,7 @@ from itertools import product
 
 import pytest
 
-from septet.contracts.decisions import ALLOWED, Target, check_move, targets_of
+from septet.contracts.decisions import Target, check_move, targets_of
 from septet.contracts.names import Stage, Status
 from septet.contracts.task import Task
 from septet.errors import RefusedTransitionError
@@ -22,14 +22,3 @@ def test_what_the_table_does_not_have_is_refused_with_what_it_has() -> None:
         if not may and (status is Status.CANCELLED or task.has_plan_alone):
             expected = "It has ended. `septet retry wo-1` continues it."
         assert refused.value.remedy == expected
-
-
-@pytest.mark.parametrize("status", [Status.COMPLETED, Status.CANCELLED])
-def test_what_is_done_moves_nowhere(status: Status) -> None:
-    """A finished task has no target, whether completed or cancelled."""
-    assert targets_of(status, Stage.DONE) == ()
-
-
-def test_nothing_moves_to_where_it_is() -> None:
-    """No entry of the table leads back to its own stage."""
-    assert [key for key, targets in ALLOWED.items() if key[1].value in targets] == []

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,37 +10,25 @@ from fakes.scripted_agent import ScriptedAgent
 
 from septet.errors import GitError
 from septet.git.engine.engine import Git
-from septet.repository_file import load_repository_settings
 from septet.sample import FILES, Sample, make_sample
 
 
 @pytest.fixture
 def env(tmp_path: Path) -> Mapping[str, str]:
-    """Return an environment whose git has no user's settings."""
     return {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 @pytest.fixture
 def sample(tmp_path: Path, env: Mapping[str, str]) -> Sample:
-    """Make the sample, with a forge that numbers its only issue 1."""
     return make_sample(tmp_path / "sample", lambda _origin, _title, _body: 1, env)
 
 
 @pytest.fixture
 def agent(tmp_path: Path, sample: Sample, env: Mapping[str, str]) -> ScriptedAgent:
-    """Return an agent with a checkout of the sample."""
     folder, home = tmp_path / "wo-1", tmp_path / "agent"
     home.mkdir()
     subprocess.run(["git", "clone", "--quiet", sample.origin, folder], env=env, check=True)
     return ScriptedAgent(folder, home)
-
-
-def test_only_one_test_of_the_sample_fails(agent: ScriptedAgent) -> None:
-    """Only the test of the bug in the issue fails."""
-    command = [sys.executable, "-B", "-m", "unittest"]
-    ran = subprocess.run(command, cwd=agent.folder, capture_output=True, text=True, check=False)
-    assert "FAIL: test_ten_items_get_the_discount" in ran.stderr
-    assert "failures=1)" in ran.stderr
 
 
 def test_the_origin_is_bare_and_the_same_everywhere(
@@ -72,9 +59,3 @@ def test_a_folder_that_git_cannot_use_is_an_error(tmp_path: Path, env: Mapping[s
     (tmp_path / "s" / "shop.git").write_text("no folder")
     with pytest.raises(GitError):
         make_sample(tmp_path / "s", lambda _origin, _title, _body: pytest.fail("an issue was added"), env)
-
-
-def test_the_samples_own_settings_are_valid() -> None:
-    """The sample's settings have the check that its README names."""
-    settings = load_repository_settings(lambda path: FILES[path].encode())
-    assert settings.checks == (("python3", "-m", "unittest", "--quiet"),)

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 from fakes.opened_workspace import WORKSPACE
 from fakes.scripted_agent import Ran, ScriptedAgent
-from hypothesis import given
-from hypothesis import strategies as st
 
 from septet.agents.scripted.task import PromptTask, step_of
 from septet.answers.steps import request_schema_of
@@ -21,7 +19,6 @@ NOTHING_YET = Progress()
 
 
 def ask(agent: ScriptedAgent, step: Step, issue: dict[str, Any], progress: Progress = NOTHING_YET) -> Ran:
-    """Run a step with its built-in command."""
     about = {"issue_number": str(issue.get("number", "")), "issue_title": issue["title"]}
     workspace = WORKSPACE.model_copy(update={**about, "path": str(agent.folder), "work_order_id": "wo-7"})
     command = load(step, progress.issue_class or IssueClass.BUG, lambda _path: None)
@@ -30,7 +27,6 @@ def ask(agent: ScriptedAgent, step: Step, issue: dict[str, Any], progress: Progr
 
 
 def put(agent: ScriptedAgent, path: str, content: str) -> Path:
-    """Write a file into the repository."""
     file = agent.folder / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content.encode())
@@ -56,7 +52,6 @@ def test_a_plan_is_a_file_that_names_what_the_issue_speaks_of(agent: ScriptedAge
 
 
 def implement(agent: ScriptedAgent, issue: dict[str, Any]) -> Ran:
-    """Plan and implement an issue."""
     progress = Progress(issue_class=IssueClass.BUG)
     plan = ask(agent, Step.BUILD_PLAN, issue, progress).answer["plan_path"]
     return ask(agent, Step.IMPLEMENT_PLAN, issue, progress.model_copy(update={"plan_path": plan}))
@@ -111,15 +106,6 @@ def test_a_change_outside_the_worktree_is_not_made(agent: ScriptedAgent, path: s
     assert (agent.folder / ".git" / "config").read_text() == "secret\n"
 
 
-def test_a_pull_request_is_named_after_its_branch_and_tells_each_change_of_its_plan(agent: ScriptedAgent) -> None:
-    """The title comes from the branch without its prefix, and the text lists each replacement and written line."""
-    put(agent, "specs/p.md", "1. In `a.py`, replace `x` with `y`.\n2. Write `mended` into `CHANGES.md`.\n")
-    progress = Progress(plan_path="specs/p.md", branch_name="septet/feat-wo-7-mend-the-sum")
-    answer = ask(agent, Step.CREATE_PULL_REQUEST, {"title": "Mend the sum", "body": ""}, progress).answer
-    assert answer["title"] == "feat: Mend the sum"
-    assert "## What changes\n\n- In `a.py`, `x` is now `y`.\n- `CHANGES.md` holds `mended`.\n" in answer["body"]
-
-
 @pytest.mark.parametrize("step", Step)
 def test_a_command_of_somebody_elses_is_recognised_by_its_schema(step: Step) -> None:
     """The answer's schema identifies the step of another command; a prompt without heading and schema has no step."""
@@ -135,13 +121,3 @@ def test_an_issue_cannot_pretend_to_be_facts() -> None:
     )
     task = PromptTask(prompt, Path("/w/wo-9"))
     assert (task.issue_class, task.title) == ("/bug", "T")
-
-
-@given(title=st.text())
-def test_a_slug_is_always_a_name(title: str) -> None:
-    """A slug has only ASCII letters, digits and inner dashes, whatever the title is."""
-    slug = PromptTask(f"# x\n{title}", Path("/w")).slug
-    assert slug
-    assert slug.replace("-", "").isalnum()
-    assert slug.isascii()
-    assert slug.strip("-") == slug

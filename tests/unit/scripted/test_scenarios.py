@@ -89,9 +89,3 @@ def test_a_command_line_that_claude_would_refuse_is_refused(argv: list[str], wor
     """The agent refuses the arguments that claude refuses, with the same words."""
     with pytest.raises(RefusalError, match=words):
         parse(argv)
-
-
-def test_a_refusal_is_one_line_on_stderr_and_nothing_on_stdout(agent: ScriptedAgent) -> None:
-    """A refusal is one line on stderr with exit code 1, as claude's is, and stdout stays empty."""
-    ran = agent.run("x", "--no-such-flag")
-    assert (ran.code, ran.events, ran.stderr) == (1, [], "error: unknown option '--no-such-flag'\n")

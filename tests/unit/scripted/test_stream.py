@@ -25,7 +25,6 @@ CASES = [
 
 
 def recorded(name: str) -> list[dict[str, Any]]:
-    """Return the events that claude printed."""
     return [json.loads(line) for line in (RECORDINGS / f"{name}.stdout").read_text(encoding="utf-8").splitlines()]
 
 

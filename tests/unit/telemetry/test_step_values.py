@@ -52,7 +52,6 @@ class Taken(dict[str, float]):
         self.recorder.send_to(self.take)
 
     def take(self, metric: Metric, value: float, labels: Mapping[str, str]) -> None:
-        """Add a value."""
         key = " ".join((metric.name, *labels.values()))
         self[key] = self.get(key, 0) + value
 

@@ -20,7 +20,6 @@ Ask = Callable[[LinearTracker, LinearFake], Any]
 
 
 def message(linear: LinearFake, key: str = "k") -> SessionMessage:
-    """Return a thought for the only session."""
     issue = TrackedIssue(tracker="linear", id=linear.issues[0]["id"], session=next(iter(linear.sessions)))
     return SessionMessage(issue=issue, key=key, kind="thought", text="Looking.")
 

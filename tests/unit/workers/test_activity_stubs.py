@@ -22,7 +22,6 @@ async def test_workflows_and_workers_mean_the_same_by_each_activity(tmp_path: Pa
 
 
 def _signature_of(served: Callable[..., Any]) -> tuple[str, str, str]:
-    """Return the name, input and result of an activity as Temporal reads them."""
     definition = activity._Definition.must_from_callable(served)
     (takes,) = definition.arg_types or [NOTHING]
     return str(definition.name), str(takes), str(definition.ret_type)

@@ -21,30 +21,3 @@ def test_the_closure_is_what_a_parser_finds_in_the_sources() -> None:
             files = {name: ROOT.joinpath(*name.split(".")) for name in ours}
             modules = {name for name, stem in files.items() if stem.is_dir() or stem.with_suffix(".py").is_file()}
             assert modules <= closure.keys(), path
-
-
-def test_the_closure_reaches_packages_inside_packages_and_imports_inside_functions(tmp_path: Path) -> None:
-    """The closure includes deep modules and imports in functions, and no module that no workflow imports."""
-    modules = {
-        "workflows/__init__.py": "",
-        "workflows/order/__init__.py": "",
-        "workflows/order/run.py": "from septet import (\n    names,  # all\n)\ndef f():\n    import septet.deep.room as r\n",
-        "septet/__init__.py": "",
-        "septet/names.py": "import os, temporalio",
-        "septet/deep/__init__.py": "",
-        "septet/deep/room.py": "from workflows.order import run",
-        "septet/deep/other.py": "",
-        "workers/__init__.py": "import septet.deep.other",
-    }
-    for name, text in modules.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert list(import_closure(tmp_path)) == [
-        "septet",
-        "septet.deep",
-        "septet.deep.room",
-        "septet.names",
-        "workflows",
-        "workflows.order",
-        "workflows.order.run",
-    ]

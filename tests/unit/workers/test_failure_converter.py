@@ -20,13 +20,10 @@ PAYLOADS = DataConverter.default.payload_converter
 
 
 class Wanted(BaseModel):
-    """A model that pydantic validates."""
-
     number: int
 
 
 def written(error: BaseException) -> Failure:
-    """Return the failure that a history stores for an exception."""
     kept = Failure()
     FailureConverter().to_failure(error, PAYLOADS, kept)
     return kept
@@ -38,7 +35,6 @@ def given(converter: DataConverter) -> DataConverter:
 
 
 def raised(error: Exception, cause: Exception | None = None) -> Exception:
-    """Return an exception with a traceback and a cause."""
     try:
         raise error from cause
     except type(error) as caught:

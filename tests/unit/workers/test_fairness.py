@@ -27,7 +27,6 @@ QUEUE = "slots"
 
 
 async def _queue(client: Client, task: Task, count: int, step: Step = Step.CREATE_PULL_REQUEST) -> None:
-    """Queue a step of `count` work orders."""
     for number in range(count):
         await _queue_step(client, task.model_copy(update={"id": f"{task.id}-{step.number}-{number}"}), step)
 

@@ -17,8 +17,3 @@ def ages_of_looks(first_age: float, until: float) -> list[float]:
 def test_pauses_double_up_to_the_longest() -> None:
     """The pauses double with the age of the pull request, up to five minutes."""
     assert ages_of_looks(2, 1500) == [2, 7, 14, 28, 56, 112, 224, 448, 748, 1048, 1348]
-
-
-def test_one_that_was_never_looked_at_is_looked_at_now() -> None:
-    """After the longest pause a poll is due at any age."""
-    assert PACE.is_over(300.0, 1.0)

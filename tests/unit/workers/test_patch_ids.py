@@ -26,7 +26,6 @@ def recorded_patches() -> set[str]:
 
 
 def markers_of(events: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the ids of the patches in a history's markers."""
     for event in events:
         marker = event.get("markerRecordedEventAttributes", {})
         if marker.get("markerName") == "core_patch":

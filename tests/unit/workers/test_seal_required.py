@@ -27,7 +27,6 @@ def failed(cause: Failure | None) -> WorkflowActivationJob:
 
 
 def of_application(words: Payload | None) -> Failure:
-    """Return a failure in the form of a worker."""
     return Failure(
         message="Encoded failure",
         encoded_attributes=words,

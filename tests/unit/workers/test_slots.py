@@ -2,7 +2,6 @@ import subprocess
 import sys
 
 import pytest
-from temporalio.worker import ResourceBasedSlotSupplier, WorkerTuner
 
 from septet.settings import MIB, Settings
 from workers.slots import agent_slots, agents_at_once
@@ -28,19 +27,6 @@ def test_by_itself_a_worker_runs_what_the_memory_holds(agent: str, memory_mib: i
 def test_a_number_is_taken_as_it_is() -> None:
     """A given number of agents counts without a look at the memory."""
     assert agent_slots(Settings(max_agents=7, environ={})) == {"max_concurrent_activities": 7}
-
-
-def test_a_number_by_memory_has_the_tuner_as_a_second_guard() -> None:
-    """With `auto` the SDK's tuner has between one slot and the number that the memory allows."""
-    settings = Settings(max_agents="auto", environ={})
-    tuner = agent_slots(settings)["tuner"]
-    assert isinstance(tuner, WorkerTuner)
-    supplier = tuner._get_activity_task_slot_supplier()
-    assert isinstance(supplier, ResourceBasedSlotSupplier)
-    assert (supplier.slot_config.minimum_slots, supplier.slot_config.maximum_slots) == (
-        1,
-        agents_at_once(settings),
-    )
 
 
 @pytest.mark.parametrize(("hard", "told"), [(1400, "0 1328"), (1000, "328 1000")])

@@ -25,8 +25,6 @@ KEY = "a-key-that-no-collector-sees"
 
 
 class Activity(ActivityInboundInterceptor):
-    """An activity that returns a value or raises an error."""
-
     def __init__(self, end: object) -> None:
         self._end = end
 
