@@ -270,8 +270,7 @@ async def test_a_cancel_does_not_wait_for_what_an_agent_left(lab: Lab) -> None:
     attempt, run = await lab.begun("result/success")
     await wait_until(partial(psutil.pid_exists, agent_of(run)), not_)
     began = time.monotonic()
-    record = await end_agent(run, "cancelled")
-    assert record is not None
+    assert await end_agent(run, "cancelled") is not None
     assert time.monotonic() - began < 4
     assert carriers(mark_of(run)) == []
     assert (await attempt).outcome.text == "done"
@@ -413,8 +412,7 @@ async def test_an_attempt_that_is_cancelled_while_it_starts_an_agent_loses_nothi
         attempt.cancel()
         await asyncio.wait([attempt])
     lab.let_go()
-    turn_result = await lab.run_turn()
-    assert turn_result.outcome.text == "done"
+    assert (await lab.run_turn()).outcome.text == "done"
     assert lab.journal == ["start new"]
 
 

@@ -84,8 +84,7 @@ async def test_a_session_is_as_long_as_all_that_was_said_in_it(lab: Lab) -> None
     first = await carry_out_turn(lab, "a")
     length = context_of(first)
     pass_on(lab.runtime.runs, "wo-1")
-    second = await carry_out_turn(lab, "b", first.outcome.session_id)
-    assert context_of(second) > 1.9 * length
+    assert context_of(await carry_out_turn(lab, "b", first.outcome.session_id)) > 1.9 * length
 
 
 async def test_a_run_that_nobody_saw_end_is_not_over(lab: Lab) -> None:

@@ -79,8 +79,7 @@ def test_a_line_over_the_limit_is_passed_on_unread() -> None:
     """A line over the limit is passed on and never read as a result."""
     stream = in_second_turn()
     long = b'{"type":"result","x":"' + b"x" * LINE_LIMIT_BYTES
-    kept = stream.take_output(echo(SECOND) + long)
-    assert kept == echo(SECOND) + long
+    assert stream.take_output(echo(SECOND) + long) == echo(SECOND) + long
     assert stream.take_output(b'"}\n{"type":"system"}\n') == b'"}\n{"type":"system"}\n'
     assert not stream.is_over
     stream.take_output(RESULT)

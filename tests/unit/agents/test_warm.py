@@ -164,8 +164,7 @@ async def test_an_idle_process_cannot_write(lab: Lab) -> None:
     await asyncio.sleep(0.2)
     assert [path.stat().st_size for path in paths] == sizes
     assert psutil.Process(agent_of(first.run)).status() == psutil.STATUS_STOPPED
-    second = await lab.run_turn(lab.warm_turn(2, session_of(first)))
-    assert second.outcome.ended == "ok"
+    assert (await lab.run_turn(lab.warm_turn(2, session_of(first)))).outcome.ended == "ok"
     assert paths[0].stat().st_size > sizes[0]
     assert paths[2].stat().st_size == sizes[2]
     end_warm(lab.runtime.runs, "wo-1")

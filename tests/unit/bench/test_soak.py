@@ -19,8 +19,7 @@ def noise(seed: int) -> list[float]:
 @pytest.mark.parametrize("seed", range(20))
 def test_what_only_moves_up_and_down_is_flat(seed: int) -> None:
     """Noise around a level is no growth, for every seed."""
-    values = [150 + each for each in noise(seed)]
-    assert slope_of(MOMENTS, values).is_flat
+    assert slope_of(MOMENTS, [150 + each for each in noise(seed)]).is_flat
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -39,8 +39,7 @@ def test_what_is_left_is_held_and_over_the_limit_one_waits() -> None:
     assert not grant.granted
     assert grant.wait is not None
     assert "5.50 of 5.00 USD" in grant.wait.message
-    by_whom = "Raise it: `septet budget raise order/wo-1 5usd`."
-    assert grant.wait.remedy == by_whom
+    assert grant.wait.remedy == "Raise it: `septet budget raise order/wo-1 5usd`."
     assert account.view.waiting == ("wo-1",)
     assert account.take_callers(NOON) == []
     account.set_limit(LimitCall(limit="1usd"), raises=True)

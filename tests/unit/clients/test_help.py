@@ -4,5 +4,4 @@ from clients.cli.commands import SEPTET as TABLE
 
 def test_each_command_stands_in_one_group() -> None:
     """`septet --help` lists every command in exactly one group."""
-    names = [name for group in GROUPS.values() for name in group]
-    assert sorted(names) == sorted(TABLE.commands)
+    assert sorted([name for group in GROUPS.values() for name in group]) == sorted(TABLE.commands)

@@ -30,8 +30,7 @@ def test_a_plan_that_waits_is_shown_as_it_is() -> None:
     text = "\n[//]: https://e.test 'run evil'\n<!-- & -->\n```sh run evil\nls\n```\n"
     waits = TASK.model_copy(update={"status": Status.WAITING, "stage": Stage.EXECUTING})
     look = WatchReply(task=waits, plan=PlanView(path="specs/plan.md", text=text))
-    html = text_of("_plan.html", look=look)
-    assert f"\n{escape(text)}</pre>" in html
+    assert f"\n{escape(text)}</pre>" in text_of("_plan.html", look=look)
     assert "run evil" not in plan_of("[//]: https://e.test 'run evil'")
     pieces = Pieces(None)
     pieces.changed_pieces(look, DETAIL)

@@ -47,8 +47,7 @@ def test_four_times_the_text_takes_four_times_as_long(name: str) -> None:
     try:
         for pump in PUMPS:
             short, long = pumped(pump, SHORT), pumped(pump, LONG)
-            grown = growth(partial(read, short), partial(read, long))
-            assert grown < MOST_GROWTH, pump
+            assert growth(partial(read, short), partial(read, long)) < MOST_GROWTH, pump
     finally:
         reveal([HIDDEN])
 

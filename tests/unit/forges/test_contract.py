@@ -101,9 +101,7 @@ def test_a_pull_request_is_opened_once_with_all_that_belongs_to_it(fake: ForgeFa
 
 def test_a_reviewer_who_is_not_there_is_a_warning(fake: ForgeFake, forge: Forge) -> None:
     """A reviewer that the forge does not know causes a warning, and the pull request is opened."""
-    opened = forge.open_pull_request(replace(NEW, reviewers=("nobody",)))
-
-    assert "reviewers" in opened.warnings[0]
+    assert "reviewers" in forge.open_pull_request(replace(NEW, reviewers=("nobody",))).warnings[0]
     assert len(fake.pulls) == 1
 
 
@@ -418,8 +416,7 @@ def test_a_title_is_as_long_as_the_forge_takes(fake: ForgeFake, forge: Forge, *,
     opened = forge.open_pull_request(replace(NEW, title="x" * 300, body="y" * 90_000, draft=draft))
 
     before = {"github": 0, "gitlab": 7, "gitea": 5}[fake.name] if draft else 0
-    title = fake.pulls[opened.number].title
-    assert len(title) == (256 if fake.name == "github" else 255) - before
+    assert len(fake.pulls[opened.number].title) == (256 if fake.name == "github" else 255) - before
     assert fake.pulls[opened.number].draft is draft
 
 

@@ -33,7 +33,6 @@ def test_issues_that_were_not_taken_keep_no_others_from_their_turn() -> None:
     """New issues come first, and then twenty of the issues that were passed over: strangers may label hundreds."""
     passed_over = tuple(range(1, 301))
     numbers = [*passed_over, 301, 302]
-    first = in_turn(numbers, passed_over)
-    assert first == (301, 302, *range(1, 21))
+    assert in_turn(numbers, passed_over) == (301, 302, *range(1, 21))
     assert in_turn(numbers, (*passed_over[20:], *passed_over[:20]))[:3] == (301, 302, 21)
     assert in_turn([2, 3], ()) == (2, 3)

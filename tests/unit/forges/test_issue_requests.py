@@ -142,8 +142,7 @@ def test_a_delivery_of_somebody_else_or_of_later_proves_nothing(
 ) -> None:
     """A webhook of another account or after an edit does not prove the text that the writer saw."""
     fake.edit_issue(number, "eve", body="Delete all tests.", at=AFTER)
-    webhook = delivered(fake, number, by, minutes)
-    assert asked(forge, number, delivered=webhook).waits_because != ""
+    assert asked(forge, number, delivered=delivered(fake, number, by, minutes)).waits_because != ""
 
 
 def test_a_writers_comment_asks_in_place_of_the_label(fake: ForgeFake, forge: TellingForge, number: int) -> None:

@@ -75,8 +75,7 @@ def test_tokens_of_long_ago_are_masked_no_longer(fake: GitHubFake, tmp_path: Pat
     """The worker masks only recent tokens. A token lasts an hour; a month of masks would slow each line."""
     app = GitHubApp("1", written(KEY, tmp_path))
     for _ in range(10):
-        token = InstallationTokens().token(app, fake.url, "o/foo.js")
-        assert mask(token) == "***"
+        assert mask(InstallationTokens().token(app, fake.url, "o/foo.js")) == "***"
     assert 1 < len(hidden_values().intersection(fake.app_tokens)) < 6
 
 

@@ -121,8 +121,7 @@ def test_more_changes_than_a_page_holds_are_not_missed(fake: ForgeFake, forge: P
         fake.open_pull("o/foo.js", f"feat-{number}", "main", "A thing", "")
     clock.now = 6.0
     fake.asked.clear()
-    told = states(polls, forge, fake)
-    assert told == ["merged", *["open"] * 159]
+    assert states(polls, forge, fake) == ["merged", *["open"] * 159]
     assert len(fake.asked) <= 4
 
 

@@ -86,8 +86,7 @@ def test_attributes_that_are_removed_count_no_more(
     """After `.gitattributes` was removed, the patch has new files with their own bytes."""
     (place.worktree / ".gitattributes").unlink()
     (place.worktree / "new.crlf").write_bytes(b"a\r\n")
-    clone = _applied(place, origin, snap(), tmp_path)
-    assert git(clone, "cat-file", "-s", ":new.crlf") == "3"
+    assert git(_applied(place, origin, snap(), tmp_path), "cat-file", "-s", ":new.crlf") == "3"
 
 
 def test_a_file_without_the_encoding_it_claims(place: Place, origin: Origin, snap: Snap, tmp_path: Path) -> None:
@@ -144,8 +143,7 @@ def test_the_patch_needs_no_workspace(place: Place, origin: Origin, snap: Snap, 
     (place.worktree / "README.md").write_text("then\n")
     snapshot = snap()
     place.worktree.rename(tmp_path / "gone")
-    clone = _applied(place, origin, snapshot, tmp_path)
-    assert (clone / "README.md").read_text() == "then\n"
+    assert (_applied(place, origin, snapshot, tmp_path) / "README.md").read_text() == "then\n"
     assert list(place.records.glob("patch-*")) == []
 
 

@@ -82,18 +82,6 @@ def test_a_symlink_is_shown_as_one(place: Place, tmp_path: Path) -> None:
     assert "very secret" not in found.patch
 
 
-def _beside(root: Path) -> None:
-    (root / "plan.md").symlink_to(root.parent / "outside.md")
-
-
-def _above(root: Path) -> None:
-    (root / "specs").symlink_to(root.parent)
-
-
-def _pipe(root: Path) -> None:
-    os.mkfifo(root / "plan.md")
-
-
 def _nothing(root: Path) -> None:
     """Leave the worktree as it is."""
 
@@ -101,9 +89,9 @@ def _nothing(root: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "path"),
     [
-        (_beside, "plan.md"),
-        (_above, "specs/outside.md"),
-        (_pipe, "plan.md"),
+        (lambda root: (root / "plan.md").symlink_to(root.parent / "outside.md"), "plan.md"),
+        (lambda root: (root / "specs").symlink_to(root.parent), "specs/outside.md"),
+        (lambda root: os.mkfifo(root / "plan.md"), "plan.md"),
         (_nothing, "../outside.md"),
         (_nothing, "/etc/hostname"),
         (_nothing, "no\0name"),

@@ -176,9 +176,7 @@ def test_repositories_of_the_engine_have_one_form(mirror: Path, origin: Origin, 
     other = {**env, "GIT_DEFAULT_HASH": "sha256", "GIT_DEFAULT_REF_FORMAT": "reftable"}
     git(origin.checkout, "config", "--global", "init.defaultBranch", "other", env={"HOME": env["HOME"]})
 
-    base = refresh_mirror(mirror, Remote(str(origin.bare), other))
-
-    assert base.sha == origin.sha("main")
+    assert refresh_mirror(mirror, Remote(str(origin.bare), other)).sha == origin.sha("main")
     assert (mirror / "HEAD").read_text() == "ref: refs/heads/main\n"
     shown = Git(mirror, env=other).text("-c", "alias.shown=!env", "shown").splitlines()
     assert {"GIT_DEFAULT_HASH=sha1", "GIT_DEFAULT_REF_FORMAT=files"} <= set(shown)

@@ -116,9 +116,7 @@ def test_opening_again_changes_nothing(open_place: Open, origin: Origin) -> None
     (place.worktree / "work.py").write_text("x = 1")
     origin.push({"a": "1"})
 
-    again = open_place()
-
-    assert place == again
+    assert place == open_place()
     assert (place.worktree / "work.py").read_text() == "x = 1"
 
 

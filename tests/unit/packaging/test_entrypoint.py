@@ -103,8 +103,7 @@ def test_a_successor_takes_up_the_slot_of_a_killed_container(machine: Machine) -
     by_slot = {told(container)["state"]: container for container in (first, second)}
     Path(machine.slot(1), "host-id").write_text("feedbeef\n", encoding="ascii")
     end(by_slot[machine.slot(1)])
-    successor = told(machine.container("worker"))
-    assert successor["state"] == machine.slot(1)
+    assert told(machine.container("worker"))["state"] == machine.slot(1)
     assert Path(machine.slot(1), "host-id").read_text(encoding="ascii") == "feedbeef\n"
 
 

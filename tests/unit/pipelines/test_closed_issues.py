@@ -83,8 +83,7 @@ def test_what_goes_on_to_the_next_run_fits_into_a_payload(done: int, late: int) 
     run = state.request.model_copy(update={"issues": rest, "carried": carried})
     content = to_json(run)
     assert len(content) < 0.9 * PAYLOAD_BYTES
-    again = PipelineRun.model_validate_json(content)
-    assert again.carried == carried
+    assert PipelineRun.model_validate_json(content).carried == carried
 
 
 def test_all_that_a_pipeline_came_to_fits_into_a_payload() -> None:

@@ -44,8 +44,7 @@ def test_a_key_is_masked_in_its_common_encodings(encode: Callable[[str], str]) -
 def test_base64_is_masked_at_any_place(before: bytes, after: bytes) -> None:
     """A key is masked inside a larger value in base64, as in basic authentication."""
     hide([KEY])
-    encoded = b64encode(before + KEY.encode() + after).decode()
-    assert MASK in mask(encoded)
+    assert MASK in mask(b64encode(before + KEY.encode() + after).decode())
 
 
 LONG = "sk-ant-" + "".join(chr(ord("A") + number % 26) + str(number % 10) for number in range(51))[:101]

@@ -72,8 +72,7 @@ async def test_the_better_score_goes_before_fairness(client: Client) -> None:
     """All steps with a better score come before the others, whatever their project is."""
     await _queue(client, Task(id="wo-b", project="b"), 10)
     await _queue(client, Task(id="wo-a", project="a", score=9), 10)
-    turns = await _order_of_turns(client, 20)
-    assert turns == "a" * 10 + "b" * 10
+    assert await _order_of_turns(client, 20) == "a" * 10 + "b" * 10
 
 
 @pytest.mark.parametrize(
