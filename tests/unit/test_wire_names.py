@@ -16,12 +16,15 @@ from typing import Any
 
 import temporalio.activity
 import temporalio.workflow
+from fakes.unreached import unreached
 
 import activities
 import clients
 import septet
 import workers
 import workflows
+from clients.http.app import api_of
+from clients.mcp.tools import TOOLS
 from septet.errors import SeptetError
 
 DATA = Path(__file__).parents[1] / "data" / "wire" / "names.json"
@@ -107,3 +110,15 @@ def test_activities() -> None:
         for _, member in inspect.getmembers(kind, inspect.isfunction)
     )
     assert sorted({str(each.name) for each in definitions if each is not None}) == frozen()["activities"]
+
+
+async def test_paths_and_components_of_the_api(tmp_path: Path) -> None:
+    """The HTTP API has the recorded paths, methods and components."""
+    described = api_of(await unreached(tmp_path), None).openapi()
+    assert sorted(described["components"]["schemas"]) == frozen()["components"]
+    assert {path: sorted(methods) for path, methods in described["paths"].items()} == frozen()["paths"]
+
+
+def test_tools() -> None:
+    """The MCP tools have the recorded names."""
+    assert sorted(TOOLS) == frozen()["tools"]
