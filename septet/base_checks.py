@@ -1,7 +1,7 @@
 """The results of a repository's checks on a base commit, shared by all work orders of a host.
 
-The state directory has a folder for each base commit with its settings. The folder contains the result and, while
-the checks run, a lock. A work order's records name the folder.
+The state directory has a folder for each pair of a base commit and settings that affect the results. The folder
+contains the result and, while the checks run, a lock. A work order's records name the folder.
 """
 
 import hashlib

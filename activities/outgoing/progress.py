@@ -1,4 +1,4 @@
-"""The reports on an issue: a comment with the progress, stage labels, the plan, and a tracker's messages."""
+"""Report on an issue: post the progress and the plan, set stage labels, and send messages to a tracker."""
 
 import hashlib
 import json

@@ -104,7 +104,7 @@ class _Preparation:
     def _prepare_tree(
         self, frozen: FrozenRework, feedback: Feedback, token: str | None
     ) -> tuple[PreparedRework, FrozenRework]:
-        """Update the worktree to the pushed branch; return what the round needs, and its saved inputs."""
+        """Update the worktree to the pushed branch; return the prepared round, and the inputs to save."""
         branch, before = self.call.progress.branch_name or "", frozen.prepared[-1] if frozen.prepared else None
         tips = fetch_tips(self.place, branch, token)
         if tips is None:
@@ -132,9 +132,9 @@ class _Preparation:
         return prepared, frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
-        """Merge other people's commits, or a base with a reported conflict, into the worktree; return the round.
+        """Merge others' commits or a base with a reported conflict into the worktree; return the updated `rework`.
 
-        If git finds no conflict with the base, this merges nothing and removes the event about the conflict.
+        If git finds no conflict with the base, nothing is merged, and the result is without the conflict's event.
         """
         wants_base = any(event.kind == "conflict" for event in rework.events)
         theirs = unpushed or (tips.base if wants_base else "")

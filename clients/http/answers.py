@@ -80,7 +80,7 @@ class Health(Wire):
 
 
 def agent_work_order(task: Task, commits: CommitCount | None = None) -> AgentWorkOrder:
-    """Return a work order with both sets of names."""
+    """Return a work order with Septet's own names and with the names that older scripts use."""
     progress = git_progress(task, commits)
     fields: dict[str, Any] = dict(task)
     return AgentWorkOrder(

@@ -202,7 +202,7 @@ async def sharing_forge_pauses(accounts: Accounts) -> AsyncIterator[None]:
 
 @dataclass(slots=True)
 class SharedForgePauses:
-    """Shares each pause of a forge by a workflow of type `Quota`, whose description costs nothing to read.
+    """Shares each pause of a forge with all hosts, by a workflow of type `Quota` whose memo holds the pause.
 
     Threads that send requests to forges call these methods; the worker's event loop calls the server.
     """

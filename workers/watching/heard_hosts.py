@@ -128,7 +128,7 @@ class HostsWatch:
     """For each run, the id and the silent host of a work order that was notified."""
 
     _welcomed: set[str] = field(default_factory=set)
-    """The runs that waited for a living host at the last check; each was notified of the host's return."""
+    """The waiting runs whose hosts lived at the last check; each run was notified of its host's return."""
 
     def __post_init__(self) -> None:
         """Create the record of heard hosts, which is empty."""
@@ -188,9 +188,9 @@ class HostsWatch:
                 return
 
     async def _tell_return(self, living: set[str]) -> None:
-        """Notify a returned host's work orders that know of the silence or wait for a host.
+        """Notify a returned host's work orders, if they know of its silence or wait for a host.
 
-        Another host may have reported the silence to them.
+        Another host may have reported the silence to those that wait.
         """
         waiting = f'{STATUS.name}="{Status.WAITING}" AND {STAGE.name}="{Stage.BLOCKED}"'
         orders = self._orders(f"{waiting} AND {HOST.name} IN ({_quote(living)})")

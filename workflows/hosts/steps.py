@@ -72,7 +72,7 @@ def going_on(
 
 
 def let_pass(waiting: StepCall | FinalizeCall, call: StepCall) -> StepCall | FinalizeCall | None:
-    """Return the call that continues with an answer that a person allowed; `None` if `call` is of another step."""
+    """Return the call that continues after a person allowed findings; `None` if `call` is of another step."""
     step = step_of(waiting)
     if (step.step, step.rework, step.progress) != (call.step, call.rework, call.progress):
         return None
@@ -115,7 +115,7 @@ class StepTaker:
         """The call that continues once a person allows the reader's findings, and the ids of these findings."""
 
     async def take(self, call: StepCall, priority: Priority) -> StepResult:
-        """Run one step with its finalizers and its reader, or continue with an answer that a person allowed."""
+        """Run one step with its finalizers and its reader, or continue after a person allowed its findings."""
         self._known, self._activity_id, self.is_under_way = None, "", True
         held, self._held = self._held, None
         is_let_pass = held is not None and held[1] <= set(call.allowed_findings)
@@ -194,7 +194,7 @@ class StepTaker:
     async def _carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
         """Run a call's activity on the workspace's host; at a spent budget, wait for room and continue.
 
-        The result includes the use of the step's earlier activities, which a finalizer's result already contains.
+        The use of the step's earlier activities is added to the result; a finalizer's result contains it already.
         """
         while True:
             self._gate.close()

@@ -48,7 +48,7 @@ class PullRequestWorkflow(PullRequestHandlers):
     async def run(self, watch: PullRequestWatch) -> Task:
         """Watch until the pull request is merged, or a person moves the task to done.
 
-        This also waits while the pull request is closed or the task blocked, until continued work cancels it.
+        The watch lasts while the pull request is closed or the task is blocked; continued work cancels the watch.
         """
         del watch  # it is known since the beginning, and may have been renewed
         self._begin()
@@ -88,7 +88,7 @@ class PullRequestWorkflow(PullRequestHandlers):
         self._move(Stage.REVIEW, self._follower.text)
 
     async def _end_round(self, work: asyncio.Task[None]) -> None:
-        """Wait until a cancelled round ends; end its agent if the round could not."""
+        """Cancel a round, and wait until it ends; end its agent if the round could not."""
         work.cancel()
         await wait_despite_cancel(work.done)
         try:
@@ -126,7 +126,7 @@ class PullRequestWorkflow(PullRequestHandlers):
                     self._end(end)
 
     async def _look(self) -> None:
-        """Poll until the pull request ends, or a nudge or a change requires a new poll."""
+        """Poll until the pull request ends; return earlier after a nudge, or if the task has left review."""
         self._looks_again = False
         looking = self._start_look()
         await workflow.wait_condition(

@@ -23,7 +23,7 @@ _NOTHING: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class StoreContents:
-    """The commit of the ref, and its files, as they were read."""
+    """The contents of a `RefStore`, as they were read: the commit of its ref, and the files."""
 
     commit: str
     shas: Mapping[str, str]
@@ -146,7 +146,7 @@ class LocalRecords:
     """How often a write is tried while other writers are faster."""
 
     def records_of(self, contents: StoreContents, kind: str, form: type[R], naming: str = "") -> list[R]:
-        """Return the records of a kind by number; with `naming`, only those whose text contains it."""
+        """Return the records of a kind, sorted by number; with `naming`, only those whose text contains it."""
         mark = to_json(naming).strip(b'"')
         texts = (text for name, text in contents.files.items() if name.startswith(kind) and mark in text)
         try:
@@ -162,7 +162,7 @@ class LocalRecords:
         return self.store.put(contents, f"{kind}-{record.number}.json", content)
 
     def until_done(self, change: Callable[[StoreContents], T | None]) -> T:
-        """Call `change` until it returns a result; it returns `None` if another writer was faster."""
+        """Call `change` until it returns a result; `None` means that another writer was faster."""
         for _ in range(self.tries):
             if (result := change(self.store.read())) is not None:
                 return result

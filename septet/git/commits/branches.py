@@ -28,8 +28,8 @@ _NO_COMMIT: Final = "0" * 40
 def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
     """Return why `name` cannot be this work order's branch, as a text for the agent; `None` if it can.
 
-    A branch that exists on the remote is allowed if this work order has pushed its commit. It is also allowed if
-    its commit is HEAD, because the agent pushed it; but `began_at`, another work order's commit, is not enough.
+    A branch that exists on the remote is allowed if this work order has pushed its commit, or if its commit is
+    HEAD: then the agent has pushed it. HEAD does not count if it is `began_at`, another work order's commit.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -83,7 +83,7 @@ def free_name(
 
 
 def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) -> str | None:
-    """Return why the remote's branches forbid a name, even one in other letter case; `None` if they do not."""
+    """Return why a name conflicts with a branch on the remote, even one in other letter case; else `None`."""
     if f"{_HEADS}{name}" == there.head:
         return f"{name} is the default branch there: use another branch for the work"
     shas = _branch_shas(there)

@@ -156,7 +156,7 @@ def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOpti
 
 
 def put_index_back(place: Place, snapshot: Snapshot) -> None:
-    """Restore the agent's index from a snapshot; another snapshot must have the present index."""
+    """Restore the agent's index from a snapshot; call this only if another snapshot has the present index."""
     vault = vault_at(place)
     size = int(vault.text("cat-file", "-s", snapshot.index))
     item = Item(FILE, snapshot.index, 0o644, size, in_tree=False)
@@ -192,7 +192,7 @@ def remove_workspace(place: Place, options: SnapshotOptions, *, accept_loss: boo
 
 
 def _secure(place: Place, options: SnapshotOptions) -> tuple[Snapshot, Snapshot | None]:
-    """Return a verified snapshot of the workspace; then the same snapshot again if it is a rescue, else `None`.
+    """Return a verified snapshot of the workspace, and the rescue: the same snapshot, or `None`.
 
     If nothing must be rescued, the snapshot is a checkpoint, or `options.equal_to` if it is still current.
     """

@@ -68,7 +68,7 @@ def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
 
 
 def forget_chain(vault: Git, order_id: str) -> None:
-    """Delete the vault's refs for a work order on the checkpoint remote, after its last snapshot.
+    """Delete the vault's refs to a work order's commits on the checkpoint remote, once no snapshot is left.
 
     Raises:
         GitError: git failed.

@@ -49,7 +49,7 @@ _LIMIT_BYTES: Final = 1 << 20
 def own_items(
     vault: Git, order_id: str, items: Mapping[bytes, Item], root: Path, *, passes_on: bool = False
 ) -> dict[bytes, Item]:
-    """Return the content that a worktree may have after a guest; store new configurations in the vault.
+    """Return the content to restore in a worktree after a guest; store corrected configurations in the vault.
 
     Hooks, settings and attributes from before the first agent stay.
 

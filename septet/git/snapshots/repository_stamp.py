@@ -65,7 +65,7 @@ def note_baseline(place: Place, snapshot: Snapshot) -> None:
 
 
 def find_baseline(vault: Git, order_id: str) -> Snapshot | None:
-    """Return the snapshot from before a work order's first agent; `None` if it no longer exists."""
+    """Return the snapshot from before a work order's first agent, else its oldest; `None` without snapshots."""
     record = read_model(vault.git_dir / RECORDS / order_id / FILE, OwnRepository)
     if record is not None:
         with suppress(NotFoundError):
@@ -81,7 +81,7 @@ def is_own(place: Place) -> bool:
 
 
 def note_own(place: Place) -> None:
-    """Record the digest of a worktree's repositories, in which only Septet's settings are left."""
+    """Record the digest of a worktree's repositories; call this when only Septet's settings are left there."""
     record = read_model(place.records / FILE, OwnRepository)
     if record is None and (baseline := find_baseline(vault_at(place), place.order_id)) is not None:
         record = OwnRepository(baseline=baseline.name)
@@ -186,7 +186,7 @@ def _kind(path: str) -> int:
 
 
 def gitlinks(git_dir: str) -> tuple[bytes, ...]:
-    """Return the paths of submodules in a repository's index, because git also reads the repositories there."""
+    """Return the paths of submodules in a repository's index: git also reads the repositories at these paths."""
     gitlinks: list[bytes] = []
     with suppress(OSError):
         for name in os.listdir(git_dir):
