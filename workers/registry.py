@@ -121,7 +121,7 @@ async def parts_of(
 
 
 def openings_at_once(settings: Settings) -> int:
-    """Return the most activities of the queue of work orders that a worker runs at a time.
+    """Return how many activities from the queue of work orders one worker runs at a time at most.
 
     While some of these activities wait for a remote that hangs, there must be room for others.
     """
@@ -229,7 +229,7 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
 
 
 def _checkpoint_folders(settings: Settings, state: StateDir) -> Iterator[Path]:
-    """Yield the checkpoint remote's folder, hidden from agents; nothing if it contains the state directory."""
+    """Yield the checkpoint remote's folder, for the sandbox to hide; nothing if it holds the state directory."""
     if settings.checkpoint_remote in {None, ORIGIN}:
         return
     with suppress(SeptetError, OSError):  # each checkpoint warns of a wrong address

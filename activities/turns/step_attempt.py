@@ -98,7 +98,7 @@ class StepAttempt:
         return result
 
     def _leave_work(self) -> None:
-        """Take a rescue of another agent's work, and restore the worktree as it was at the step's start."""
+        """Rescue an earlier agent's work; restore the checkpoint from which the step starts, if it has one."""
         step, snapshots = self.prepared_step, self.host.snapshots
         if step.starts_from:
             snapshots.return_to(step.place, step.starts_from, _ANEW, step.call.name)

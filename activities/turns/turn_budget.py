@@ -104,7 +104,7 @@ class TurnBudget:
 
     @asynccontextmanager
     async def reporting(self, model: str | None) -> AsyncIterator[None]:
-        """Report the turn's use with `report` while the block runs."""
+        """Run `report` in the background during the block, and wait for its end after the block."""
         report = asyncio.create_task(self.report(model))
         try:
             yield
@@ -270,7 +270,7 @@ async def run_turn(
 async def _start(
     attempt: TurnAttempt, needs: NeedsStart, leave_work: Callable[[], Awaitable[object]], budget: TurnBudget | None
 ) -> TurnResult | None:
-    """Reserve room and start an agent, while holding the writer's lock; the supervisor then holds the lock."""
+    """Reserve room and start an agent; the writer's lock is held meanwhile, and then passes to the supervisor."""
     with needs:
         if needs.leaves_work:
             await leave_work()

@@ -94,7 +94,7 @@ def _serves_another(task_queue: str, state: StateDir) -> str:
 
 
 def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
-    """Return a notice that no worker runs, or when a worker was last heard; empty after a recent heartbeat."""
+    """Return a notice that no worker runs, or with the time since the last heartbeat; empty if it was recent."""
     last = max(workers, key=lambda each: each.heard_at, default=None)
     if last is None or last.is_stopping:
         return "No worker runs, so no further step begins."

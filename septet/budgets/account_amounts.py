@@ -73,7 +73,7 @@ class AccountAmounts:
         return limit is not None and min(_amounts_left(limit, self.use_of(step)).values()) <= 0
 
     def is_held(self, step: str = "") -> bool:
-        """Return whether a limit is set and not used up; turns then wait only for amounts that others reserved."""
+        """Return whether a limit is set and not used up: only reservations of others can then make a turn wait."""
         return self.limit_of(step) is not None and not self.is_spent(step)
 
     def has_room(self, step: str = "") -> bool:
@@ -123,7 +123,7 @@ class AccountAmounts:
         return [name for name in left if self.is_spent(name)]
 
     def give_up_older(self, call: ReserveCall) -> None:
-        """End the reservations of the work order's earlier turns before they report: their host may be gone."""
+        """End the reservations of the work order's earlier turns without their reports: their host may be gone."""
         for key, hold in self._holds.items():
             if hold.order_id == call.order_id and key != call.key and hold.is_open:
                 self._holds[key] = hold.model_copy(update={"is_open": False})

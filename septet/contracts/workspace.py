@@ -135,7 +135,7 @@ class HostSilence(Wire):
 
 
 class CancelledWork(Wire):
-    """A report to a host, for a work order's running activities, that the work order was cancelled."""
+    """A report to a host that a work order was cancelled, so that its running activities notice at once."""
 
     work_order_id: str
 

@@ -221,10 +221,10 @@ def checkpoint_of(call: HostCall) -> str:
 
 
 class ProbedHostWait(HostWait):
-    """Waits with probes: a silent host is gone when its agents can no longer live or a person reports it dead.
+    """Probes the host; a silent host is gone when its agents can no longer live or a person reports it dead.
 
-    This serves hosts on which no other host reports, because the server does not list workers or the host runs an
-    older release. Each probe needs a timer, so probes are rare.
+    This serves hosts whose silence no other host reports, because the server does not list workers or the host
+    runs an older release. Each probe needs a timer, so probes are rare.
     """
 
     async def is_left(self, running: Running, call: HostCall) -> bool:

@@ -55,7 +55,7 @@ class Notes:
         await workflow.wait_condition(lambda: self._writing is None or self._writing.done())
 
     def noted_issues(self) -> NotedIssues:
-        """Return what the next run has to know about the notes."""
+        """Return what the pipeline's next workflow run has to know about the notes."""
         outdated = set(self._find_outdated())
         return NotedIssues(
             queue=self._host_queue, lacks=tuple(name for name in _closed_issues(self._state) if name in outdated)

@@ -42,12 +42,12 @@ def resolve(name: str, port: int) -> list[str]:
 
 
 class Network:
-    """The rules for a guest's connections, from an order."""
+    """The rules for a guest's connections, from a supervisor's order."""
 
     def __init__(
         self, fields: Mapping[str, object], resolver: Callable[[str, int], Sequence[str]] = resolve
     ) -> None:
-        """Read the rules of an order; a missing list permits nothing.
+        """Read the rules from a supervisor's order; a missing list permits nothing.
 
         `resolver` returns the addresses of a name at a port, or raises `OSError`.
 

@@ -220,7 +220,7 @@ def _begins_anew(start: Start) -> bool:
 
 
 def _begins_as(start: Start) -> StartReason:
-    """Return why an agent has to begin anew, as its prompt states it: the last start reason but `waited`."""
+    """Return the start reason that a new session's prompt states: the latest one that is not `waited`."""
     reasons = (*start.earlier, start.because)
     return next((because for because in reversed(reasons) if because != "waited"), "first")
 

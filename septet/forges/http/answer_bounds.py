@@ -43,7 +43,7 @@ class AnswerBounds:
     _timer: threading.Timer = field(init=False)
 
     def __enter__(self) -> Self:
-        """Start the time for all requests in the block."""
+        """Start the timer that limits all requests in the block together."""
         self._ends_at = time.monotonic() + self.seconds
         self._timer = threading.Timer(self.seconds, self._hang_up)
         self._timer.daemon = True
@@ -51,7 +51,7 @@ class AnswerBounds:
         return self
 
     def __exit__(self, _kind: object, error: object, _trace: object) -> None:
-        """End the time; if it ran out, raise `TooMuchError` in place of a transport error."""
+        """Stop the timer; if it ran out, raise `TooMuchError` in place of a transport error."""
         self._timer.cancel()
         if isinstance(error, httpx.TransportError):
             self.check()

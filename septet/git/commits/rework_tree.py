@@ -45,7 +45,7 @@ class MergedTree:
 
 
 def fetch_tips(place: Place, branch: str, token: str | None) -> RemoteTips | None:
-    """Fetch the origin into the mirror, and return the last commits; `None` if `branch` was deleted.
+    """Fetch `branch` and the base branch into the mirror; return their last commits, or `None` without `branch`.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -104,7 +104,7 @@ def go_to(place: Place, branch: str, sha: str, options: SnapshotOptions) -> None
 
 
 def merge_trees(place: Place, theirs: str) -> MergedTree:
-    """Merge `theirs` with HEAD, and return the result; the worktree stays.
+    """Merge `theirs` with HEAD, and return the result; the worktree does not change.
 
     Raises:
         WorkspaceError: git would wait at a pipe.
@@ -131,7 +131,7 @@ def merge_commits(place: Place, ours: str, theirs: str) -> MergedTree:
 
 
 def lay_merge(place: Place, merge: MergedTree, options: SnapshotOptions) -> None:
-    """Write the result of a merge into a clean worktree and the agent's index; HEAD stays."""
+    """Write the result of a merge into a clean worktree and the agent's index; HEAD does not change."""
     git_dir = place.worktree / ".git"
     refuse_links(git_dir)
     head = hold_head(place)

@@ -103,7 +103,7 @@ FOLDER: Final = 0o040000
 
 
 class EntryKind(IntEnum):
-    """The kind of a name, which decides in which part of the snapshot it is."""
+    """How git treats a file or folder, which decides in which part of the snapshot it is."""
 
     TRACKED = 0
     """A name that the base commit has."""
@@ -115,7 +115,7 @@ class EntryKind(IntEnum):
 
 
 class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The object that stands for one name in a snapshot."""
+    """A ledger's entry for one file or folder: its mode, its git object and its kind."""
 
     mode: int
     """git's mode: 0o100644, 0o100755, 0o120000 or 0o40000."""
@@ -125,7 +125,7 @@ class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A name outside of git's trees, which stands for everything below it too."""
+    """A file or folder outside of git's trees; a folder stands for everything below it too."""
 
     name: bytes
     entry: LedgerEntry
@@ -134,7 +134,7 @@ class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Missing(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A name whose content is not in the snapshot."""
+    """A file or folder whose content is not in the snapshot."""
 
     name: bytes
     reason: str
@@ -143,7 +143,7 @@ class Missing(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Record(msgspec.Struct, array_like=True, frozen=True):
-    """One folder at the last snapshot: its names, their objects, its tree and its sizes."""
+    """One folder at the last snapshot: the entries of its files and folders, its tree and its sizes."""
 
     look: Look
     packed: bytes
@@ -160,7 +160,7 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
     """The bytes of the folder's own files in the snapshot."""
 
     def entries(self) -> dict[bytes, LedgerEntry]:
-        """Return the entries by name."""
+        """Return the entries of the folder's files and folders, by name."""
         return _ENTRIES_DECODER.decode(self.packed)
 
 

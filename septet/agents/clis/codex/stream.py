@@ -118,7 +118,7 @@ class CodexStream(LineStream[_Event]):
             facts.failure = api_error(None, str(event.error.message if event.error is not None else None))
 
     def _take_message(self, item: _Item) -> None:
-        """Add a message; count a new turn, unless the message is the first in an open turn."""
+        """Add a message; it begins a new turn, unless the open turn has no message yet."""
         facts = self.facts
         facts.trying_again = None
         if self._spoken_in_turn or not self._in_turn:
