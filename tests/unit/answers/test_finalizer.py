@@ -29,6 +29,14 @@ def test_a_prompt_says_all_that_is_needed(step: Step, attempt: int, *, in_pipeli
 
 
 @pytest.mark.parametrize("step", Step)
+def test_the_second_attempt_never_repeats_the_first(step: Step) -> None:
+    """The second prompt differs from the first and shows the answer's shape."""
+    first, second = (finalizer_prompt(step, REASONS, attempt) for attempt in (1, 2))
+    assert first != second
+    assert all(shape_of(form) in second and shape_of(form) not in first for form in forms_of(step))
+
+
+@pytest.mark.parametrize("step", Step)
 @pytest.mark.parametrize("attempt", [1, 2])
 def test_a_prompt_sent_back_is_no_answer(step: Step, attempt: int) -> None:
     """A repeated prompt, or the shape in it, is no answer."""
