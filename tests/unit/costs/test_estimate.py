@@ -180,16 +180,6 @@ def test_dollars_are_left_out_where_a_cli_tells_none() -> None:
     assert set(estimate.steps) == set(ALL_STEPS)
 
 
-def test_a_pipeline_costs_what_its_issues_do() -> None:
-    """A pipeline's interval is the sum of its issues' intervals."""
-    seen = history([order(n, 1 + n / 10) for n in range(12)])
-    one, many = usd_of(estimate_costs(QUESTION, seen)), estimate_costs(pipeline_of(*[WHOLE] * 20), seen)
-    assert many.issues == 20
-    assert usd_of(many).model_dump() == pytest.approx(
-        {name: 20 * value for name, value in one.model_dump().items()}
-    )
-
-
 def test_at_its_plans_a_pipeline_costs_by_their_sizes() -> None:
     """An issue with a plan costs the steps after it, by the plan's size; an issue without one costs all steps."""
     sizes = [1000 * (1 + n % 10) for n in range(30)]

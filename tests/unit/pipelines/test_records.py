@@ -121,21 +121,6 @@ def test_results_have_the_agreed_shapes(store: PipelineStore) -> None:
     }
 
 
-def test_entries_are_replaced_and_stand_in_the_pipelines_order(store: PipelineStore) -> None:
-    """A later state replaces an issue's entry, and entries follow the pipeline's order."""
-    note(store, view(planned("b", IssueStatus.PLANNED, 1)))
-    note(store, view(state("a", IssueStatus.PLANNING, 0)))
-    assert [entry["issue_id"] for entry in read(store, "planning-results.json")["results"]] == ["b"]
-    for _ in range(2):
-        note(store, view(planned("a", IssueStatus.FAILED, 0), planned("b", IssueStatus.COMPLETED, 1)))
-    for name in ("planning-results.json", "execution-results.json"):
-        assert [entry["issue_id"] for entry in read(store, name)["results"]] == ["a", "b"]
-    assert [entry["status"] for entry in read(store, "execution-results.json")["results"]] == [
-        "failed",
-        "completed",
-    ]
-
-
 @pytest.mark.parametrize(
     ("known", "planning", "execution"),
     [

@@ -67,27 +67,21 @@ PAGE = "https://linear.app/acme/team/ENG"
 
 
 @pytest.mark.parametrize(
-    "text", [PAGE, f"{PAGE}/active", f"{PAGE}/all?layout=list", " https://linear.app/Acme/team/eng "]
-)
-def test_a_team_is_named_by_its_page(text: str) -> None:
-    """Each page of a team leads to the team's address."""
-    page = team_page(text)
-    assert page is not None
-    assert (page.team, page.address) == ("ENG", PAGE)
-
-
-@pytest.mark.parametrize(
-    "text",
+    ("text", "team"),
     [
-        "https://linear.app/acme/issue/ENG-12",
-        "https://linear.app/acme/team/",
-        "https://github.com/acme/team/ENG",
-        "/ENG",
+        (PAGE, "ENG"),
+        (f"{PAGE}/all?layout=list", "ENG"),
+        (" https://linear.app/Acme/team/eng ", "ENG"),
+        ("https://linear.app/acme/issue/ENG-12", None),
+        ("https://linear.app/acme/team/", None),
+        ("https://github.com/acme/team/ENG", None),
+        ("/ENG", None),
     ],
 )
-def test_what_is_no_team_s_page_is_a_repository(text: str) -> None:
-    """Another page of Linear, another site and a path are no team."""
-    assert team_page(text) is None
+def test_a_team_is_named_by_its_page(text: str, team: str | None) -> None:
+    """Each page of a team leads to the team's address; another page, another site and a path are no team."""
+    page = team_page(text)
+    assert (page and page.team, page and page.address) == (team, team and PAGE)
 
 
 def settings_with(agents: str) -> Settings:

@@ -97,18 +97,6 @@ def test_a_server_file_counts_while_its_process_lives(state: StateDir) -> None:
     assert not told.is_held
 
 
-async def test_nobody_answers_says_where_it_looked(state: StateDir) -> None:
-    """The error for an unreachable server names the address and its source."""
-    settings = Settings(state_dir=state.root, environ={})
-    (port,) = free_ports(1)
-    with pytest.raises(ServerNotReachedError, match=rf"127\.0\.0\.1:{port} \(--address\)") as failed:
-        await connect(settings, address=f"127.0.0.1:{port}")
-    assert "septet up" in failed.value.remedy
-    _write_server_file(state, address=f"127.0.0.1:{port}")
-    with pytest.raises(ServerNotReachedError, match=rf"127\.0\.0\.1:{port} \(server.json in "):
-        await connect(settings)
-
-
 async def test_the_preflight_registers_what_is_missing() -> None:
     """Missing search attributes are registered once, and an attribute of a wrong type is refused by name."""
     async with await WorkflowEnvironment.start_local(
