@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from septet.budgets.account import AccountState, Caps, Hold, LimitCall, ReserveCall, SettleCall
 from septet.budgets.account_book import AccountBook
-from septet.contracts.amounts import Spending, parse_limit
+from septet.contracts.amounts import BudgetWait, Spending, parse_limit
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
 STEP = "implement_plan"
@@ -28,6 +28,12 @@ def settle(key: str, usd: float) -> SettleCall:
     return SettleCall(key=key, used=Spending(usd=usd, tokens=100))
 
 
+def refused(account: AccountBook, call: ReserveCall) -> BudgetWait:
+    wait = account.reserve(call, NOON).wait
+    assert wait is not None
+    return wait
+
+
 def test_what_is_left_is_held_and_over_the_limit_one_waits() -> None:
     """The last turn may exceed the limit; the next turn waits, with the command that raises the limit."""
     account = book("5usd")
@@ -35,11 +41,9 @@ def test_what_is_left_is_held_and_over_the_limit_one_waits() -> None:
     account.settle(settle("a", 3.0), NOON)
     assert account.reserve(reserve("b"), NOON).caps == Caps(usd=2.0)
     account.settle(settle("b", 2.5), NOON)
-    grant = account.reserve(reserve("c"), NOON)
-    assert not grant.granted
-    assert grant.wait is not None
-    assert "5.50 of 5.00 USD" in grant.wait.message
-    assert grant.wait.remedy == "Raise it: `septet budget raise order/wo-1 5usd`."
+    wait = refused(account, reserve("c"))
+    assert "5.50 of 5.00 USD" in wait.message
+    assert wait.remedy == "Raise it: `septet budget raise order/wo-1 5usd`."
     assert account.view.waiting == ("wo-1",)
     assert account.take_callers(NOON) == []
     account.set_limit(LimitCall(limit="1usd"), raises=True)
@@ -68,9 +72,7 @@ def test_a_daily_limit_begins_anew_at_midnight() -> None:
     account = book("5usd/day", "day")
     account.reserve(reserve("a"), NOON)
     account.settle(settle("a", 5.0), NOON)
-    grant = account.reserve(reserve("b"), NOON)
-    assert grant.wait is not None
-    assert grant.wait.until == "2026-03-10T00:00:00.000Z"
+    assert refused(account, reserve("b")).until == "2026-03-10T00:00:00.000Z"
     assert account.day_ends_in(NOON) == timedelta(hours=12)
     midnight = NOON + timedelta(hours=12)
     assert account.take_callers(midnight) == ["wo-1"]
@@ -107,8 +109,7 @@ def test_a_daily_limit_of_a_step_begins_anew_at_midnight() -> None:
     limited = reserve("a").model_copy(update={"step_limit": parse_limit("3usd/day")})
     assert account.reserve(limited, NOON).caps == Caps(usd=3.0)
     account.settle(settle("a", 3.0), NOON)
-    wait = account.reserve(reserve("b"), NOON).wait
-    assert wait is not None
+    wait = refused(account, reserve("b"))
     assert (wait.until, "It resets at midnight UTC." in wait.remedy) == ("2026-03-10T00:00:00.000Z", True)
     assert account.take_callers(NOON) == []
     assert account.day_ends_in(NOON) == timedelta(hours=12)
@@ -126,9 +127,7 @@ def test_who_waits_for_what_others_hold_is_called_as_they_end() -> None:
         account.reserve(reserve(key, order=key), NOON)
     account.settle(settle("a", 6.0), NOON)
     assert account.take_callers(NOON) == []
-    grant = account.reserve(reserve("d", order="d"), NOON)
-    assert grant.wait is not None
-    assert not grant.wait.is_spent
+    assert not refused(account, reserve("d", order="d")).is_spent
     assert (account.take_callers(NOON), account.calls_again) == ([], True)
     account.note_time()
     assert account.take_callers(NOON) == ["d"]
@@ -152,9 +151,7 @@ def test_who_waits_for_what_others_hold_is_called_once_as_that_is_used_up(limits
     assert account.take_callers(NOON) == []
     account.settle(settle("a", 5.0), NOON)
     assert account.take_callers(NOON) == ["wo-b"]
-    wait = account.reserve(reserve("b", "wo-b"), NOON).wait
-    assert wait is not None
-    assert wait.is_spent
+    assert refused(account, reserve("b", "wo-b")).is_spent
     assert account.take_callers(NOON) == []
     assert not account.calls_more
 
@@ -280,9 +277,7 @@ def test_what_a_lost_turn_holds_is_free_once_its_agent_cannot_run_any_longer() -
     account.settle(settle("a", 4.8), NOON)
     assert account.reserve(reserve("lost", "wo-lost").model_copy(update={"wall_seconds": 3600.0}), NOON).granted
     assert account.hold_ends_in(NOON) is None
-    wait = account.reserve(reserve("b", "wo-b"), NOON).wait
-    assert wait is not None
-    assert not wait.is_spent
+    assert not refused(account, reserve("b", "wo-b")).is_spent
     pause = account.hold_ends_in(NOON)
     assert pause is not None
     assert timedelta(hours=1) < pause < timedelta(hours=2)

@@ -50,13 +50,14 @@ def test_a_repositorys_own_command_comes_first() -> None:
     assert (command.text, command.place, command.built_in) == ("My plan\nfor $1\n", asked[0], False)
 
 
-def test_a_file_that_is_no_utf8_is_refused_with_its_line() -> None:
-    """The error names the file and the line of the first wrong byte."""
-    with pytest.raises(CommandError, match=r"^\.septet/commands/classify_issue\.md line 3 is not valid UTF-8"):
-        load(Step.CLASSIFY_ISSUE, None, lambda _path: b"one\ntwo\nthree \xff\n")
-
-
-def test_a_blank_file_is_refused() -> None:
-    """A blank command is refused, because the agent would have to guess."""
-    with pytest.raises(CommandError, match="is blank"):
-        load(Step.CLASSIFY_ISSUE, None, lambda _path: b" \n\n")
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"one\ntwo\nthree \xff\n", r"^\.septet/commands/classify_issue\.md line 3 is not valid UTF-8"),
+        (b" \n\n", "is blank"),
+    ],
+)
+def test_a_file_that_is_no_command_is_refused(content: bytes, words: str) -> None:
+    """The error names the file and the line of the first wrong byte; a blank command would let the agent guess."""
+    with pytest.raises(CommandError, match=words):
+        load(Step.CLASSIFY_ISSUE, None, lambda _path: content)

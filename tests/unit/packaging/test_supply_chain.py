@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git
+from fakes.written_programs import write_program
 
 ROOT = Path(__file__).parents[3]
 LIST_PACKAGES = runpy.run_path(str(ROOT / "docker/list_packages.py"))
@@ -180,10 +181,8 @@ def test_the_clis_that_an_image_installs_are_listed(tmp_path: Path) -> None:
     """The list has the CLI that `docker/agents/install` installed, with its version and licence."""
     build, programs = tmp_path / "build", tmp_path / "bin"
     shutil.copytree(ROOT / "docker/agents", build)
-    programs.mkdir()
-    for name, text in {"npm": NPM, "node": "#!/bin/sh\necho x64\n"}.items():
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
+    write_program(programs / "npm", NPM)
+    write_program(programs / "node", "#!/bin/sh\necho x64\n")
     env = {"PATH": f"{programs}:{os.environ['PATH']}"}
     subprocess.run([build / "install", tmp_path / "agents", "claude"], env=env, check=True)
     assert LIST_PACKAGES["npm"](tmp_path / "agents") == [

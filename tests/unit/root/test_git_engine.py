@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git, git_env, make_origin
+from fakes.written_programs import write_program
 
 from septet.errors import GitError
 from septet.git.engine.engine import Git
@@ -34,10 +35,8 @@ def test_a_worktree_without_its_repository_is_not_the_enclosing_one(tree: Git, t
 def test_no_hook_of_the_repository_runs(tree: Git, tmp_path: Path) -> None:
     """The engine's git runs no hook of `.git/hooks`, also if the repository's config names that folder."""
     hooks = tree.git_dir / "hooks"
-    hooks.mkdir(exist_ok=True)
     for name in ("post-index-change", "reference-transaction"):
-        (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-        (hooks / name).chmod(0o755)
+        write_program(hooks / name, f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     with (tree.git_dir / "config").open("a") as config:
         config.write(f"[core]\n\thooksPath = {hooks}\n")
     tree.run("read-tree", "HEAD")
