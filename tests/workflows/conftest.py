@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from fakes.activities import Doubles
+from fakes.pipeline_line import Line, line_of
 from pydantic import JsonValue
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
@@ -66,6 +67,13 @@ def doubles() -> Doubles:
 @pytest_asyncio.fixture(loop_scope="session")
 async def client(server: WorkflowEnvironment) -> Client:
     return server.client
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def line(client: Client) -> AsyncIterator[Line]:
+    """A queue for this test alone, with a worker that runs pipelines."""
+    async with line_of(client) as made:
+        yield made
 
 
 @pytest_asyncio.fixture(loop_scope="session")

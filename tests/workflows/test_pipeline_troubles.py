@@ -33,19 +33,18 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANN = PipelineCall(who="ann")
 
 
-async def test_a_planned_issue_is_skipped_with_what_depends_on_it(client: Client) -> None:
+async def test_a_planned_issue_is_skipped_with_what_depends_on_it(line: Line) -> None:
     """The update answers, the view shows both issues as skipped at once, and the pipeline continues without them."""
-    async with line_of(client) as line:
-        working = line.hold("x", Step.IMPLEMENT_PLAN)
-        handle = await line.start("x", after("a"), after("b", "a"))
-        await until_issue(handle, "b", IssueStatus.PLANNED)
-        told = await handle.execute_update(Pipeline.skip, IssueCall(issue_id="a"))
-        assert statuses(told) == ["skipped"]
-        assert statuses(await handle.query(Pipeline.pipeline)) == ["executing", "skipped", "skipped"]
-        with pytest.raises(WorkflowUpdateFailedError):
-            await handle.execute_update(Pipeline.skip, IssueCall(issue_id="b"))
-        working.set()
-        assert statuses(await handle.result()) == ["completed", "skipped", "skipped"]
+    working = line.hold("x", Step.IMPLEMENT_PLAN)
+    handle = await line.start("x", after("a"), after("b", "a"))
+    await until_issue(handle, "b", IssueStatus.PLANNED)
+    told = await handle.execute_update(Pipeline.skip, IssueCall(issue_id="a"))
+    assert statuses(told) == ["skipped"]
+    assert statuses(await handle.query(Pipeline.pipeline)) == ["executing", "skipped", "skipped"]
+    with pytest.raises(WorkflowUpdateFailedError):
+        await handle.execute_update(Pipeline.skip, IssueCall(issue_id="b"))
+    working.set()
+    assert statuses(await handle.result()) == ["completed", "skipped", "skipped"]
 
 
 @pytest.mark.parametrize("word", ["stop", "skip"])
@@ -84,99 +83,93 @@ async def test_the_next_run_is_told_of_a_stop_and_of_skips() -> None:
 
 
 @pytest.mark.parametrize("word", ["stop", "cancel"])
-async def test_a_word_that_comes_as_the_forge_is_asked_counts(client: Client, word: str) -> None:
+async def test_a_word_that_comes_as_the_forge_is_asked_counts(line: Line, word: str) -> None:
     """A stop during the reading ends the pipeline as stopped, all skipped; a cancel ends it as cancelled, not failed."""
-    async with line_of(client) as line:
-        line.reading = asyncio.Event()
-        line.read = {"1": PipelineIssue(id="1", title="One")}
-        handle = await line.start(1)
-        await line.until("reading")
-        if word == "stop":
-            await handle.execute_update(Pipeline.stop, ANN)
-            line.reading.set()
-            view = await handle.result()
-            assert (view.status, statuses(view)) == (PipelineStatus.STOPPED, ["skipped"])
-            assert (
-                line.reports[-1].issues == view.issues
-            )  # no host surely has the notes: any host may have taken them
-        else:
-            await handle.cancel()
-            failure = await failure_of(handle)
-            assert isinstance(failure, CancelledError)
-            assert line.reports[-1].status is PipelineStatus.CANCELLED
-
-
-async def test_a_cancel_counts_whatever_it_meets(client: Client) -> None:
-    """A cancel that arrives while lanes are assigned is not lost among signals."""
-    async with line_of(client) as line:
-        line.hold("a", Step.CLASSIFY_ISSUE)
-        handles = []
-        for number in range(12):
-            handle = await line.start("a", "b")
-            async for event in handle.fetch_history_events(wait_new_event=True):
-                if event.HasField("workflow_execution_signaled_event_attributes"):
-                    break
-            await asyncio.sleep(number / 1000)  # vary the moment within the assignment
-            await handle.cancel()
-            handles.append(handle)
-        for handle in handles:
-            failure = await failure_of(handle)
-            assert isinstance(failure, CancelledError)
-
-
-async def test_a_cancel_that_comes_as_the_report_is_written_keeps_no_agent_alive(client: Client) -> None:
-    """The lanes are closed, the report is written once, and the pipeline is completed."""
-    async with line_of(client) as line:
-        line.writing = asyncio.Event()
-        handle = await line.start("a")
-        await line.until("writing")
+    line.reading = asyncio.Event()
+    line.read = {"1": PipelineIssue(id="1", title="One")}
+    handle = await line.start(1)
+    await line.until("reading")
+    if word == "stop":
+        await handle.execute_update(Pipeline.stop, ANN)
+        line.reading.set()
+        view = await handle.result()
+        assert (view.status, statuses(view)) == (PipelineStatus.STOPPED, ["skipped"])
+        assert line.reports[-1].issues == view.issues  # no host surely has the notes: any host may have taken them
+    else:
         await handle.cancel()
-        line.writing.set()
-        assert statuses(await handle.result()) == ["completed"]
-        assert len(line.closed) == 1
-        assert len(line.reports) == 1
+        failure = await failure_of(handle)
+        assert isinstance(failure, CancelledError)
+        assert line.reports[-1].status is PipelineStatus.CANCELLED
 
 
-async def test_a_work_order_of_a_pipeline_cannot_be_moved_into_its_lane(client: Client) -> None:
+async def test_a_cancel_counts_whatever_it_meets(line: Line) -> None:
+    """A cancel that arrives while lanes are assigned is not lost among signals."""
+    line.hold("a", Step.CLASSIFY_ISSUE)
+    handles = []
+    for number in range(12):
+        handle = await line.start("a", "b")
+        async for event in handle.fetch_history_events(wait_new_event=True):
+            if event.HasField("workflow_execution_signaled_event_attributes"):
+                break
+        await asyncio.sleep(number / 1000)  # vary the moment within the assignment
+        await handle.cancel()
+        handles.append(handle)
+    for handle in handles:
+        failure = await failure_of(handle)
+        assert isinstance(failure, CancelledError)
+
+
+async def test_a_cancel_that_comes_as_the_report_is_written_keeps_no_agent_alive(line: Line) -> None:
+    """The lanes are closed, the report is written once, and the pipeline is completed."""
+    line.writing = asyncio.Event()
+    handle = await line.start("a")
+    await line.until("writing")
+    await handle.cancel()
+    line.writing.set()
+    assert statuses(await handle.result()) == ["completed"]
+    assert len(line.closed) == 1
+    assert len(line.reports) == 1
+
+
+async def test_a_work_order_of_a_pipeline_cannot_be_moved_into_its_lane(client: Client, line: Line) -> None:
     """Only the pipeline starts its work orders: the move is refused, and the work order gets its turn."""
-    async with line_of(client) as line:
-        working = line.hold("a", Step.CLASSIFY_ISSUE)
-        handle = await line.start("a", "b")
-        await line.until("a:classify_issue")
-        order = client.get_workflow_handle(f"{handle.id}-b")
-        with pytest.raises(WorkflowUpdateFailedError) as refusal:
-            await order.execute_update("move", {"to": "executing"})
-        assert "starts when its pipeline starts it" in str(refusal.value.cause)
-        working.set()
-        assert statuses(await handle.result()) == ["completed", "completed"]
+    working = line.hold("a", Step.CLASSIFY_ISSUE)
+    handle = await line.start("a", "b")
+    await line.until("a:classify_issue")
+    order = client.get_workflow_handle(f"{handle.id}-b")
+    with pytest.raises(WorkflowUpdateFailedError) as refusal:
+        await order.execute_update("move", {"to": "executing"})
+    assert "starts when its pipeline starts it" in str(refusal.value.cause)
+    working.set()
+    assert statuses(await handle.result()) == ["completed", "completed"]
 
 
-async def test_plans_that_wait_for_another_issue_do_not_keep_it_from_being_planned(client: Client) -> None:
+async def test_plans_that_wait_for_another_issue_do_not_keep_it_from_being_planned(
+    client: Client, line: Line
+) -> None:
     """An issue that was held back gets planned although the limit of waiting plans is reached by its dependants."""
-    async with line_of(client) as line:
-        planning = line.hold("x", Step.CLASSIFY_ISSUE)
-        handle = await line.start("x", "a", after("b", "a"), after("c", "a"), plans_ahead=2)
-        await line.until("x:classify_issue")
-        order = client.get_workflow_handle(f"{handle.id}-a")
-        await order.execute_update("move", {"to": "collected"})
-        planning.set()
-        await until_issue(handle, "c", IssueStatus.PLANNED)
-        await until_issue(handle, "x", IssueStatus.COMPLETED)
-        await order.execute_update("move", {"to": "triaged"})
-        assert statuses(await handle.result()) == ["completed"] * 4
+    planning = line.hold("x", Step.CLASSIFY_ISSUE)
+    handle = await line.start("x", "a", after("b", "a"), after("c", "a"), plans_ahead=2)
+    await line.until("x:classify_issue")
+    order = client.get_workflow_handle(f"{handle.id}-a")
+    await order.execute_update("move", {"to": "collected"})
+    planning.set()
+    await until_issue(handle, "c", IssueStatus.PLANNED)
+    await until_issue(handle, "x", IssueStatus.COMPLETED)
+    await order.execute_update("move", {"to": "triaged"})
+    assert statuses(await handle.result()) == ["completed"] * 4
 
 
-async def test_what_a_cancelled_work_order_has_done_is_told(client: Client) -> None:
+async def test_what_a_cancelled_work_order_has_done_is_told(client: Client, line: Line) -> None:
     """The pipeline's view has the cancelled work order's commit and branch, although it ended without a result."""
-    async with line_of(client) as line:
-        line.hold("a", Step.CREATE_PULL_REQUEST)
-        handle = await line.start("a", "b")
-        await line.until("a:create_pull_request")
-        await client.get_workflow_handle(f"{handle.id}-a").cancel()
-        issue = state_of(await handle.result(), "a")
-        assert issue.status is IssueStatus.CANCELLED
-        assert (issue.commit_hash, issue.branch_name) == ("c0ffee", "bug-issue-1-wo-1-fix")
-        assert issue.rescue is not None
+    line.hold("a", Step.CREATE_PULL_REQUEST)
+    handle = await line.start("a", "b")
+    await line.until("a:create_pull_request")
+    await client.get_workflow_handle(f"{handle.id}-a").cancel()
+    issue = state_of(await handle.result(), "a")
+    assert issue.status is IssueStatus.CANCELLED
+    assert (issue.commit_hash, issue.branch_name) == ("c0ffee", "bug-issue-1-wo-1-fix")
+    assert issue.rescue is not None
 
 
 async def test_the_report_is_given_what_its_host_has_not_noted(client: Client) -> None:
@@ -190,13 +183,12 @@ async def test_the_report_is_given_what_its_host_has_not_noted(client: Client) -
         assert line.on_disk() == {issue.issue_id: issue for issue in view.issues}
 
 
-async def test_a_failure_with_details_that_are_not_ours_is_told_all_the_same(client: Client) -> None:
+async def test_a_failure_with_details_that_are_not_ours_is_told_all_the_same(line: Line) -> None:
     """The workflow task does not fail forever on unreadable details: the pipeline fails with the message."""
-    async with line_of(client) as line:
-        line.refusal = ApplicationError("the forge is on fire", {"unknown": 1}, non_retryable=True)
-        handle = await line.start(1)
-        failure = await failure_of(handle)
-        assert "the forge is on fire" in str(failure)
+    line.refusal = ApplicationError("the forge is on fire", {"unknown": 1}, non_retryable=True)
+    handle = await line.start(1)
+    failure = await failure_of(handle)
+    assert "the forge is on fire" in str(failure)
 
 
 async def test_an_issue_that_a_person_holds_back_does_not_keep_later_ones_waiting(client: Client) -> None:
@@ -214,27 +206,26 @@ async def test_an_issue_that_a_person_holds_back_does_not_keep_later_ones_waitin
         assert statuses(await handle.result()) == ["completed"] * 4
 
 
-async def test_an_issue_whose_work_orders_id_is_taken_says_so(client: Client) -> None:
+async def test_an_issue_whose_work_orders_id_is_taken_says_so(client: Client, line: Line) -> None:
     """The pipeline `a` with the issue `b-1` and the pipeline `a-b` with the issue `1` mean the same work order."""
-    async with line_of(client) as line:
-        first = await line.start("b-1")
-        await first.result()
-        second: WorkflowHandle[Any, PipelineView] = await client.start_workflow(
-            "Pipeline",
-            {"repository": "/app", "issues": [{"id": name, "title": name, "body": ""} for name in ("1", "2")]},
-            id=f"{first.id}-b",
-            task_queue=line.doubles.task_queue,
-            result_type=PipelineView,
-        )
-        view = await second.result()
-        assert statuses(view) == ["failed", "completed"]
-        assert view.issues[0].error == TaskError(
-            type="AlreadyRunning",
-            message=f"The id is taken: work order {first.id}-b-1 existed before this pipeline.",
-            remedy="Put the issue into a pipeline with another id: its work order is named `<pipeline>-<issue>`.",
-        )
-        other = await client.get_workflow_handle(f"{first.id}-b-1").query(WorkOrder.work_order)
-        assert other.status is Status.COMPLETED
+    first = await line.start("b-1")
+    await first.result()
+    second: WorkflowHandle[Any, PipelineView] = await client.start_workflow(
+        "Pipeline",
+        {"repository": "/app", "issues": [{"id": name, "title": name, "body": ""} for name in ("1", "2")]},
+        id=f"{first.id}-b",
+        task_queue=line.doubles.task_queue,
+        result_type=PipelineView,
+    )
+    view = await second.result()
+    assert statuses(view) == ["failed", "completed"]
+    assert view.issues[0].error == TaskError(
+        type="AlreadyRunning",
+        message=f"The id is taken: work order {first.id}-b-1 existed before this pipeline.",
+        remedy="Put the issue into a pipeline with another id: its work order is named `<pipeline>-<issue>`.",
+    )
+    other = await client.get_workflow_handle(f"{first.id}-b-1").query(WorkOrder.work_order)
+    assert other.status is Status.COMPLETED
 
 
 async def test_a_cancel_that_nobody_carries_out_is_only_asked_for(client: Client, tmp_path: Path) -> None:
@@ -339,18 +330,19 @@ async def paused_with_lanes_elsewhere(line: Line) -> WorkflowHandle[Any, Pipelin
     return handle
 
 
-async def test_one_word_on_a_dead_host_is_enough_for_all_work_orders_that_enter_its_lanes(client: Client) -> None:
+async def test_one_word_on_a_dead_host_is_enough_for_all_work_orders_that_enter_its_lanes(
+    client: Client, line: Line
+) -> None:
     """The pipeline remembers the lost host for work orders that enter a lane later; a host without a lane is refused."""
-    async with line_of(client) as line:
-        moves = line.moving_here()
-        handle = await paused_with_lanes_elsewhere(line)
-        assert (await give_up(client, "another", timedelta(seconds=5))).pipelines == [handle.id]
-        with pytest.raises(WorkflowUpdateFailedError):
-            await handle.execute_update(Pipeline.host_gone, "nobody")
-        await handle.execute_update(Pipeline.resume, ANN)
-        assert statuses(await handle.result()) == ["completed"] * 3
-        lanes = {f"{handle.id}-planner", f"{handle.id}-executor-1"}
-        assert {move.workspace.place_id for move in moves} == lanes
+    moves = line.moving_here()
+    handle = await paused_with_lanes_elsewhere(line)
+    assert (await give_up(client, "another", timedelta(seconds=5))).pipelines == [handle.id]
+    with pytest.raises(WorkflowUpdateFailedError):
+        await handle.execute_update(Pipeline.host_gone, "nobody")
+    await handle.execute_update(Pipeline.resume, ANN)
+    assert statuses(await handle.result()) == ["completed"] * 3
+    lanes = {f"{handle.id}-planner", f"{handle.id}-executor-1"}
+    assert {move.workspace.place_id for move in moves} == lanes
 
 
 async def test_the_word_on_a_dead_host_outlives_who_leaves_a_lane_there_with_nothing() -> None:
@@ -366,79 +358,75 @@ async def test_the_word_on_a_dead_host_outlives_who_leaves_a_lane_there_with_not
     assert not state.is_lost(lane)
 
 
-async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Client) -> None:
+async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Client, line: Line) -> None:
     """Each lane moves once, when a work order enters it, with its last checkpoint; its session moves along."""
-    async with line_of(client) as line:
-        moves = line.moving_here()
-        handle = await paused_with_lanes_elsewhere(line)
-        await handle.execute_update(Pipeline.resume, ANN)
-        await line.give_up(handle, "b")  # the executor's lane
-        await line.give_up(handle, "c")  # the planner's lane
-        assert statuses(await handle.result()) == ["completed"] * 3
-        assert {(move.workspace.place_id, move.workspace.host) for move in moves} == {
-            (f"{handle.id}-planner", "another"),
-            (f"{handle.id}-executor-1", "another"),
-        }
-        assert {move.checkpoint for move in moves} == {""}
-        last = line.lanes[-1]
-        assert last.lane.task_queue == line.doubles.task_queue
-        anew = [[issue.issue_id for issue in view.issues] for view in line.noted[-3:]]
-        assert [each for each in anew if each[:2] == ["a", "b"]], anew  # the planner's present host
-        sessions = {each.lane.session_id for each in line.lanes if each.lane.id == last.lane.id}
-        assert len(sessions - {None}) == 1
-        await replayed(handle, "pipeline/moved")
-        await replayed(client.get_workflow_handle(f"{handle.id}-b"), "pipeline/member_moved")
+    moves = line.moving_here()
+    handle = await paused_with_lanes_elsewhere(line)
+    await handle.execute_update(Pipeline.resume, ANN)
+    await line.give_up(handle, "b")  # the executor's lane
+    await line.give_up(handle, "c")  # the planner's lane
+    assert statuses(await handle.result()) == ["completed"] * 3
+    assert {(move.workspace.place_id, move.workspace.host) for move in moves} == {
+        (f"{handle.id}-planner", "another"),
+        (f"{handle.id}-executor-1", "another"),
+    }
+    assert {move.checkpoint for move in moves} == {""}
+    last = line.lanes[-1]
+    assert last.lane.task_queue == line.doubles.task_queue
+    anew = [[issue.issue_id for issue in view.issues] for view in line.noted[-3:]]
+    assert [each for each in anew if each[:2] == ["a", "b"]], anew  # the planner's present host
+    sessions = {each.lane.session_id for each in line.lanes if each.lane.id == last.lane.id}
+    assert len(sessions - {None}) == 1
+    await replayed(handle, "pipeline/moved")
+    await replayed(client.get_workflow_handle(f"{handle.id}-b"), "pipeline/member_moved")
 
 
-async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(client: Client) -> None:
+async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(line: Line) -> None:
     """The lane was meant for the planner's host; if that host is lost, the plan comes from the planner's checkpoint."""
-    async with line_of(client) as line:
-        moves = line.moving_here()
-        async with line.another_host(kept=True):
-            handle = await planned_and_paused(line, "a", "b")
-        await handle.execute_update(Pipeline.resume, ANN)
-        await line.give_up(handle, "a")
-        await line.give_up(handle, "b")
-        assert statuses(await handle.result()) == ["completed"] * 2
-        assert [move.workspace.place_id for move in moves] == [f"{handle.id}-planner"]
-        assert [each.plan_path for each in line.lanes if not each.lane.task_queue] == [None, "specs/plan.md"]
+    moves = line.moving_here()
+    async with line.another_host(kept=True):
+        handle = await planned_and_paused(line, "a", "b")
+    await handle.execute_update(Pipeline.resume, ANN)
+    await line.give_up(handle, "a")
+    await line.give_up(handle, "b")
+    assert statuses(await handle.result()) == ["completed"] * 2
+    assert [move.workspace.place_id for move in moves] == [f"{handle.id}-planner"]
+    assert [each.plan_path for each in line.lanes if not each.lane.task_queue] == [None, "specs/plan.md"]
 
 
-async def test_lanes_that_are_open_nowhere_follow_the_planner(client: Client) -> None:
+async def test_lanes_that_are_open_nowhere_follow_the_planner(line: Line) -> None:
     """Once the planner has moved, no lane that was never opened waits for the planner's first host."""
-    async with line_of(client) as line:
-        line.moving_here()
-        async with line.another_host(kept=True):
-            working = line.hold("a", Step.IMPLEMENT_PLAN)
-            handle = await planned_and_paused(line, "a", "b", executors=2)
-        await handle.execute_update(Pipeline.resume, ANN)
-        await line.give_up(handle, "a")
-        await line.give_up(handle, "b")
-        await until_issue(handle, "b", IssueStatus.COMPLETED)
-        working.set()
-        assert statuses(await handle.result()) == ["completed"] * 2
-        assert line.lanes[-1].lane.task_queue == line.doubles.task_queue
+    line.moving_here()
+    async with line.another_host(kept=True):
+        working = line.hold("a", Step.IMPLEMENT_PLAN)
+        handle = await planned_and_paused(line, "a", "b", executors=2)
+    await handle.execute_update(Pipeline.resume, ANN)
+    await line.give_up(handle, "a")
+    await line.give_up(handle, "b")
+    await until_issue(handle, "b", IssueStatus.COMPLETED)
+    working.set()
+    assert statuses(await handle.result()) == ["completed"] * 2
+    assert line.lanes[-1].lane.task_queue == line.doubles.task_queue
 
 
-async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: Client) -> None:
+async def test_a_lane_whose_host_keeps_nothing_elsewhere_is_waited_for(client: Client, line: Line) -> None:
     """The work order is blocked with the reason; when the host is back the work order continues by itself."""
-    async with line_of(client) as line:
-        async with line.another_host(kept=False):
-            handle = await planned_and_paused(line, "a")
-            await wait_until(lambda: line.noted)
-        await handle.execute_update(Pipeline.resume, ANN)
-        await line.give_up(handle, "a")
-        order = client.get_workflow_handle(f"{handle.id}-a")
-        task = await until(order, lambda task: task.stage == "blocked")
-        assert task.error is not None
-        assert task.error.type == "HostGone"
-        async with line.another_host(kept=False):
-            view = await handle.result()
-        assert state_of(view, "a").status is IssueStatus.COMPLETED
-        assert view.planner is not None
-        assert view.planner.workspace is None
-        waits = await _waits_of(order)
-        assert waits["enter_lane"] == waits["implement_plan"]
+    async with line.another_host(kept=False):
+        handle = await planned_and_paused(line, "a")
+        await wait_until(lambda: line.noted)
+    await handle.execute_update(Pipeline.resume, ANN)
+    await line.give_up(handle, "a")
+    order = client.get_workflow_handle(f"{handle.id}-a")
+    task = await until(order, lambda task: task.stage == "blocked")
+    assert task.error is not None
+    assert task.error.type == "HostGone"
+    async with line.another_host(kept=False):
+        view = await handle.result()
+    assert state_of(view, "a").status is IssueStatus.COMPLETED
+    assert view.planner is not None
+    assert view.planner.workspace is None
+    waits = await _waits_of(order)
+    assert waits["enter_lane"] == waits["implement_plan"]
 
 
 async def _waits_of(order: WorkflowHandle[Any, Any]) -> dict[str, int]:

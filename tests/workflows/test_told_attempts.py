@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from fakes.waiting import wait_until
 from temporalio import activity, workflow
 from temporalio.api.common.v1 import WorkflowExecution
@@ -62,9 +63,9 @@ class Waiting:
         return str((await wait_until(lambda: self.heard))[0])
 
 
-@asynccontextmanager
-async def waiting(client: Client) -> AsyncIterator[Waiting]:
-    """Run the activity until the block ends."""
+@pytest_asyncio.fixture(loop_scope="session")
+async def mine(client: Client) -> AsyncIterator[Waiting]:
+    """Run the activity until the test ends."""
     queue = f"attempts-{uuid.uuid4().hex[:8]}"
     told: list[Waiting] = []
 
@@ -117,46 +118,42 @@ async def beats(mine: Waiting) -> int:
     return int((await pending(mine)).last_heartbeat_time.ToNanoseconds())
 
 
-async def test_a_look_at_what_nobody_spoke_of_costs_no_heartbeat(client: Client) -> None:
+async def test_a_look_at_what_nobody_spoke_of_costs_no_heartbeat(mine: Waiting) -> None:
     """A description without news causes no heartbeat."""
-    async with waiting(client) as mine:
-        look = await settled(mine)
-        before = await beats(mine)
-        assert [await look.take() for _ in range(5)] == [0] * 5
-        assert await beats(mine) == before
+    look = await settled(mine)
+    before = await beats(mine)
+    assert [await look.take() for _ in range(5)] == [0] * 5
+    assert await beats(mine) == before
 
 
-async def test_what_does_not_concern_it_costs_one_heartbeat(client: Client) -> None:
+async def test_what_does_not_concern_it_costs_one_heartbeat(mine: Waiting) -> None:
     """A signal to the work order is a transition too: it causes one heartbeat, and the attempt continues."""
-    async with waiting(client) as mine:
-        look = await settled(mine)
-        before = await beats(mine)
-        await mine.handle.signal(OneLongActivity.nothing)
-        await wait_until(look.take)
-        await wait_until(lambda: beats(mine), lambda last: last > before)
-        await wait_until(look.take, lambda asking: asking == 0)
-        assert mine.heard == []
+    look = await settled(mine)
+    before = await beats(mine)
+    await mine.handle.signal(OneLongActivity.nothing)
+    await wait_until(look.take)
+    await wait_until(lambda: beats(mine), lambda last: last > before)
+    await wait_until(look.take, lambda asking: asking == 0)
+    assert mine.heard == []
 
 
-async def test_a_reset_is_heard_at_the_next_look(client: Client) -> None:
+async def test_a_reset_is_heard_at_the_next_look(client: Client, mine: Waiting) -> None:
     """A description names no reset: the look sees a transition that no heartbeat explains."""
-    async with waiting(client) as mine:
-        look = await settled(mine)
-        execution = WorkflowExecution(workflow_id=mine.handle.id)
-        request = ResetActivityRequest(namespace=client.namespace, execution=execution, id="wait-1")
-        await client.workflow_service.reset_activity(request)
-        assert await look.take() == 1
-        assert await mine.word() == "reset"
+    look = await settled(mine)
+    execution = WorkflowExecution(workflow_id=mine.handle.id)
+    request = ResetActivityRequest(namespace=client.namespace, execution=execution, id="wait-1")
+    await client.workflow_service.reset_activity(request)
+    assert await look.take() == 1
+    assert await mine.word() == "reset"
 
 
-async def test_a_cancel_is_heard_at_once_where_it_is_delivered(client: Client) -> None:
+async def test_a_cancel_is_heard_at_once_where_it_is_delivered(mine: Waiting) -> None:
     """On a server without pushes, the delivery of a cancel causes a heartbeat of the attempt."""
-    async with waiting(client) as mine:
-        await mine.handle.cancel()
-        asked = PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
-        await wait_until(lambda: pending(mine), lambda activity: activity.state == asked)
-        assert mine.attempts.ask(mine.handle.id)
-        assert await mine.word() == "cancel_requested"
+    await mine.handle.cancel()
+    asked = PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED
+    await wait_until(lambda: pending(mine), lambda activity: activity.state == asked)
+    assert mine.attempts.ask(mine.handle.id)
+    assert await mine.word() == "cancel_requested"
 
 
 @pytest.mark.parametrize(
