@@ -143,7 +143,7 @@ async def attempting(
 def _rescued_result(
     host: Host, prepared_step: PreparedStep, last: TurnResult | None, verdict: Verdict, reason: str
 ) -> StepResult:
-    """Take a rescue, and return the step's facts; if the rescue fails, its error is added to the reasons."""
+    """Take a rescue, and return the step's facts; if the rescue fails, they include the error."""
     prepared_step.fence.lease.check()
     if last is not None:
         record_refusals(prepared_step.call, last.run)

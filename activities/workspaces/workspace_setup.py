@@ -131,7 +131,7 @@ def find_setup(place: Place) -> tuple[str, str] | None:
 
 
 def forget_setup(place: Place) -> None:
-    """Delete the record of a set-up, so that set-up runs again in the new workspace."""
+    """Delete the record of a set-up, so that set-up runs again."""
     (place.records / _FILE).unlink(missing_ok=True)
 
 

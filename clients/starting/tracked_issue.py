@@ -90,7 +90,7 @@ def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
 
 
 def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInput:
-    """Return `order`, completed from `first`, which it repeats, if both name the same issue of a tracker."""
+    """Return `order`, which repeats `first`, with facts of `first` if both name the same issue in a tracker."""
     if order.tracker is None or first.tracker is None or order.tracker.key != first.tracker.key:
         return order
     repository = first.repository if tracker_key(order.repository) else order.repository

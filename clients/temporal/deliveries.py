@@ -59,7 +59,7 @@ async def tell_watches(client: Client, pr_url: str, news: PullRequestNews | None
 
 
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
-    """Notify each watch that an event concerns and whose agent follows the pull request; return the watches' ids.
+    """Notify each watch of an event's pull request, if an agent follows the pull request; return the ids.
 
     Raises:
         RPCError: The server refused.

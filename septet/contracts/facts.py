@@ -97,7 +97,7 @@ class FileChange(Wire):
 
 
 LEFT_BESIDE_PLAN: Final = "left besides the plan, and not passed on"
-"""How the reason of a rescue begins if it holds files that agents wrote besides the plan."""
+"""How the reason begins for a rescue of files that the planner left besides the plan."""
 
 
 class Rescue(Wire):
@@ -118,7 +118,7 @@ class Rescue(Wire):
 
     @property
     def is_left_by_planner(self) -> bool:
-        """Whether the rescue holds files that agents wrote besides the plan."""
+        """Whether the rescue holds files that the planner left besides the plan."""
         return self.reason.startswith(LEFT_BESIDE_PLAN)
 
     @property

@@ -36,7 +36,7 @@ def row_of(task: Task) -> Task:
 
 
 def differ_in_memo(row: Task, other: Task, *, with_branch: bool) -> bool:
-    """Return whether two rows of a task differ in a field that only the memo has."""
+    """Return whether two rows differ in a field that only the memo has, or, if `with_branch`, in the branch."""
     names = (*_ONLY_IN_MEMO, "branch_name") if with_branch else _ONLY_IN_MEMO
     return any(getattr(row, name) != getattr(other, name) for name in names)
 

@@ -200,7 +200,7 @@ class Outgoing:
         return self._prose(instead[1] or instead[2] or "", "") if instead else ""
 
     def _is_own(self, address: str) -> bool:
-        """Return whether an address is a repository's picture and has no query; a query could carry data."""
+        """Return whether an address is the repository's picture; a query other than `raw` could carry data."""
         path, _, query = address.partition("?")
         if query and query not in {"raw=true", "raw=1"}:
             return False
@@ -227,7 +227,7 @@ def _without_comments(text: str) -> str:
 
 
 def without_hidden(text: str) -> Iterator[Piece]:
-    """Yield the pieces of a text with a blank for each hidden part, so that the surrounding prose is one piece."""
+    """Yield a text's pieces; a blank replaces each hidden part and joins the prose before and after it."""
     words = ""
     for piece in pieces_of(text):
         if piece.kind in {"prose", "hidden"}:

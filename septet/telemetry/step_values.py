@@ -107,7 +107,7 @@ def _record_since(call: StepCall, result: StepResult, earlier: StepResult | None
 def _record_use(
     call: StepCall | SummariseCall, agent: str, model: str | None, usage: Usage, recorder: Recorder
 ) -> None:
-    """Record tokens and cost for the project of the work order, as in budgets and `septet costs`."""
+    """Record tokens and cost under the same project as budgets and `septet costs`."""
     project = call.project or call.workspace.project
     tokens = {
         "input": usage.input_tokens,

@@ -214,12 +214,12 @@ class SharedForgePauses:
     """When the server may be called again, by the monotonic clock."""
 
     def until(self, budget: str) -> float:
-        """Return when the pause of a forge's rate limit ends, in Unix seconds; 0 without a pause."""
+        """Return when the pause of a forge's rate limit `budget` ends, in Unix seconds; 0 without a pause."""
         pause = self._answer(self.accounts.find_pause(_login(budget)))
         return pause.until if pause is not None else 0.0
 
     def note(self, budget: str, host: str, until: float) -> None:
-        """Share the pause of a forge's rate limit, which ends at `until`, with all hosts."""
+        """Share with all hosts that the rate limit `budget` of the forge at `host` pauses until `until`."""
         pause = QuotaPause(agent=host, until=until, message="It takes no more requests from this key until then.")
         self._answer(self.accounts.note_pause(_login(budget), pause))
 

@@ -72,7 +72,7 @@ def going_on(
 
 
 def let_pass(waiting: StepCall | FinalizeCall, call: StepCall) -> StepCall | FinalizeCall | None:
-    """Return the call that continues after a person allowed findings; `None` if `call` is of another step."""
+    """Return the call `waiting` with the findings that `call` allows; `None` if `call` is of another step."""
     step = step_of(waiting)
     if (step.step, step.rework, step.progress) != (call.step, call.rework, call.progress):
         return None

@@ -129,8 +129,8 @@ class Decisions:
     async def _wait_for_reset_reason(self) -> bool:
         """After a reset, wait some time for the signal with its reason; Temporal's own tools send no such signal.
 
-        The seed does not change if the reset goes back to before the first workflow task. Only the signal then
-        shows the reset.
+        A reset changes the run's random seed, unless the reset goes back to before the first workflow task. Only
+        the signal then shows the reset.
 
         Returns: Whether a reset happened.
         """

@@ -28,12 +28,12 @@ _DATA: Final = ".local/share"
 
 
 def _of_each(pattern: str, *others: str) -> tuple[str, ...]:
-    """Return the patterns of what guests see in each version of a language; `pattern` finds the versions."""
+    """Return the patterns of what guests see in the version folders that match `pattern`; `others` are added."""
     return tuple(f"{pattern}/{name}" for name in (*_VERSION, *others))
 
 
 def _with_shims(settings: str) -> tuple[str, ...]:
-    """Return the patterns of what guests see of a version manager with shims, such as pyenv."""
+    """Return the patterns of what guests see of a manager with shims, such as pyenv with `pyenv.d`."""
     own = ("bin", "libexec", "shims", settings, "version")
     plugins = ("plugins/*/bin", "plugins/*/etc", "plugins/*/libexec", "plugins/*/shims")
     versions = (*_of_each("versions/*", "pyvenv.cfg"), *_of_each("versions/*/envs/*", "pyvenv.cfg"))
@@ -169,7 +169,7 @@ def _state_of(path: str) -> tuple[int, ...] | None:
 
 
 def _holders(root: Path, patterns: Collection[str]) -> list[Path]:
-    """Return the folders below `root` in which the patterns search."""
+    """Return the folders below `root` whose paths match the first parts of a pattern."""
     parts = [pattern.split("/") for pattern in patterns]
     starts = dict.fromkeys("/".join(each[:end]) for each in parts for end in range(1, len(each)))
     return [path for start in starts for path in root.glob(start) if path.is_dir()]

@@ -38,7 +38,7 @@ NO_NEW_PRIVILEGES = 38
 
 
 class RunUser:
-    """The ordinary user of one run, and the user namespace that maps this user to root on disk."""
+    """The ordinary user of one run, and the user namespace by which mounts show root's files as this user's."""
 
     def __init__(self) -> None:
         """Make the user for this process's guest; raise `OSError` if the kernel refuses."""
@@ -80,7 +80,7 @@ class StagedFiles:
         return f"{self.stage}/{len(self.sources) - 1}{BUNDLED}"
 
     def become_user(self, user: RunUser) -> None:
-        """Make the mounts, and turn this process, which has one thread, from root into the run's user.
+        """Make the mounts, and turn this process from root into the run's user; call this while it has one thread.
 
         Raises:
             OSError: A file system refuses to map a folder that the guest writes.
@@ -116,7 +116,7 @@ def check(result: int, name: str) -> int:
 
 
 def map_users(user: int) -> int:
-    """Return the descriptor of a user namespace that maps root on disk to this user.
+    """Return the descriptor of a user namespace by which mounts show root's files as this user's.
 
     A short-lived process makes the namespace. It shares this process's memory, because a fork would take twice as
     long.

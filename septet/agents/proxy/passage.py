@@ -23,7 +23,7 @@ USED = re.compile(
     rb"|cacheReadInputTokens|cacheWriteInputTokens|output_tokens|completion_tokens|candidatesTokenCount"
     rb'|thoughtsTokenCount|outputTokens)"\s*:\s*([0-9]{1,12})'
 )
-"""The token counts of four APIs and Bedrock. A model's own text never matches, because its quotes are escaped."""
+"""Finds the token counts of four APIs and Bedrock. A model's own text never matches: its quotes are escaped."""
 OUTPUT = frozenset(
     {b"output_tokens", b"completion_tokens", b"candidatesTokenCount", b"thoughtsTokenCount", b"outputTokens"}
 )

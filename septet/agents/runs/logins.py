@@ -214,7 +214,7 @@ class Logins:
 
 
 def _is_refreshing(path: Path, now: float) -> bool:
-    """Return whether a loan is from the last minute, and its agent may be refreshing the login just now."""
+    """Return whether an agent may be refreshing its copy: a refresh is due, and the loan is under a minute old."""
     loan = read_struct(path, Loan)
     return loan is not None and loan.is_due and 0 <= now - loan.lent_at < _REFRESH_SECONDS
 

@@ -161,7 +161,7 @@ JOBS: dict[str, Job] = {
 
 
 def _make(task: PromptTask, hands: Hands, path: str, old: str, new: str) -> tuple[str, str, str]:
-    """Make one change and return the change; the returned path is empty if the file lacks the old text."""
+    """Make a change; return path, old and new text. The path is empty if the file has neither text."""
     content = read(task.folder / path) or ""
     if new and new in content:
         return path, old, new

@@ -1,7 +1,7 @@
 r"""The supervisor of one agent run: a separate program, which survives the worker that started it.
 
 The fork server or a runner forks the supervisor, which then receives an order. The supervisor starts the agent in
-a separate session, enforces limits, ends the agent, kills leftovers, notifies clients, and writes `exit.json`.
+a separate session, enforces limits, ends the agent, kills leftover processes, and writes `exit.json`.
 
 The agent gets none of the order's locks. An attempt connects to the socket `control.sock`. The attempt may send
 `end <why>\n`, and receives `ended <json>\n` when the agent has ended.

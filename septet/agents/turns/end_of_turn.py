@@ -65,7 +65,7 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
 
 
 class _Home(msgspec.Struct):
-    """The machine and container of a run's supervisor, as recorded in the run's lock file."""
+    """The machine's boot and the container in which a run's supervisor runs, from its lock file."""
 
     boot_id: str
     pid_namespace: str
@@ -145,7 +145,7 @@ def failure_of(
 ) -> AgentError:
     """Return the error that reports a failed outcome of a run.
 
-    The wait doubles for each `waited` in `starts`. `crashed_again` states that every kind of start has failed.
+    A retry's wait doubles for each `waited` in `starts`. `crashed_again` means that every kind of start failed.
     """
     words = outcome.message.rstrip()
     message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."

@@ -68,7 +68,7 @@ class WarmStart:
     worktree: Path
 
     def fingerprint(self, mark: str) -> str:
-        """Return a digest of this start, of the version of orders, and of `mark`."""
+        """Return a digest of this start, the orders' version and `mark`; see `WarmProcess.mark`."""
         env = (f"{name}={value}" for name, value in sorted(self.env.items()))
         parts = (mark, str(ORDER_VERSION), str(self.worktree), *self.argv, "", *env)
         return hashlib.sha256(b"\0".join(map(os.fsencode, parts))).hexdigest()
@@ -87,7 +87,7 @@ def connect_to_warm_process(folder: Path) -> socket.socket | None:
 
 
 def take_place(runs: Runs, order_id: str, why: str) -> int:
-    """End a workspace's warm process with all leftovers; return the descriptor of the lock for the next process.
+    """End a workspace's warm process and leftover processes; return the next process's descriptor of the lock.
 
     Raises:
         AgentError: The process does not end.

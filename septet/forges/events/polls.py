@@ -17,7 +17,7 @@ TOLD_SECONDS: Final = 300.0
 _MOST_PAGES: Final = 200
 """The most pages of a repository's list that are read; other pull requests are read one by one."""
 _SHARE: Final = 0.1
-"""An answer is used again while its age is below this share of the time that had passed without changes."""
+"""An answer is used again until its age is this share of the time from the last change to the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class PullRequestPolls:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def state(self, key: str, forge: PolledForge, number: int) -> PullRequestState:
-        """Return whether a pull request is open, merged or closed.
+        """Return whether a pull request of the repository `key` is open, merged or closed.
 
         This reads further pages of the list if needed. A pull request that is on no page is read alone, once.
 

@@ -91,7 +91,7 @@ class AnswerBounds:
             raise TooMuchError(f"no whole answer within {self.seconds:.0f} s")
 
     def whole(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the parts of an answer; raise `TooMuchError` if this answer, or all together, are too large."""
+        """Yield the parts of an answer; raise `TooMuchError` if this answer, or the sum of all, is too large."""
         size = 0
         for piece in pieces:
             size += len(piece)

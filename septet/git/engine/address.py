@@ -100,7 +100,7 @@ def _from_url(text: str) -> Address:
 
 
 def _url(text: str, parts: SplitResult, port: int | None) -> str:
-    """Return the URL without its password; an ssh URL keeps its user, any other user could be a token."""
+    """Return the URL without its password; only an ssh URL keeps its user, because a user could be a token."""
     user, host = parts.username if parts.scheme == "ssh" else None, parts.hostname or ""
     if user and not re.fullmatch(_USER, user):
         raise _refusal(text, "names no valid user")

@@ -52,7 +52,7 @@ _UNREADABLE_KINDS: Final[Mapping[int, str]] = {
 
 
 def clock_step_ns(changed_ns: int) -> int:
-    """Return the nanoseconds in which a file with this change time may change again with the same time."""
+    """Return for how many nanoseconds after a change a file may change again without a new change time."""
     return _COARSE_STEP_NS if changed_ns % _SECOND_NS == 0 else CLOCK_STEP_NS
 
 

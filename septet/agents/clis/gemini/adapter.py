@@ -57,7 +57,7 @@ class Gemini(Adapter):
     """The adapter of the gemini CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments of the program for `turn`; unless it permits all tools, the CLI can only read."""
+        """Return the program's arguments for `turn`; the CLI can only read, unless the turn permits all tools."""
         del host
         mode = "yolo" if turn.tools == "all" else "default"
         session = option("--resume", turn.resume_id) or option("--session-id", turn.session_id)
@@ -65,7 +65,7 @@ class Gemini(Adapter):
         return [*own, *session, *option("-m", turn.model)]
 
     def environment(self, turn: Turn, host: Machine) -> dict[str, str]:
-        """Return the environment, with Septet's default settings for the CLI, unless the user names a file."""
+        """Return the environment, with the path of Septet's default settings unless the user names another."""
         defaults = str(Path(__file__).with_name("defaults.json"))
         return {_DEFAULTS: defaults, **super().environment(turn, host)}
 
