@@ -180,9 +180,9 @@ def _changes(prepared_step: PreparedStep) -> tuple[FileChange, ...]:
 def see_untouched(host: Host, prepared_step: PreparedStep) -> tuple[str, ...]:
     """Rescue and undo changes since the previous step, and return warnings about them.
 
-    Ignored files count. `.git` does not count: a person's `git status` writes there. Nothing is compared once an
-    agent of this step has begun: the retry handles its work. A second try keeps the first try's worktree, but a
-    changed plan is restored.
+    Ignored files count as changes. `.git` does not, because a person's `git status` writes there. Once an agent of
+    this step has begun, nothing is compared: the retry handles its work. A second try keeps the first try's
+    worktree, but a changed plan is restored.
 
     Raises:
         SnapshotError: The worktree could not be secured; nothing was changed.

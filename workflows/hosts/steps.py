@@ -36,7 +36,7 @@ class ActivityIds:
 
 
 def reader_of(call: StepCall, unread: StepResult) -> StepCall:
-    """Return the call of the reader: another agent in a new session; its use counts as the step's."""
+    """Return the reader's call, for another agent in a new session; `unread` is the result that waits for it."""
     return call.model_copy(
         update={
             "reads": unread.unread,

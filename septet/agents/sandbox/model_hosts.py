@@ -56,7 +56,7 @@ def name_models(text: str, keys: Iterable[ModelKey]) -> str:
 
 
 def _kept_outside(adapter: Adapter, host: Machine, invocation: Invocation) -> list[tuple[ModelPlace, ModelKey]]:
-    """Return each model API whose keys stay outside: as the adapter knows it, and as the proxy gets it."""
+    """Return each model API whose keys stay outside, in the adapter's form and in the proxy's form."""
     found: list[tuple[ModelPlace, ModelKey]] = []
     for place in adapter.model_places(invocation, host):
         if place.is_kept:
