@@ -57,7 +57,7 @@ class StateDir:
     tokens = _below("tokens")
     """The folder of Temporal's task tokens of the activities that run on this host."""
     base_checks = _below("base-checks")
-    """The folder of results of checks on base commits, with a folder for each base commit and settings."""
+    """The folder of base checks' results: one folder for each pair of a base commit and settings."""
     worker_lock = _below("worker.lock")
     """The lock that all workers of this host share while they run."""
     metrics_lock = _below("metrics.lock")

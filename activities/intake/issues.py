@@ -162,7 +162,7 @@ class IntakeActivities:
         return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
 
     def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
-        """Return the request to work on an issue, or why no request counts; `None` if the forge reports none."""
+        """Return the request to work on an issue, or why none counts; `None` if this forge reports no requests."""
         _, forge = self.host.forges.of(request.repository)
         if not isinstance(forge, TellingForge):
             return None

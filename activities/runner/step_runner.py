@@ -193,7 +193,7 @@ class StepRunner:
         return attempt.result
 
     async def end(self, call: EndCall) -> StepResult:
-        """End the agents of a cancelled work order; the cancelled step could not end them itself.
+        """End the agents of a cancelled work order, because the cancelled step has not ended them.
 
         Raises:
             ApplicationError: The workspace is not here, or the agent could not be ended.

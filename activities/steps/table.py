@@ -33,7 +33,7 @@ _IGNORED: Final = "the repository ignores {}: the plan will not be on the branch
 
 
 def prove_find_plan_file(_: Host, claim: Claim[FindPlanFileAnswer]) -> Proof:
-    """Check that the plan's file exists; the answer `0` means that there is no plan, and planning repeats once."""
+    """Check that the plan's file exists; after the answer `0` (there is no plan), planning is repeated once."""
     given = claim.answer.plan_path
     if given == NONE:
         return Proof(NONE)
@@ -67,7 +67,7 @@ def prove_build_plan(host: Host, claim: Claim[BuildPlanAnswer | SolutionAnswer])
 
 
 def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
-    """Return as findings the reader's suspicions, and the parts that did not fit in the reader's prompt.
+    """Return findings: the reader's suspicions, and the parts that did not fit in the reader's prompt.
 
     Raises:
         WorkspaceError: The content is no longer on this host.
@@ -85,7 +85,7 @@ def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
 
 
 def _content(place: Place, leaving: Leaving, path: str) -> bytes:
-    """Return bytes that identify a path's content: the text, git's hash of the file, or a digest of everything."""
+    """Return bytes that identify a path's content: a text, git's hash of the file, or the digest of `leaving`."""
     if path in leaving.texts:
         return leaving.texts[path].encode(errors="replace")
     found = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{leaving.head}:{path}")

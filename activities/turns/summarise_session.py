@@ -116,7 +116,7 @@ class SummariseSession:
         return SessionSummary(warning=no_summary(why), model=turn.outcome.model, usage=turn.usage)
 
     def _undo(self, call: SummariseCall, place: Place) -> None:
-        """Restore the worktree's checkpoint, because some CLIs cannot start without tools that write."""
+        """Undo the agent's changes to the worktree: some CLIs cannot start without tools that write."""
         checkpoint = call.workspace.checkpoint
         if checkpoint and self.host.snapshots.differs(place, checkpoint):
             self.host.snapshots.return_to(

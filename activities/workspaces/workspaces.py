@@ -192,7 +192,7 @@ class WorkspaceActivities:
         )
 
     def _restore(self, place: Place, fresh: str, snapshot: str) -> str:
-        """Restore a lane's snapshot in a new workspace, and return the name of the new snapshot."""
+        """Restore a lane's snapshot in a new workspace; return the name of the workspace's own snapshot of it."""
         last = list_snapshots(vault_at(place), place.order_id)[-1].name
         if last != fresh:
             return last

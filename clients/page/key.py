@@ -38,7 +38,7 @@ def deciding_key(key: str) -> str:
 
 
 def page_host(token: str | None) -> str:
-    """Return the host name of the page and Temporal's web UI for browsers, derived from the API's token.
+    """Return the host name at which browsers find the page and Temporal's web UI; the API's token decides it.
 
     The name is the same after each start, because a browser stores data by host name.
     """

@@ -26,7 +26,7 @@ ARGUMENTS: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
         Step.CREATE_PULL_REQUEST: ("BRANCH_NAME", "ISSUE_JSON", "PLAN_PATH", "WORK_ORDER_ID"),
     }
 )
-"""The names of the values that `$1`, `$2`, … have in each step's command."""
+"""The names of the values of `$1`, `$2`, … in each step's command."""
 
 FIRST_STEP: Final[Mapping[str, Step]] = MappingProxyType(
     {
@@ -64,11 +64,11 @@ _NAMES: Final[Mapping[Step, tuple[str, ...]]] = MappingProxyType(
 )
 """The named values that the command of a step may use, by step."""
 REWORK_ARGUMENTS: Final = ("FEEDBACK_JSON", "BRANCH_NAME")
-"""The names of the values that `$1` and `$2` have in the command of a rework."""
+"""The names of the values of `$1` and `$2` in the command of a rework."""
 
 
 def arguments_of(step: Step, name: str) -> tuple[str, ...]:
-    """Return the names of the values that `$1`, `$2`, … have in a command, in this order."""
+    """Return the names of the values of a command's `$1`, `$2`, …, in this order."""
     return REWORK_ARGUMENTS if name == REWORK else ARGUMENTS[step]
 
 

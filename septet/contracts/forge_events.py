@@ -61,7 +61,7 @@ Look = Literal["none", "followers", "watches", "merged"]
 
 
 class PullRequestTouched(ForgeEvent):
-    """An event on a pull request or a commit, after which Septet may read the pull request's state."""
+    """An event on a pull request or a commit; `look` names the watches that then read the pull request's state."""
 
     kind: Literal["pull_request"] = "pull_request"
     look: Look = "none"
@@ -79,7 +79,7 @@ Verb = Literal["run", "retry", "cancel", "approve", "reject", "unknown"]
 
 
 class CommentCommand(Wire):
-    """A command in a comment, with checked fields; only people and the planner read its words."""
+    """A command in a comment, with checked fields; only people and the planner read `words`."""
 
     verb: Verb
     plan_sha256: Sha256 | None = None
@@ -92,7 +92,7 @@ class CommentCommand(Wire):
 
 
 class CommandComment(Wire):
-    """A comment with a command that an intake's pass has found."""
+    """A comment with a command, found by an intake's pass."""
 
     event: CommentWritten
     command: CommentCommand

@@ -79,7 +79,7 @@ class TakeTrackedIssue(Wire):
 
 
 class TrackedClaim(Wire):
-    """Whether the workflow has the issue, with the work order and its options."""
+    """The result of `TakeTrackedIssue`: whether the workflow has the issue, the work order, and its options."""
 
     issue: TrackedIssue
     """The issue, with all facts that are known now."""

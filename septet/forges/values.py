@@ -138,7 +138,7 @@ class ThreadComment:
 
 @dataclass(frozen=True, slots=True)
 class ReviewThread:
-    """The comments on one place of a pull request, or one discussion of it."""
+    """The comments on one place in a pull request's files, or one discussion of the pull request."""
 
     id: str
     """The id that a reply names."""

@@ -76,13 +76,13 @@ def _known_as(label: str) -> str:
 
 
 def _with_address(match: re.Match[str], definitions: Mapping[str, tuple[str, str]]) -> str:
-    """Return the link `[words][label]` with its address in place of the label, which no page shows."""
+    """Return a link `[words][label]` as `[words](address)`, because no page shows the label."""
     definition = definitions.get(_known_as(match["label"]))
     return match[0] if definition is None else f"{match['words']}({definition[1]})"
 
 
 def _endless(content: str) -> int | None:
-    """Return where a block of HTML begins to hide all that follows, because a part is not closed; else `None`."""
+    """Return where an unclosed part of an HTML block begins, which hides all after it; `None` without one."""
     for begin, end in _NEVER_SHOWN:
         place = content.rfind(begin)
         if place >= 0 and content.find(end, place) < 0:

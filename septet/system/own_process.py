@@ -18,7 +18,7 @@ _last_works: Final[list[Callable[[], object]]] = []
 
 
 def before_end(work: Callable[[], object]) -> None:
-    """Register `work`, which `end_process` calls, for example to send the last data; its errors are ignored."""
+    """Register `work` for `end_process` to call, such as sending the last data; errors of `work` are ignored."""
     _last_works.append(work)
 
 
@@ -59,7 +59,7 @@ def quick_imports() -> Iterator[None]:
 
 
 def own_log() -> "FilteringBoundLogger":
-    """Return the log of this process; in a command, it drops all events, to keep the command's output clean."""
+    """Return the log of this process; a CLI command's log drops all events, to keep the output clean."""
     import structlog  # a command does not wait for this import
 
     silent = structlog.ReturnLogger()

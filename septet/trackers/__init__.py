@@ -1,1 +1,1 @@
-"""Trackers, such as Linear, of issues whose code is on a forge."""
+"""Trackers such as Linear: a tracker has the issues, and a forge has the code."""

@@ -49,7 +49,7 @@ def _prometheus_config(address: str) -> PrometheusConfig:
 
 
 def _record_with(meter: MetricMeter) -> None:
-    """Connect this process's recorder of metrics to a runtime, from which Prometheus reads."""
+    """Send this process's metrics to a runtime's `meter`, from which Prometheus reads."""
     instrument = cache(partial(_instrument, meter))  # made at the metric's first value
     RECORDER.send_to(lambda metric, value, labels: instrument(metric)(value, labels))
 

@@ -76,7 +76,7 @@ class MetricsTurn:
         return self._held is not None
 
     def pause_seconds(self) -> float:
-        """Return the seconds until the next check; checks without the right to report are frequent, and free."""
+        """Return the seconds until the next measurement, or the next try for the right to report."""
         return LOOK_SECONDS if self._held is not None or self.heard is None else self.heard.interval_seconds
 
     def _give_back(self) -> None:
@@ -169,7 +169,7 @@ class AmountMetrics:
     async def _ask(self, scope: str) -> AccountView | None:
         """Return a budget's view; `None` if it does not exist or no worker answers now.
 
-        An unchanged budget is not queried again, because a query costs money and a description does not.
+        An unchanged budget is not queried again, because a query costs money and Temporal's `describe` does not.
         """
         handle = self.client.get_workflow_handle(account_id(self.task_queue, scope))
         with suppress(TimeoutError, WorkflowQueryFailedError):

@@ -1,4 +1,4 @@
-"""Typed descriptions of the activities by which workflows start them; the activities' code is not imported."""
+"""Typed stubs of the activities, for workflows: a workflow starts an activity without importing its code."""
 
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar, Unpack

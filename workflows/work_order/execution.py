@@ -102,7 +102,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return result
 
     async def _go_back(self, step: Step, result: StepResult) -> StepResult:
-        """Repeat an earlier step, then the commit, then `step`; return the new result of `step`."""
+        """Repeat the step to which `result` goes back, if any, the commit, and `step`; return the last result."""
         self._went_back = True
         self._checkpoint = result.checkpoint or self._checkpoint
         if result.goes_back_to is not None:

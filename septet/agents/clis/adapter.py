@@ -180,7 +180,7 @@ class Adapter(ABC):
     def named_addresses(self, invocation: Invocation, host: Machine) -> Sequence[str] | None:
         """Return texts with the model addresses that the worker's settings name for an invocation.
 
-        For `None`, each address in the CLI's settings or in the CLI's own variables may be a model's address.
+        `None` means that each address in the CLI's settings or own variables may be a model's address.
         """
         del invocation, host
         return None
@@ -203,7 +203,7 @@ class Adapter(ABC):
 
 
 def option(name: str, value: str | None) -> tuple[str, ...]:
-    """Return an option and its value as arguments; empty if the value is `None`."""
+    """Return an option and its value as arguments; no arguments if the value is `None`."""
     return () if value is None else (name, value)
 
 

@@ -189,7 +189,7 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class SealedFolders:
-    """Folders that only lead to mounts, and become read-only after all mounts; this part comes last."""
+    """Parent folders of mounts, made read-only after all mounts; this part comes last."""
 
     folders: tuple[Path, ...] = (Path("/"),)
 

@@ -34,7 +34,7 @@ class Proxy:
         self.free = threading.BoundedSemaphore(MOST_CONNECTIONS)
 
     def serve(self, listeners: Sequence[socket.socket], control: socket.socket) -> None:
-        """Serve until the supervisor ends or closes `control`; through it, also receive further turns' logs."""
+        """Serve until the supervisor ends or closes `control`, which also brings each later turn's log file."""
         poller = select.poll()
         for each in (*listeners, control):
             poller.register(each.fileno(), select.POLLIN)

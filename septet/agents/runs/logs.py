@@ -63,13 +63,13 @@ def network_lines(run: Run) -> Iterator[NetworkLine]:
 
 
 def lines_of_commands(folder: Path) -> Iterator[NetworkLine]:
-    """Yield the network lines of every command that has a record in `folder`."""
+    """Yield the network lines of every check or set-up command that has a record in `folder`."""
     for record in _records_in(folder):
         yield from _lines_of(record / NETWORK_LOG)
 
 
 def lines_of_last_command(folder: Path) -> Iterator[NetworkLine]:
-    """Yield the network lines of the last command that has a record in `folder`."""
+    """Yield the network lines of the last check or set-up command that has a record in `folder`."""
     for record in _records_in(folder)[-1:]:
         yield from _lines_of(record / NETWORK_LOG)
 
@@ -92,7 +92,7 @@ def refused_requests(run: Run) -> list[str]:
 
 
 def tokens_seen(run: Run) -> tuple[int, int]:
-    """Return a run's input and output tokens, which Septet's proxy has read in the answers of models."""
+    """Return the numbers of a run's input and output tokens, as Septet's proxy read them in models' answers."""
     lines = _lines_of(run.folder / NETWORK_LOG)
     return sum(line.input_tokens for line in lines), sum(line.output_tokens for line in lines)
 
@@ -117,7 +117,7 @@ def refusal_note(setup: Path, runs: Sequence[Run]) -> str:
 
 
 def _records_in(folder: Path) -> list[Path]:
-    """Return the numbered folders of commands, in the order in which they ran."""
+    """Return the numbered folders of checks or set-up commands, in the order in which they ran."""
     return sorted((path for path in folder.glob("*") if path.name.isdecimal()), key=lambda path: int(path.name))
 
 

@@ -87,7 +87,7 @@ def probe(adapter: Adapter, host: Machine, worktree: Path, sandbox: Sandbox = _U
 
 
 def _version(sandbox: Sandbox, program: str, worktree: Path, env: dict[str, str]) -> tuple[str | None, str]:
-    """Return the version that a program prints; or `None`, and the first line that the program prints instead."""
+    """Return a program's version and an empty text; without a version, `None` and the reason."""
     try:
         answer = sandbox.run((program, "--version"), GuestFiles(worktree, env=env), env, _VERSION_SECONDS)
     except OSError as error:
@@ -174,7 +174,7 @@ def missing_programs(
 
 
 def _unseen(sandbox: Sandbox, folder: Path, env: Mapping[str, str], names: Sequence[str]) -> list[str]:
-    """Return the names of programs that a guest does not find; empty if the check fails."""
+    """Return the names of programs that a guest does not find; empty if the guest ends with an error."""
     if not sandbox.confines:
         return [name for name in names if shutil.which(name, path=env.get("PATH", os.defpath)) is None]
     argv = ("/bin/sh", "-c", _LOOK, "look", *(f"={name}" for name in names))

@@ -160,7 +160,7 @@ class StreamReading:
         )
 
     def _with_text(self, outcome: Outcome) -> Outcome:
-        """Return the outcome of a run without events; the printed text is the answer if `is_answer` accepts it.
+        """For a run without events: return the outcome, with the printed text as answer if `is_answer` accepts it.
 
         If the CLI printed an API error, only JSON can be an answer. The default `is_answer` accepts nothing.
         """

@@ -75,7 +75,7 @@ def is_hmac_sha256(body: bytes, secret: str, signature: str) -> bool:
 
 
 def read_payload(form: type[F], delivery: Delivery) -> F:
-    """Return the body of a delivery as a value of type `form`; the signature was checked before.
+    """Return the body of a delivery as a value of type `form`; check the signature before this call.
 
     Raises:
         InvalidInputError: The body is not an event of this form.
@@ -182,7 +182,7 @@ class _Origin(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class EventForm:
-    """The names by which one forge's events differ; its methods read the events."""
+    """The names that one forge uses in its events; the methods read the events."""
 
     forge: str
     issue_actions: frozenset[str]

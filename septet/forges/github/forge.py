@@ -217,7 +217,7 @@ class GitHubForge(RestForge):
         return tuple(each.pull_request() for each in answers if each.head.is_of(project, head))
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request and return it; the caller made sure that there is none."""
+        """Open a pull request and return it; call this only if the branch has no open pull request."""
         owner, _, name = self.name_now(new.head_project).partition("/")
         body: dict[str, Any] = {
             "title": new.bounded_title,

@@ -35,7 +35,7 @@ def commit_all(
         sign: Sign with the worker's own git settings.
         examine: Raises an error if the work must not be committed. It takes a repository with the index of the
             work (`None` if HEAD has all work), HEAD's commit, and the tree of the work.
-        merges: A second parent, which is left out if HEAD contains it; its files are in the worktree already.
+        merges: A second parent, which is left out if HEAD contains it; its files must be in the worktree.
 
     Raises:
         EvidenceError: HEAD is detached, a merge or rebase is unfinished, or the message is blank.

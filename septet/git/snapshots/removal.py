@@ -36,7 +36,7 @@ def _names(folder: int) -> list[str]:
 
 
 def _remove_entry(root: int, name: str, new_names: Iterator[str]) -> None:
-    """Delete a file; of a folder, delete the files, and move the folders in it up to `root`."""
+    """Delete a file or a folder in `root`; the folders in a deleted folder are moved up to `root`."""
     try:
         os.unlink(name, dir_fd=root)
     except (IsADirectoryError, PermissionError):  # the first on Linux, the second on macOS

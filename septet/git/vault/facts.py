@@ -106,12 +106,12 @@ class EntryKind(IntEnum):
     """How git treats a file or folder, which decides in which part of the snapshot it is."""
 
     TRACKED = 0
-    """A name that the base commit has."""
+    """A file or folder that the base commit has."""
     UNTRACKED = 1
     IGNORED = 2
-    """A name that a `.gitignore` ignores, in a folder that is not ignored itself."""
+    """A file or folder that a `.gitignore` ignores, in a folder that is not ignored itself."""
     REFUSED = 3
-    """A name that git refuses in trees, such as `.git`."""
+    """A file or folder whose name git refuses in trees, such as `.git`."""
 
 
 class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
@@ -120,12 +120,12 @@ class LedgerEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     mode: int
     """git's mode: 0o100644, 0o100755, 0o120000 or 0o40000."""
     sha: bytes
-    """The object's id; empty for a name that was left out."""
+    """The object's id; empty for a file or folder that was left out."""
     kind: EntryKind
 
 
 class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A file or folder outside of git's trees; a folder stands for everything below it too."""
+    """An ignored or refused file or folder (see `EntryKind`); a folder stands for everything below it too."""
 
     name: bytes
     entry: LedgerEntry
@@ -134,7 +134,7 @@ class Outside(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 class Missing(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """A file or folder whose content is not in the snapshot."""
+    """A ledger's note on a file or folder whose content the snapshot lacks."""
 
     name: bytes
     reason: str
@@ -152,7 +152,7 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
     """The id of the folder's tree object."""
     outside: tuple[Outside, ...] = ()
     odd: tuple[tuple[bytes, int], ...] = ()
-    """The names with other than the usual permission bits, and these bits."""
+    """The names of files and folders with unusual permission bits, and these bits."""
     missing: tuple[Missing, ...] = ()
     usage: int = 0
     """The bytes on disk of the folder's own files."""
@@ -165,7 +165,7 @@ class Record(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Mark(msgspec.Struct, array_like=True, frozen=True):
-    """Digests of a worktree, by which a change since the base commit shows."""
+    """Digests of a worktree, to find out whether it has changed since the checkout."""
 
     essence: bytes
     """A digest of everything except the index and the files that git rewrites without a change of work."""
