@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from septet.contracts.answers import (
     ClassifyIssueAnswer,
@@ -15,6 +15,7 @@ from septet.contracts.answers import (
 from septet.contracts.facts import Usage
 from septet.contracts.intake import IntakeInput
 from septet.contracts.order import TEXT_LIMIT_BYTES, WorkOrderInput
+from septet.contracts.wire import Wire
 from septet.pipelines.inputs import PipelineInput
 
 
@@ -66,6 +67,32 @@ def test_usage_adds_up() -> None:
     assert one.plus(priced).cost_usd == priced.plus(one).cost_usd == 0.5
     assert priced.plus(priced).cost_usd == 1.0
     assert one.plus(priced).estimated
+
+
+class _Part(Wire):
+    name: str = ""
+    """What it is called."""
+    size: int = 0
+    """How large it is,
+    in bytes."""
+
+
+class _Whole(_Part):
+    parts: tuple[_Part, ...] = ()
+    """What it is made of."""
+    size: int = 0
+    note: str = Field(default="", description="Said otherwise.")
+    """Said here."""
+
+
+def test_a_schema_says_what_the_docstrings_of_fields_say() -> None:
+    """A field's own or inherited docstring is its description; a field that is declared again has its own only."""
+    schema = _Whole.model_json_schema()
+    told = {name: each.get("description") for name, each in schema["properties"].items()}
+    assert told == {
+        "name": "What it is called.", "size": None, "parts": "What it is made of.", "note": "Said otherwise.",
+    }  # fmt: skip
+    assert schema["$defs"]["_Part"]["properties"]["size"]["description"] == "How large it is,\nin bytes."
 
 
 @pytest.mark.parametrize(
