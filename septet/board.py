@@ -79,7 +79,7 @@ class WaitingOrders(Wire):
 
     waiting: tuple[SeatRequest, ...] = ()
     all: bool = True
-    """Whether no further such work order waits."""
+    """Whether `waiting` has all of these work orders."""
 
 
 Until = Literal["merged", "completed", "closed"]
@@ -146,7 +146,7 @@ class Seats:
         self.waiting[request.id] = request.model_copy(update={"project": project_key(request.project)})
 
     def take_stock(self, others: WaitingOrders, now: float) -> None:
-        """Add the waiting work orders in the server's list that the board does not know.
+        """Add the work orders in `others`, from the server's list, that the board does not know.
 
         The list lags, and may lack a work order whose request was just dropped. It counts as complete only a
         minute after the last drop.
@@ -216,8 +216,8 @@ def first_in_turn(
     """Return the requests in the order in which they get seats, so that each project has its turn.
 
     The result consists of groups. In each group, each project has at most `project_limit` requests, the best
-    scores first. `running` has the projects of running work orders, which count in the first groups. A project
-    with many requests thus displaces no other.
+    scores first. `running` has the project of each running work order; these take places in the first groups. A
+    project with many requests thus displaces no other.
     """
     ahead = Counter(running)
     turns: list[tuple[int, SeatRequest]] = []

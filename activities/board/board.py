@@ -137,10 +137,10 @@ class Others:
 
     @activity.defn(name="look_at_others")
     async def look_at_others(self, look: OthersLook) -> None:
-        """Raise until all work orders for which the caller waits are over. Idempotent; writes nothing.
+        """Raise unless all work orders in `look.after` have reached `look.until`. Idempotent; writes nothing.
 
         Raises:
-            ApplicationError: A work order is not over, or the server did not answer; Temporal retries after a
+            ApplicationError: A work order is not there yet, or the server did not answer; Temporal retries after a
                 growing pause.
         """
         places = asyncio.Semaphore(_OTHERS_AT_A_TIME)

@@ -54,7 +54,7 @@ class OverBudgetError(BudgetSpentError):
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What was found before a start of an agent: the agent, its login, the accounts to ask."""
+    """The agent and login for the next start, and the accounts that have to allow it."""
 
     request: TurnRequest
     """The turn's request, with an agent and a login that no usage limit pauses."""

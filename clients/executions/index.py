@@ -98,7 +98,7 @@ async def taken_up_again(client: Client, query: str) -> dict[str, WorkflowExecut
 
 
 async def count_before(client: Client, last: Mapping[str, WorkflowExecution], query: str) -> int:
-    """Count the runs of the workflows in `last` that match `query`; the runs in `last` itself do not count.
+    """Count the earlier runs of the workflows in `last`; only runs that match `query` count.
 
     Raises:
         RPCError: The server refused.

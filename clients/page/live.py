@@ -121,7 +121,7 @@ class Pieces:
 
 
 def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
-    """Return facts of a reply; if the facts change, the history, runs or rescues may have changed too."""
+    """Return the facts of a reply that change whenever the history, runs or rescues may have changed."""
     task = reply.task
     return task.status, task.stage, task.updated_at, len(task.steps), task.rescues
 

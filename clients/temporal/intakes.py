@@ -135,7 +135,7 @@ class IntakeClient:
         return tuple(intakes)
 
     async def note_delivery(self, key: str, now: datetime) -> None:
-        """Record in the intakes of a repository, at most about once an hour, that the repository sends webhooks.
+        """Record in a repository's intakes that it sends webhooks; a note less than about an hour old stays.
 
         Raises:
             RPCError: The server refused.

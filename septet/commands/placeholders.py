@@ -169,7 +169,7 @@ _OUGHT_TO_USE: Final[Mapping[Step, tuple[Need, ...]]] = MappingProxyType(
 
 
 def ought_to_use(step: Step, name: str = "") -> tuple[Need, ...]:
-    """Return the facts that a command of `step` should contain; for the name `rework`, only the feedback."""
+    """Return the facts that a command of `step` should contain; if `name` is `rework`, only the feedback."""
     return (_FEEDBACK,) if name == REWORK else _OUGHT_TO_USE[step]
 
 

@@ -118,7 +118,7 @@ _ACCOUNT_OF_SCP: Final = re.compile(r"^(?P<user>\s*[A-Za-z0-9_][A-Za-z0-9._-]*):
 
 
 def without_credentials(address: str) -> str:
-    """Return an address without password and token; the user of an ssh address and a path on disk stay.
+    """Return an address without password and token. An ssh address keeps its user; a path on disk is unchanged.
 
     An `http` or `https` address also loses its query, its fragment, and its user, which may be a token.
     """

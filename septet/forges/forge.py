@@ -92,14 +92,14 @@ class Forge(Protocol):
     def pull_request(self, number: int, commit: str = "") -> PullRequest:
         """Return a pull request in its present state: open, merged or closed.
 
-        `commit` is the last commit that the caller knows; it helps if the branch was deleted.
+        `commit` is the last known commit of its branch, used if the branch was deleted.
         """
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the open pull request of branch `new.head`; if there is none, open one."""
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Add a further work order to the text of a pull request that has its work too; a repeat adds nothing.
+        """Name a further work order in the text of the pull request that has its work; a repeat adds nothing.
 
         Raises:
             ForgeError: The forge refused, or the text is full.
@@ -114,7 +114,7 @@ class Conversation(Protocol):
     """
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the unresolved threads, oldest first; all threads if the forge reports none as resolved."""
+        """Return the unresolved threads, oldest first; all threads if the forge reports nothing about that."""
 
     def comments(self) -> tuple[Comment, ...]:
         """Return the comments on the pull request as a whole, from the oldest to the newest."""

@@ -45,7 +45,7 @@ FindOwner = Callable[[str], Owner]
 
 
 class SweptItem(Wire):
-    """Something that was deleted, or that should have been but could not be."""
+    """An item that was deleted, or whose deletion failed."""
 
     kind: SweptKind
     name: str

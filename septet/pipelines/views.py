@@ -134,7 +134,7 @@ class PipelineReport(Wire):
 
 
 class NotedIssues(Wire):
-    """Which issues' current states are noted on a host's disk."""
+    """The closed issues whose current states are on a host's disk: all except `lacks`."""
 
     queue: str
     """The queue of the host that has the records."""

@@ -140,7 +140,7 @@ def _find(settings: Settings, address: str | None) -> tuple[dict[str, Any], str]
 
 
 def refuse_foreign_server(address: str, own: Path) -> None:
-    """Refuse a server of another state directory if no setting names the server.
+    """Refuse a server of a state directory other than `own`; call this only if no setting names the server.
 
     Raises:
         ServerNotReachedError: The server belongs to another state directory, which the message names.

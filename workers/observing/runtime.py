@@ -24,7 +24,7 @@ _LEAST_HEARTBEAT_SECONDS: Final = 1.0
 
 
 def heartbeat_seconds(probe_seconds: float) -> float:
-    """Return the seconds between heartbeats of a process's workers; these heartbeats cost nothing."""
+    """Return the seconds between heartbeats of a process's workers: a sixth of `probe_seconds`, within limits."""
     return max(_LEAST_HEARTBEAT_SECONDS, min(_HEARTBEAT_SECONDS, probe_seconds / 6))
 
 

@@ -10,7 +10,7 @@ from temporalio.exceptions import ActivityError, FailureError
 
 
 def is_to_end() -> bool:
-    """Return whether this workflow or the current asyncio task was cancelled, even after its last activity."""
+    """Return whether the current asyncio task was cancelled; a workflow's cancel cancels its main task."""
     work = asyncio.current_task()
     return work is not None and work.cancelling() > 0
 

@@ -118,7 +118,7 @@ class WorkOrderHandlers:
 
     @workflow.query(description="The steps so far.")
     def steps(self) -> tuple[TaskStep, ...]:
-        """Return the steps of the work order object."""
+        """Return the work order's steps."""
         return self._state.task.steps
 
     @workflow.query(description="The step in progress, or an empty string.")
@@ -202,7 +202,7 @@ class WorkOrderHandlers:
     @workflow.update(description="A host is dead: continue on another one now. Some work may be paid for twice.")
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
-        """Give up a dead host at once, even if its agents may still run."""
+        """Give up a host that a person reports dead, at once and even if its agents may still run."""
         self._hosts.give_up(host)
 
     @host_gone.validator

@@ -40,9 +40,9 @@ class TokenFields:
     owner: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     noted: tuple[str, ...] = ()
-    """Fields at the top level of the document that a refresh replaces."""
+    """The top-level fields that a refresh replaces."""
     document_owner: tuple[str, ...] = ()
-    """Fields at the top level of the document that identify the account; a CLI may leave them out."""
+    """The top-level fields that identify the account; a CLI may leave them out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Common code of the programs around an agent: orders, users, limits, sandboxes and process trees."""
+"""Common code of the programs around an agent: supervisors' orders, users, limits, sandboxes and process trees."""

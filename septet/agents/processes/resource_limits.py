@@ -1,7 +1,7 @@
 """Limits of resources that the kernel cannot enforce for a supervisor: processes, memory and bytes on disk.
 
-The supervisor checks every two seconds. It reads `/proc` for its descendants, and the usage of the disk. It counts
-files when all programs together have written as much to the disk as the guest may write. It also counts now and
+The supervisor checks every two seconds. It reads `/proc` for its descendants, and how much of the disk is used. If
+the disk's use has grown by the guest's limit, the supervisor counts the guest's files. It also counts them now and
 then, because other programs may delete as much as the guest adds. The longer a count takes, the rarer counts are.
 """
 
@@ -57,7 +57,7 @@ class ResourceWatch:
     """Checks, at each call of `look`, the resources that an agent and its processes use."""
 
     def __init__(self, order: Order, began_at: float) -> None:
-        """Take the order, in which a limit of 0 is no limit, and the start, in seconds since the epoch."""
+        """Take the supervisor's order, in which 0 means no limit, and the start, in seconds since the epoch."""
         self.limits = order.limits
         named = order.limits.memory_bytes
         self.memory_bytes = memory.most_memory_bytes() if named is None else named
@@ -104,7 +104,7 @@ class ResourceWatch:
         """Return whether shared memory has grown by more than the limit, perhaps because of the guest.
 
         The kernel does not report the owner of shared memory. The guest is suspected if two successive checks find
-        files in unreceived messages, or if the guest's mappings of closed files without a name exceed the limit.
+        files in unreceived messages, or if the deleted files that it maps, but has not open, exceed the limit.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if memory.shared_memory_bytes() - self.shared_before <= self.memory_bytes:
@@ -158,7 +158,7 @@ class ResourceWatch:
         return size, entries, length
 
     def written_files(self) -> Iterator[os.stat_result]:
-        """Yield the status of each entry below `folders` that has changed since the start, and of nameless files.
+        """Yield `stat` results: of entries below `folders` that changed since the start, of open nameless files.
 
         Files are not opened, because the guest may have left a pipe, which would block this process.
         """

@@ -59,7 +59,7 @@ class Sandbox:
     """The sandbox as a run's record names it: `bwrap` or `none`."""
 
     def __post_init__(self) -> None:
-        """Derive what every start of an agent reads."""
+        """Set `confines`, `has_network` and `kind` from the other fields."""
         confines = self.program is not None
         object.__setattr__(self, "confines", confines)
         object.__setattr__(self, "has_network", confines and not self.world.way_out.is_open)
@@ -175,7 +175,7 @@ def _start_once(sandbox: Sandbox, env: Mapping[str, str]) -> Sandbox:
 
 
 def how_to_allow(restriction: Path = _RESTRICTION) -> str:
-    """Return the remedy if the system does not let bubblewrap make user namespaces.
+    """Return the remedy for a system that does not let bubblewrap make user namespaces.
 
     The kernel's file `restriction` contains `1` if AppArmor restricts user namespaces.
     """

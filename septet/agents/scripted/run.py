@@ -1,4 +1,4 @@
-"""One scripted run: a start of a step or a turn of the finalizer; and the work for pipelines and pull requests."""
+"""Play one run of the scripted agent: for a step, the finalizer, a pipeline or a pull request."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class ScriptedRun:
         self.hands = Hands(self.stream, self.folder, self.script.crash_after_edits, leave_notes=scenario.is_given)
 
     def play(self, message: dict[str, Any] | None = None) -> int:
-        """Carry out the run and return the exit code; `message` is a message from stdin to print again."""
+        """Carry out the run and return the exit code; if stdin had a `message`, print it again."""
         self.obey_signals()
         try:
             self.stream.init(str(self.folder), self.prompt)
@@ -129,7 +129,7 @@ class ScriptedRun:
         return 0
 
     def obey_signals(self) -> None:
-        """Make SIGTERM end this process as it ends claude."""
+        """On SIGTERM, end this process with claude's exit code."""
 
         def end(_signal: int, _frame: object) -> None:
             os._exit(_TERMINATED)

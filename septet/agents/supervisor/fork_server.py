@@ -4,8 +4,8 @@ A worker's fork server has a socket as stdin. The worker sends further sockets o
 socket gets a supervisor. The fork server ends when its worker dies.
 
 A runner serves workers that come and go, such as containers. It has a listening socket as stdin, and the number of
-its lock's descriptor as argument. Each connection gets a supervisor, which dies with the runner. The runner kills
-the processes that killed supervisors left. `start.py` runs both programs.
+its lock's descriptor as argument. Each connection gets a supervisor, which dies with the runner. If a
+supervisor is killed, the runner kills the processes that it left. `start.py` runs both programs.
 """
 
 import gc
@@ -26,7 +26,7 @@ from septet.agents.supervisor.warm_process import WarmSupervisor
 
 TICK_SECONDS = 0.5
 SWEEP_SECONDS = 2.0
-"""The longest time of a sweep; a process that lives longer hangs in the kernel."""
+"""The longest time to kill what a supervisor left; a process that lives longer hangs in the kernel."""
 RECORD_SECONDS = 1.0
 """The longest wait for a recorder to write an agent's output."""
 STOP_SECONDS = 8.0

@@ -78,7 +78,7 @@ def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: San
 
 
 def _fill_once(start: _FirstStart, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
-    """Return the folder with the packages; if it is missing, start the CLI to fill it. Empty on failure."""
+    """Return the folder with the packages; if it is missing, first start the CLI to fill it. `()` on failure."""
     folder = start.folder
     if not folder.is_dir():
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -125,8 +125,8 @@ def open_home(request: TurnRequest) -> tuple[OwnFolder, ...]:
 def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) -> None:
     """Prepare the work order's home, if there is one, for a turn; the caller holds the writer's lock.
 
-    If `anew`, clear the home first: no warm process works there. Without a sandbox, only copy the session from the
-    home to the user's own folders.
+    If `anew`, clear the home first; the caller ensures that no warm process works there. Without a sandbox, only
+    copy the session from the home to the user's own folders.
 
     Raises:
         LoginBusyError: Another agent is about to refresh the login.

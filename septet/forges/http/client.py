@@ -195,7 +195,7 @@ class ApiClient:
         return f"{self.root}/{path}" if path else self.root
 
     def _is_sent_again(self, refusal: ApiRefusal, *, is_read: bool) -> bool:
-        """Record the pause that a refusal requests; for a read and a short pause, wait and return `True`."""
+        """Record the pause that a refusal requests; if it is short and follows a read, wait and return `True`."""
         if not refusal.is_limit:
             return False
         if refusal.seconds is not None:
@@ -215,7 +215,7 @@ def read_as(form: type[T], response: httpx.Response) -> T:
 
 @contextmanager
 def open_client(api: HttpApi, what: str, root: str, within_seconds: float, tail_bytes: int) -> Iterator[ApiClient]:
-    """Give the block a client, and turn its failures into Septet's errors; see `HttpApi.asking`."""
+    """Yield a client, and turn the failures of its requests into Septet's errors; see `HttpApi.asking`."""
     patience = ForgePatience()
     patience.await_turn(api.url, api.token, what)
     bounds = AnswerBounds(within_seconds, tail_bytes)

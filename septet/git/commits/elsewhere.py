@@ -25,7 +25,7 @@ _BRANCH: Final = b"ref: refs/heads/"
 
 
 def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return a text for each of the first stashes, branches and worktrees whose work HEAD does not have.
+    """Return texts about work that HEAD lacks: stashes, other worktrees, other branches, a commit on no branch.
 
     Raises:
         WorkspaceError: A file of `.git` that git would read is not a plain file.
@@ -39,9 +39,9 @@ def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[st
 
 
 def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
-    """Copy the files of the latest stash, or else of a branch, into the worktree, if that overwrites nothing.
+    """Copy the files of the latest stash or else a branch into the worktree, unless that overwrites files.
 
-    Only a commit that contains HEAD is used. HEAD, branches, stash and the agent's index stay. Returns whether any
+    The stash or branch must contain HEAD. HEAD, branches, stash and the agent's index stay. Returns whether any
     file was copied.
 
     Raises:
@@ -78,7 +78,7 @@ def _whole_tree(place: Place, sha: str) -> str:
 
 
 def work_beside(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return a text for each stash and branch with work that the finished work at HEAD does not have."""
+    """Return texts about stashes, and about branches except `own_branch` that have commits that HEAD lacks."""
     return (*_stash(place), *_branches_beside(place, head, {own_branch}))
 
 
@@ -111,7 +111,7 @@ def _branches_beside(place: Place, head: Head, others: set[str | None]) -> tuple
 
 
 def _commit_on_no_branch(place: Place, head: Head) -> tuple[str, ...]:
-    """Return a text for the last commit of a detached HEAD, if no branch contains it; else an empty tuple."""
+    """Return a text for the newest commit in HEAD's reflog that neither HEAD nor a branch contains; else `()`."""
     steps = (line.split(b" ") for line in _read(place, "logs/HEAD").splitlines()[-50:])
     shas = {words[1].decode("ascii") for words in steps if len(words) > 1 and _SHA.fullmatch(words[1])}
     options = ("--ignore-missing", "--max-count=1", "--abbrev-commit", "--abbrev=12")

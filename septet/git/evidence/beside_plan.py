@@ -64,9 +64,9 @@ class Leftovers:
     adding: Mapping[bytes, Item]
     """Files and folders that must stay besides those of the first snapshot."""
     unkept: tuple[bytes, ...]
-    """The paths of left files that no snapshot contains."""
+    """The paths of leftovers that no snapshot contains."""
     paths: tuple[bytes, ...]
-    """The sorted paths of all left files, without those that git itself rewrites."""
+    """The sorted paths of all leftovers, without those that git itself rewrites."""
 
     @property
     def shown_paths(self) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class PlanAlone:
         return True, rescue
 
     def _find_leftovers(self, unkept_first: Collection[bytes], touched: Collection[bytes]) -> Leftovers:
-        """Return the leftovers; the first snapshot left out `unkept_first`, of which agents changed `touched`."""
+        """Return the leftovers; the first snapshot lacks `unkept_first`, and agents changed `touched` of these."""
         vault = vault_at(self.place)
         have, first = read(vault, self.current.commit), read(vault, self.before.first.commit)
         adding = self._of_setup()
@@ -170,7 +170,7 @@ class PlanAlone:
             raise EvidenceError(message) from error
 
     def _of_setup(self) -> dict[bytes, Item]:
-        """Return what the set-up after a move made or changed outside of `.git`; empty if there was no move."""
+        """Return what set-up changed outside of `.git` after the workspace moved here; empty without a move."""
         if self.before.setup is None:
             return {}
         then, now = (read(vault_at(self.place), snapshot.commit) for snapshot in self.before.setup)

@@ -58,7 +58,7 @@ def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int
 
     Args:
         records: Every folder of the workspace; the folders' objects are already in the pack or the vault.
-        usual: For each of git's modes, the permission bits that are not recorded.
+        usual: For each of git's modes, its usual permission bits; only other bits are recorded by path.
     """
     outside = {
         join(path, item.name): item.entry
@@ -144,7 +144,7 @@ def _read_manifest(vault: Git, commit: str) -> "_Manifest":
 
 
 def _home(path: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
-    """Return the workspace's path for a path in the commit; `None` if the workspace has none."""
+    """Return where a path of the commit belongs in the workspace; `None` if it belongs nowhere there."""
     parts = path.split(b"/", 2)
     depth = 2 if parts[0] == _EXTRA else 1
     home = homes.get(b"/".join(parts[:depth]))

@@ -57,7 +57,7 @@ def record_for(start: OrderStart, address: Address, base: Base) -> WorkspaceReco
 
 
 def copy_record(state: StateDir, source: str, order_id: str, first_run_id: str) -> None:
-    """Copy the repository and the commit of the workspace `source` into a new record of a work order.
+    """Record a work order's workspace with the same repository and commit as the workspace `source`.
 
     An existing record of the work order stays.
 

@@ -75,7 +75,7 @@ class CodexStream(LineStream[_Event]):
         return _difference(read_field(self._used, _tokens) or _Tokens(), self._before)
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether an object is an event, and not an item in an event; types of items have no dot."""
+        """Return whether an object is an event: a type with a dot, or `error`. The types of items have no dot."""
         return "." in str(event.type) or event.type == "error"
 
     def take(self, event: _Event) -> None:
@@ -127,7 +127,7 @@ class CodexStream(LineStream[_Event]):
         self._message = item.text
 
     def _take_started(self, item: _Item) -> None:
-        """Add a tool call; count a new turn, unless a turn is open."""
+        """Add a tool call; it begins a new turn, unless a turn is open."""
         if str(item.type) not in _SPEECH:
             if not self._in_turn:
                 self.facts.turns += 1
