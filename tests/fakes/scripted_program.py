@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,43 +16,6 @@ from septet.agents.scripted.scenario import NUMBER, Scenario, Script
 _LOOK_SECONDS = 0.05
 _FOR_EVER_SECONDS = 10.0**8
 Answer = dict[str, Any]
-
-
-def _text(answer: Answer) -> str:
-    return json.dumps(answer, ensure_ascii=False)
-
-
-def _fence(answer: Answer) -> str:
-    return f"Here is the answer:\n\n```json\n{json.dumps(answer, ensure_ascii=False, indent=2)}\n```\n"
-
-
-def _wrong_type(answer: Answer) -> str:
-    return _text(
-        {key: str(value).lower() if isinstance(value, bool) else [value] for key, value in answer.items()}
-    )
-
-
-def _conflict(answer: Answer) -> str:
-    turned = {key: (not value) if isinstance(value, bool) else f"not {value}" for key, value in answer.items()}
-    return f"{_text(answer)}\n\nOn second thought:\n\n{_text(turned)}"
-
-
-MALFORMED: dict[str, Callable[[Answer], str]] = {
-    "prose_around": lambda answer: (
-        f"All done, and the tests pass.\n\n{_text(answer)}\n\nLet me know if you want more."
-    ),
-    "fenced": _fence,
-    "single_quotes": str,
-    "trailing_comma": lambda answer: _text(answer)[:-1] + ",}",
-    "wrong_type": _wrong_type,
-    "missing_key": lambda answer: _text(dict(list(answer.items())[1:])),
-    "extra_key": lambda answer: _text({**answer, "confidence": 0.9}),
-    "conflict": _conflict,
-    "double_encoded": lambda answer: json.dumps(_text(answer)),
-    "empty": lambda _answer: "",
-    "null": lambda _answer: "null",
-}
-"""The malformed final texts by name. The answer ladder reads some of them, and must refuse the others."""
 
 
 class BudgetReachedError(Exception):
@@ -72,14 +33,10 @@ class ScriptOfTests(Script):
         "api_error": (int,),  # the status of the model API's answer
         "background_seconds": NUMBER,  # of a process that outlives the run and then writes `late.txt`
     }
-    malformed_kinds = (*Script.malformed_kinds, *MALFORMED)
 
     def __init__(self, content: dict[str, Any]) -> None:
         super().__init__(content)
         self.content = content
-
-    def malform(self, kind: str, answer: Answer) -> str:
-        return MALFORMED[kind](answer) if kind in MALFORMED else super().malform(kind, answer)
 
     def text_for(self, answer: Answer) -> str | None:
         given = self.content.get("answer")
