@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 Event = tuple[str, dict[str, Any] | str]
 """The name of a server-sent event, which may be empty, and its data."""
@@ -35,28 +35,6 @@ class Said:
 
     text: str = ""
     call: Call | None = None
-
-
-class Wire(Protocol):
-    """One API."""
-
-    def heard(self, body: dict[str, Any]) -> Iterator[str]:
-        """Yield the texts of users and tools, oldest first."""
-
-    def tools(self, body: dict[str, Any]) -> list[str]:
-        """Return the names of the offered tools."""
-
-    def whole(self, said: Said, model: str) -> dict[str, Any]:
-        """Return an answer without streaming."""
-
-    def stream(self, said: Said, model: str) -> list[Event]:
-        """Return an answer's events; the first two do not end it."""
-
-    def error(self, status: int, message: str) -> dict[str, Any]:
-        """Return the body of a refusal."""
-
-    def usage_limit(self, until: float) -> Refusal:
-        """Return the service's answer to a key that is at its usage limit until `until`."""
 
 
 class Messages:
@@ -325,6 +303,9 @@ class Gemini:
                 "cachedContentTokenCount": USED["cached"],
             }
         return answer
+
+
+Wire = Messages | Responses | Chat | Gemini
 
 
 def wire_of(path: str) -> Wire | None:
