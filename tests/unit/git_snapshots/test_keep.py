@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakes.kept import is_kept_elsewhere
 from fakes.pictures import picture
 from fakes.repositories import Origin, git
 from fakes.snapshots import snapshot_of
@@ -22,7 +21,7 @@ from septet.git.engine.place import Place, record_of
 from septet.git.engine.remote import Remote
 from septet.git.evidence.evidence import gather
 from septet.git.snapshots.take import take
-from septet.git.vault.facts import SnapshotOptions
+from septet.git.vault.facts import Snapshot, SnapshotOptions
 from septet.git.vault.vault import list_snapshots, vault_at
 from septet.git.workspace.mirror import Base
 from septet.git.workspace.workspace import place_for
@@ -37,6 +36,14 @@ from septet.git.checkpoints.move import move_here
 move_here(*pickle.loads(Path(sys.argv[1]).read_bytes()))
 """
 OPTIONS = SnapshotOptions("the work order comes back", 1 << 20)
+
+
+def is_kept_elsewhere(place: Place, shelf: CheckpointRef, snapshot: Snapshot) -> bool:
+    vault = vault_at(place)
+    if shelf.tip(vault) is None:
+        return False
+    tip = shelf.fetch(vault)
+    return vault.try_run("merge-base", "--is-ancestor", snapshot.commit, tip).exit_code == 0
 
 
 @pytest.fixture
