@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from fakes.failing_bubblewrap import failing_bubblewrap
 from fakes.repositories import Origin
 from fakes.sealed import write_keys
 from fakes.septet_command import Septet, free_port
 from fakes.shared_server import Host
+from fakes.shell_programs import write_program
 from fakes.waiting import until
 
 from workflows.wire.search_attributes import ALL
@@ -128,6 +128,11 @@ def test_a_worker_is_alive_while_its_server_is_not_and_dead_once_its_process_sta
                 up.process.send_signal(signal.SIGCONT)
         finally:
             os.kill(server, signal.SIGCONT)
+
+
+def failing_bubblewrap(septet: Septet) -> str:
+    program = write_program(septet.root / "bin" / "bwrap", "#!/bin/sh\necho 'bwrap: no' >&2\nexit 1\n")
+    return f"{program.parent}{os.pathsep}{os.environ['PATH']}"
 
 
 @pytest.mark.parametrize("command", ["worker", "up", "demo"])

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 from septet.agents.guest.description import GuestFiles, World
 from septet.agents.guest.paths import parse_named_paths

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 from septet.agents.guest.programs import Needs
 from septet.agents.guest.world import Binding, Link

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 from septet.agents.clis.adapter import FOR_EVERY_AGENT
 from septet.agents.guest.description import GuestFiles, World, describe

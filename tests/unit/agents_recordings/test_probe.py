@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 from septet.agents.clis.adapter import Machine
 from septet.agents.clis.registry import ADAPTERS, adapter_for

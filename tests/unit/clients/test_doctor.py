@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 from clients.cli.doctor.machine_checks import (
     Check,

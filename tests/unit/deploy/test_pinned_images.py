@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 ROOT = Path(__file__).parents[3]
 DIGEST = "sha256:" + "a1" * 32

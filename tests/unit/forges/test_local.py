@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import Origin, git, git_env, make_origin
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, RefusedTransitionError
 from septet.forges.local.forge import LocalForge

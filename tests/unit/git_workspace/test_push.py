@@ -10,7 +10,7 @@ from fakes.forges.github import GitHubFake
 from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault
 from fakes.repositories import Origin, git, make_origin
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 from septet.errors import GitError, InvalidInputError, NotFoundError, RemoteFullError
 from septet.git.commits.branches import branch_refusal, create_branch

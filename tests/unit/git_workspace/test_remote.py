@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fakes.git_http import GitHttp, serving_git
 from fakes.repositories import Origin, git, make_origin
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 from septet.errors import GitError, GitUnavailableError, NotFoundError, RemoteFullError, SeptetError
 from septet.git.commits.branches import create_branch
