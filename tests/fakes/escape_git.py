@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fakes.attack_tables import Attack
 from fakes.guests import CANARY, Machine, machine_with_canaries
 from fakes.repositories import git_env, make_origin
 from fakes.snapshots import LIMIT_BYTES
@@ -43,19 +44,11 @@ Ask = Callable[[Place], str]
 
 
 @dataclass(frozen=True)
-class GitRoute:
-    """One change of a guest."""
+class GitRoute(Attack):
+    """A change of a guest, whose program knows the names of the files `secret` and `other` of the machine."""
 
-    name: str
-    attack: str
-    """The change, for people."""
-    program: str
-    """Python that runs in the guest; `secret` and `other` are files of the machine whose names it knows."""
-    protection: str
-    """The protection, for people."""
     without: Ask
     """The output or effect of the engine's git without the protection."""
-    as_root: bool = False
 
 
 @dataclass
@@ -66,7 +59,6 @@ class GitMachine(Machine):
 
     @property
     def files(self) -> GuestFiles:
-        """Return the guest's files: its workspace and the mirror's objects."""
         first = super().files
         if self.place is None:
             return first
@@ -84,7 +76,6 @@ class GitMachine(Machine):
 
 @contextmanager
 def git_machine(root: Path, files: Mapping[str, str] = README) -> Iterator[GitMachine]:
-    """Yield a machine with canaries, and an origin with these files."""
     supervisors = Supervisors()
     with machine_with_canaries(root, supervisors) as first:
         make_origin(root / "real").push(files)
@@ -95,7 +86,13 @@ def git_machine(root: Path, files: Mapping[str, str] = README) -> Iterator[GitMa
 def ask_engine(place: Place) -> str:
     """Let the engine do all its work after an agent, and return all output."""
     said: list[str] = []
-    for ask in (_look, _show, _commit_and_push, lambda place: plan_file(place, "plan.md")):
+    asks: tuple[Ask, ...] = (
+        lambda place: repr(gather(place)),
+        lambda place: difference(place, limit_bytes=100_000).patch,
+        _commit_and_push,
+        lambda place: plan_file(place, "plan.md"),
+    )
+    for ask in asks:
         try:
             said.append(ask(place))
         except (SeptetError, OSError) as error:
@@ -106,14 +103,6 @@ def ask_engine(place: Place) -> str:
 def ran(place: Place) -> str:
     """Return the canary if a program of the guest has run."""
     return CANARY if (place.worktree / _RAN).exists() else ""
-
-
-def _look(place: Place) -> str:
-    return repr(gather(place))
-
-
-def _show(place: Place) -> str:
-    return difference(place, limit_bytes=100_000).patch
 
 
 def _commit_and_push(place: Place) -> str:
@@ -158,15 +147,8 @@ def _without_look(*args: str) -> Ask:
     return ask
 
 
-def _read_plan(place: Place) -> str:
-    return (place.worktree / "plan.md").read_text(encoding="utf-8")
-
-
-def _other_worktree(place: Place) -> str:
-    """Run git without naming a `.git`, so it uses the repository that the worktree names."""
-    return _plain("show", "HEAD:secret")(place)
-
-
+_OTHER_WORKTREE = _plain("show", "HEAD:secret")
+"""Git without a named `.git` uses the repository that the worktree names."""
 _PREPARE = f"""
 import subprocess
 ran = os.path.abspath({_RAN!r})
@@ -270,12 +252,13 @@ GIT_ROUTES = (
              _without_look("status")),
     GitRoute("git-file", "put a file that names another repository in place of `.git`",
              "os.rename('.git', 'was'); put('.git', 'gitdir: ' + other + '/.git\\n')",
-             "`.git` is a folder, and named on each command line", _other_worktree),
+             "`.git` is a folder, and named on each command line", _OTHER_WORKTREE),
     GitRoute("git-link", "put a link to another repository in place of `.git`",
              "os.rename('.git', 'was'); os.symlink(other + '/.git', '.git')",
-             "`.git` is a folder, and named on each command line", _other_worktree),
+             "`.git` is a folder, and named on each command line", _OTHER_WORKTREE),
     GitRoute("plan-link", "give a link to another's file for the plan",
-             "os.symlink(secret, 'plan.md')", "plans are plain files of the worktree", _read_plan),
+             "os.symlink(secret, 'plan.md')", "plans are plain files of the worktree",
+             lambda place: (place.worktree / "plan.md").read_text(encoding="utf-8")),
 )  # fmt: skip
 
 _GATE = "changes of what CI, forges and agents act on wait for a person before each push"
@@ -398,7 +381,6 @@ PERSON_ROUTES = (
 
 
 def plant(machine: GitMachine, route: GitRoute) -> str:
-    """Let a guest make the route's changes, and return its output."""
     head = (machine.root / "other-head").read_text(encoding="ascii").strip()
     return machine.run(f"{_PREPARE}\nOTHER_HEAD = {head!r}\n{route.program}\n")
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fakes.guests import CANARY, Machine
+from fakes.attack_tables import Attack
+from fakes.guests import CANARY, Arguments, Machine
 from fakes.logins import HOUR, login
 
 from septet.agents.clis.adapter import Machine as Host
@@ -31,31 +32,21 @@ class Scene:
 
     @property
     def copy(self) -> Path:
-        """Return the path of the copied login."""
         return self.home.root / ".claude/.credentials.json"
 
     @property
     def user(self) -> Path:
-        """Return the user's home."""
         return Path(self.home.machine.env["HOME"])
 
     def user_has(self, name: str) -> str:
-        """Return the content of a user's file; empty if the file is missing."""
         path = self.user / name
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 @dataclass(frozen=True)
-class Trap:
-    """One trap, and the act of the engine that meets it."""
+class Trap(Attack):
+    """A trap, and the act of the engine that meets it."""
 
-    name: str
-    attack: str
-    """The attempt, for people."""
-    program: str
-    """Python that runs in the guest and sets the trap."""
-    protection: str
-    """The protection, for people."""
     engine: Callable[[Scene], str]
     """The product's next act; it returns all visible output."""
     careless: Callable[[Scene], str]
@@ -83,7 +74,6 @@ def scene_for(machine: Machine, name: str, cli: str = "claude") -> Scene:
 
 
 def leave(scene: Scene, program: str) -> str:
-    """Run the program as the home's guest, and return its output."""
     program = f"user = {str(scene.user)!r}\n" + _PREPARE + program
     return scene.machine.run(program, lambda description: _with_home(description, scene))
 
@@ -154,23 +144,11 @@ def _mount(scene: Scene, *, with_places: bool) -> str:
             parts.append(
                 PlacedInOwnFolder(source, each, Path("commands/new"))
                 if with_places
-                else _Unprepared(source, each.path / "commands/new")
+                else Arguments(("--ro-bind", str(source), str(each.path / "commands/new")))
             )
     description = replace(description, protections=tuple(parts))
     scene.machine.run("print('started')", lambda _: description, remains_root=not with_places)
     return CANARY if (scene.user / ".ssh/new").exists() else ""
-
-
-@dataclass(frozen=True)
-class _Unprepared:
-    """A mount at whatever place its path leads to."""
-
-    source: Path
-    path: Path
-
-    def arguments(self) -> tuple[str, ...]:
-        """Return the arguments that bind it."""
-        return ("--ro-bind", str(self.source), str(self.path))
 
 
 _FORGED = json.dumps({"claudeAiOauth": {"accessToken": CANARY, "refreshToken": CANARY, "expiresAt": 9e12}})

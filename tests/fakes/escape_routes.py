@@ -4,14 +4,15 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol as TypingProtocol
+from typing import Any
 
 import pytest
 from _pytest.mark import ParameterSet
-from fakes.attack_tables import counted
+from fakes.attack_tables import Attack, counted
 from fakes.escape_git import GIT_ROUTES, PERSON_ROUTES, PROTECTED_ROUTES
 from fakes.escape_homes import TRAPS
 from fakes.guest_kinds import kind_attacks
+from fakes.guests import Arguments
 from fakes.leaving_routes import LEAVING_ROUTES, READER_ROUTES
 from fakes.network_routes import network_attacks
 from fakes.plan_routes import PLAN_ROUTES
@@ -37,27 +38,10 @@ from septet.agents.guest.world import (
 Change = Callable[[Description, Path], Description]
 
 
-class _Named(TypingProtocol):
-    @property
-    def attack(self) -> str:
-        """Return the attempt, for people."""
-
-    @property
-    def protection(self) -> str:
-        """Return the protection, for people."""
-
-
 @dataclass(frozen=True)
-class Route:
-    """One way out."""
+class Route(Attack):
+    """A way out, whose program prints the canary if it succeeds."""
 
-    name: str
-    attack: str
-    """The attempt, for people."""
-    program: str
-    """Python that prints the canary if it succeeds."""
-    protection: str
-    """The protection, for people."""
     without: Change
     """Removes the protection from a description of the guest."""
     as_root: bool = False
@@ -115,18 +99,9 @@ def _uncovered(description: Description, root: Path) -> Description:
     return replace(description, protections=tuple(each for each in parts if not isinstance(each, Cover)))
 
 
-@dataclass(frozen=True)
-class _AllCapabilities:
-    """All capabilities of root in its own namespace."""
-
-    def arguments(self) -> tuple[str, ...]:
-        """Return the arguments that keep the capabilities."""
-        return ("--cap-add", "ALL")
-
-
 def _all_capabilities(description: Description, root: Path) -> Description:
     rest = removed(NoCapabilities, RefusedSystemCalls, OwnUser)(description, root).protections
-    return replace(description, protections=(*rest, _AllCapabilities()))
+    return replace(description, protections=(*rest, Arguments(("--cap-add", "ALL"))))
 
 
 def _writable_mirror(description: Description, root: Path) -> Description:
@@ -275,7 +250,7 @@ ROUTES = (
         lambda description, _root: replace(
             description,
             protections=tuple(
-                _PlainProcesses() if isinstance(each, OwnProcesses) else each for each in description.protections
+                Arguments(("--proc", "/proc")) if isinstance(each, OwnProcesses) else each for each in description.protections
             ),
         ),
         as_root=True,
@@ -297,17 +272,7 @@ ROUTES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _PlainProcesses:
-    """A `/proc` with writable switches of the kernel."""
-
-    def arguments(self) -> tuple[str, ...]:
-        """Return the arguments that mount it."""
-        return ("--proc", "/proc")
-
-
 def escape_table() -> str:
-    """Return the table of routes of the page."""
     return counted(
         {
             "read or change the machine, other work or other processes": _named(ROUTES),
@@ -325,5 +290,5 @@ def escape_table() -> str:
     )
 
 
-def _named(routes: Iterable[_Named]) -> list[tuple[str, str]]:
+def _named(routes: Iterable[Any]) -> list[tuple[str, str]]:
     return [(each.attack, each.protection) for each in routes]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
+from fakes.shell_programs import write_program
 
 from septet.agents.guest.description import Description, GuestFiles, World, describe
 from septet.agents.guest.paths import NamedPath, OwnFolder
@@ -50,6 +51,16 @@ _TOOLCHAINS = (
 """Folders of the user's languages, which are on PATH."""
 _PROGRAMS = ("home/.cargo/bin/cargo", "home/.local/bin/uv")
 _OWN = ("state/workspaces/wo-1/own", "state/mirrors/app.git/objects/own", OWN_HOME + "/.credentials.json")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Arguments of the sandbox in place of a protection."""
+
+    parts: tuple[str, ...]
+
+    def arguments(self) -> tuple[str, ...]:
+        return self.parts
 
 
 @dataclass
@@ -163,11 +174,6 @@ def connect(address):
 """
 
 
-def world_of(root: Path) -> World:
-    """Return the part of the world that all guests of a machine share, with or without a sandbox."""
-    return World(root / "home", (NamedPath(root / "state", writable=True),), (root / "state",))
-
-
 @contextmanager
 def machine_with_canaries(root: Path, supervisors: Supervisors) -> Iterator[Machine]:
     """Yield such a machine; its settings carelessly name the folder around its state directory."""
@@ -178,25 +184,19 @@ def machine_with_canaries(root: Path, supervisors: Supervisors) -> Iterator[Mach
     for name in _TOOLCHAINS:
         (root / name).mkdir(parents=True, exist_ok=True)
     for name in _PROGRAMS:
-        (root / name).write_text("#!/bin/sh\n", encoding="utf-8")
-        (root / name).chmod(0o755)
+        write_program(root / name, "#!/bin/sh\n")
+    sleeper = write_program(root / "sleeper", "#!/bin/sh\nwhile :; do sleep 1; done\n")
     with ExitStack() as stack:
-        sandbox = find_sandbox("auto", os.environ, world_of(root))
+        world = World(root / "home", (NamedPath(root / "state", writable=True),), (root / "state",))
+        sandbox = find_sandbox("auto", os.environ, world)
         process = subprocess.Popen(
-            ["sleep", "600", CANARY], env={"PATH": os.defpath, "KEY": CANARY}, executable=_sleeper(root)
+            ["sleep", "600", CANARY], env={"PATH": os.defpath, "KEY": CANARY}, executable=sleeper
         )
         stack.callback(process.wait)
         stack.callback(process.kill)
         machine = Machine(root, sandbox, supervisors, process.pid, stack.enter_context(_shared_memory()))
         stack.enter_context(_listening(root / "docker.sock"))
         yield machine
-
-
-def _sleeper(root: Path) -> str:
-    path = root / "sleeper"
-    path.write_text("#!/bin/sh\nwhile :; do sleep 1; done\n", encoding="utf-8")
-    path.chmod(0o755)
-    return str(path)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 
+from fakes.attack_tables import Attack
 from fakes.guests import CANARY
 
 from septet.agents.clis.adapter import Invocation
@@ -49,15 +50,9 @@ class Servers:
 
 
 @dataclass(frozen=True)
-class NetworkRoute:
-    """One way out."""
+class NetworkRoute(Attack):
+    """A way out, whose program may use the servers' ports."""
 
-    name: str
-    attack: str
-    """The attempt, for people."""
-    program: str
-    """Python that may use the servers' ports."""
-    protection: str
     seen: Callable[[Servers], Protection]
     """The guest's network."""
     without: Callable[[Servers], Protection]

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from fakes.attack_tables import Attack
+
 from activities.outgoing.leaving_content import MOST_BYTES
 from septet.git.engine.place import Place
 
@@ -35,13 +37,9 @@ Read = Callable[[Place, str], str]
 
 
 @dataclass(frozen=True)
-class ReadingRoute:
+class ReadingRoute(Attack):
     """One kind of commit of a guest."""
 
-    name: str
-    attack: str
-    program: str
-    protection: str
     careless: Read
     """The reader's text without the protection, of the place and the commit."""
 

@@ -5,26 +5,18 @@ from pathlib import Path
 
 from fakes.attack_tables import counted
 from fakes.escape_routes import Change, Route, bound, removed
-from fakes.guests import PROMPT, Machine
+from fakes.guests import PROMPT, Arguments, Machine
 
 from septet.agents.guest.description import Description
 from septet.agents.guest.network import OwnNetwork
 from septet.agents.guest.world import NoCapabilities, OwnProcesses, OwnUser, Protection, RefusedSystemCalls
 
 
-@dataclass(frozen=True)
-class _Arguments:
-    parts: tuple[str, ...]
-
-    def arguments(self) -> tuple[str, ...]:
-        return self.parts
-
-
 def _root_of_the_machine(description: Description, root: Path) -> Description:
     """Leave the guest all rights of root, outside of every namespace of users."""
     kinds = ("user", OwnUser, NoCapabilities, RefusedSystemCalls)
     parts: tuple[Protection, ...] = removed(*kinds)(description, root).protections
-    return replace(description, protections=(*parts, _Arguments(("--cap-add", "ALL"))))
+    return replace(description, protections=(*parts, Arguments(("--cap-add", "ALL"))))
 
 
 def _mode(name: str, attack: str, program: str) -> Route:
@@ -112,7 +104,7 @@ def _as_it_is(description: Description, root: Path) -> Description:
 
 def _plain_processes(description: Description, root: Path) -> Description:
     parts: list[Protection] = [
-        _Arguments(("--proc", "/proc")) if isinstance(each, OwnProcesses) else each
+        Arguments(("--proc", "/proc")) if isinstance(each, OwnProcesses) else each
         for each in description.protections
     ]
     return replace(description, protections=tuple(parts))
