@@ -29,7 +29,6 @@ pytestmark = pytest.mark.needs("bubblewrap")
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
-    """Yield a machine with canaries, an origin, and another work order's repository."""
     root = tmp_path_factory.mktemp("machine")
     with git_machine(root) as made:
         plant_secrets(root, git_env(root / "nobody"))

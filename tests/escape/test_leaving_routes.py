@@ -18,7 +18,6 @@ MIB = 1024 * 1024
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
-    """Yield a machine with an origin."""
     with git_machine(tmp_path_factory.mktemp("machine")) as made:
         yield made
 

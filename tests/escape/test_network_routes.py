@@ -70,7 +70,6 @@ def python_of_names(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
-    """Yield the servers that listen on this machine."""
     with servers_with_canary() as servers:
         yield servers
 
@@ -128,7 +127,6 @@ def test_what_is_let_through_has_its_line_after_a_flood_of_refusals(
 
 
 def check(machine: Machine, servers: Servers, route: NetworkRoute) -> None:
-    """Run a route in a guest with its protection and without it."""
     program = PRELUDE.format(servers=servers) + route.program
     printed = machine.run(program, route.change(route.seen(servers)))
     assert CANARY not in printed

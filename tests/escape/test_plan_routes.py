@@ -22,7 +22,6 @@ IGNORED = "node_modules\nvendor\n.claude\nCLAUDE.local.md\n"
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
-    """Yield a machine with an origin."""
     with git_machine(tmp_path_factory.mktemp("machine"), {**README, ".gitignore": IGNORED}) as made:
         yield made
 

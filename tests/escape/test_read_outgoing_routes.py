@@ -17,7 +17,6 @@ _FENCE = re.compile(r"(?s)^<outgoing-([0-9a-f]{16})>\n.*?^</outgoing-\1>$", re.M
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
-    """Yield a machine with an origin."""
     with git_machine(tmp_path_factory.mktemp("machine")) as made:
         yield made
 
@@ -31,7 +30,6 @@ def leave(machine: GitMachine, route: ReadingRoute) -> Leaving:
 
 
 def asked(leaving: Leaving, parts: LeavingParts) -> str:
-    """Return the reader's prompt."""
     return reading_prompt(leaving, parts, {"title": "Totals are wrong", "body": "They are 0."})
 
 

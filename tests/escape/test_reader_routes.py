@@ -40,7 +40,6 @@ def read_all(name: str, code: str) -> None:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitMachine]:
-    """Yield a machine whose guest works in a repository."""
     with git_machine(tmp_path_factory.mktemp("machine")) as made:
         made.open_workspace("of-page")
         yield made

@@ -54,7 +54,6 @@ def not_yet(why: str, kind: str = "NotYet", again: timedelta = LOOK_AGAIN) -> Ap
 
 
 def ended(call: StepCall, verdict: Verdict, *reasons: str, **facts: Any) -> StepResult:
-    """Return the result of a step that is not done."""
     return StepResult(
         step=call.step, verdict=verdict, reasons=reasons, session_id="session", agent="double", **facts
     )

@@ -35,8 +35,6 @@ WORK = "# implement_plan\nDo it.\n"
 
 @dataclass
 class Desk:
-    """One workspace, with or without a sandbox."""
-
     cli: str
     runtime: AgentRuntime
     worktree: Path

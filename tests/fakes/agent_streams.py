@@ -28,5 +28,4 @@ def outcome_of(
 
 
 def part(kind: str, **fields: Any) -> dict[str, Any]:
-    """Return an event of opencode."""
     return {"type": kind, "sessionID": "ses_1", "part": fields}

@@ -85,7 +85,6 @@ class Model:
         return None
 
     def part(self, asked: Asked) -> Part | None:
-        """Return the model's part in the step; `None` for a request beside the work."""
         return self.parts.get(asked.step)
 
     def says(self, asked: Asked) -> Said:

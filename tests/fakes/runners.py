@@ -15,8 +15,6 @@ _PACKAGES = ("septet", "activities", "workflows", "workers", "clients")
 
 @dataclass
 class Runner:
-    """The runner of one state directory, which tests start and stop."""
-
     state: Path
     packages: Path | None = None
     processes: "list[subprocess.Popen[str]]" = field(default_factory=list)

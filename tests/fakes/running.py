@@ -49,7 +49,6 @@ def worker_of(client: Client, doubles: Doubles, *workflows: type, **options: Any
 
 
 async def start(client: Client, task_queue: str, order_id: str = "", **fields: Any) -> Handle:
-    """Start a work order, and return the handle of its latest run."""
     order_id = order_id or f"wo-{uuid.uuid4().hex[:8]}"
     await client.start_workflow("WorkOrder", {**ORDER, **fields}, id=order_id, task_queue=task_queue)
     return client.get_workflow_handle(order_id, result_type=Task)

@@ -56,7 +56,6 @@ def payloads_in(history: WorkflowHistory) -> list[Payload]:
 
 
 def payloads_of(message: Any) -> list[Payload]:
-    """Return all payloads of a Temporal message without search attributes and headers."""
     found: list[Payload] = []
     for field, value in message.ListFields():
         if field.name in {"search_attributes", "header"} or field.type != field.TYPE_MESSAGE:

@@ -50,7 +50,6 @@ class SecondRun:
     # Innermost, so that the coverage check comes after it and can still fail the run.
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Run failed tests again, after all others have ended."""
         result = yield
         if self._collected and len(self.failures) <= AT_MOST:
             for test in self.failures:

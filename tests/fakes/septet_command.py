@@ -101,7 +101,6 @@ class Running:
         return self.process.wait(WITHIN_SECONDS)
 
     def kill(self) -> None:
-        """Kill this process only."""
         self.process.kill()
         self.process.wait(WITHIN_SECONDS)
 
@@ -303,7 +302,6 @@ class Septet:
         until(lambda: stream.exists() and stream.stat().st_size)
 
     def runs(self, order_id: str) -> list[str]:
-        """Return the names of a work order's agent runs, one for each start of an agent."""
         return sorted(path.name for path in (self.state / "runs" / order_id).iterdir() if path.is_dir())
 
     def _agent(self, home: Path) -> Path:

@@ -19,8 +19,6 @@ from workers.watching.announced_agents import announced_agents
 
 @dataclass
 class Host:
-    """A host on a shared server, and the work orders of its queue."""
-
     septet: Septet
     address: str
     queue: str

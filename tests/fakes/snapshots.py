@@ -9,7 +9,6 @@ LIMIT_BYTES = 1 << 20
 
 
 def begin(place: Place, limit_bytes: int = LIMIT_BYTES) -> Snapshot:
-    """Take the first snapshot, before any agent."""
     prepare(place)
     return seed(place, ignored_limit_bytes=limit_bytes)
 

@@ -173,7 +173,6 @@ class StepLab:
         return failed.value
 
     async def refused(self, **options: Any) -> ApplicationError:
-        """Open the workspace, and return the error."""
         with pytest.raises(ApplicationError) as refused:
             await self.open(**options)
         return refused.value
@@ -226,13 +225,11 @@ class StepLab:
 
     @property
     def pull_requests(self) -> list[str]:
-        """The records of the pull requests on the local forge, in JSON."""
         names = git(self.origin.bare, "ls-tree", "--name-only", REF, check=False).split()
         return [git(self.origin.bare, "show", f"{REF}:{name}") for name in names if name.startswith("pull-")]
 
     @property
     def prompts(self) -> list[str]:
-        """The prompts of all runs, oldest first."""
         return [(run.folder / "prompt.md").read_text(encoding="utf-8") for run in self.runs]
 
     @property

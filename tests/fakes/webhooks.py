@@ -27,7 +27,6 @@ def github_examples() -> list[dict[str, Any]]:
 
 
 def github_example(event: str, action: str | None = None) -> dict[str, Any]:
-    """Return the body of one event, which the caller may change."""
     return next(
         copy.deepcopy(each["payload"])
         for each in github_examples()

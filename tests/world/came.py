@@ -13,8 +13,6 @@ from world.case import Branch, Case, Count, Words
 
 @dataclass
 class Came:
-    """The outcome of a case."""
-
     case: Case
     origin: Path
     env: Mapping[str, str]
@@ -43,21 +41,17 @@ class Came:
 
     @property
     def error(self) -> dict[str, str]:
-        """Return the error of a work order that failed or was refused; empty without an error."""
         return self.task.get("error") or self.answer.get("error") or {}
 
     @property
     def steps(self) -> list[dict[str, Any]]:
-        """Return the steps as the work order shows them."""
         return self.task.get("steps") or []
 
     @property
     def warnings(self) -> list[str]:
-        """Return the warnings of all steps."""
         return [words for step in self.steps for words in step["warnings"]]
 
     def told(self) -> str:
-        """Return a summary for a person who searches for the cause."""
         starts = " ".join(
             each["step"] + (f"({each['of']})" if each["of"] else "") + ("*" if each["resumed"] else "")
             for each in self.calls
@@ -76,7 +70,6 @@ class Came:
 
 
 def differences(came: Came) -> list[str]:
-    """Return the differences from the case's expectations, in words."""
     found = [*_of_end(came), *_of_steps(came), *_of_turns(came), *_of_pulls(came), *_of_branch(came)]
     found += [
         f"the issue has lost the label {label}" for label in came.case.expect.labels if label not in came.labels

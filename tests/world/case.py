@@ -23,8 +23,6 @@ class Part(BaseModel):
 
 
 class Act(Part):
-    """An act of the agent."""
-
     sleep: float = 0
     files: dict[str, str] = {}
     """Files that the agent writes into its worktree, before the commands."""
@@ -81,8 +79,6 @@ class Answer(Part):
 
 
 class Issue(Part):
-    """An issue of the forge."""
-
     title: str
     body: str = ""
     labels: tuple[str, ...] = ()
@@ -135,16 +131,12 @@ class Words(Part):
 
 
 class Failure(Words):
-    """The expected error, with its message and remedy."""
-
     type: str | None = None
     remedy: tuple[str, ...] = ()
     """Words of the remedy."""
 
 
 class StepEnd(Part):
-    """The expected end of a step."""
-
     output: str | None = None
     parsed_by: str | None = None
     warnings: tuple[str, ...] | None = None
@@ -152,8 +144,6 @@ class StepEnd(Part):
 
 
 class Pull(Part):
-    """The expected pull request."""
-
     title: Words = Words()
     body: Words = Words()
     title_at_most: int | None = None
@@ -161,8 +151,6 @@ class Pull(Part):
 
 
 class Expect(Part):
-    """The expected outcome."""
-
     status: Status | tuple[Status, ...] = "completed"
     """The status, or several allowed statuses; `refused` means that the command did not start the work order."""
     error: Failure | None = None
@@ -202,8 +190,6 @@ class Expect(Part):
 
 
 class Case(Part):
-    """One case."""
-
     name: str = ""
     """The name of the case's folder."""
     source: str
@@ -254,22 +240,18 @@ class Case(Part):
 
     @property
     def folder(self) -> Path:
-        """Return the case's folder."""
         return CASES / self.name
 
     @property
     def order(self) -> str:
-        """Return the work order's id."""
         return f"wo-{self.name.replace('_', '-')}"
 
     @property
     def plan(self) -> str:
-        """Return the path of the plan in an ordinary turn."""
         return f"specs/{self._about}-planner-plan.md"
 
     @property
     def branch(self) -> str:
-        """Return the branch's name in an ordinary turn."""
         return f"septet/bug-{self.forge.issue if self.forge else self.order}-add-adds"
 
     @property
@@ -286,10 +268,8 @@ def read_case(folder: Path) -> Case:
 
 
 def read_cases() -> list[Case]:
-    """Read all cases, sorted by name."""
     return [read_case(path.parent) for path in sorted(CASES.glob("*/case.toml"))]
 
 
 def fill(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with each key of `names` replaced by its value."""
     return re.sub("|".join(map(re.escape, names)), lambda found: names[found[0]], text)

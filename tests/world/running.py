@@ -47,8 +47,6 @@ _CLOSED: Final = {"completed", "failed", "cancelled"}
 
 @dataclass
 class Street(ForgeFake):
-    """A forge with one repository for each case."""
-
     houses: dict[str, ForgeFake] = field(default_factory=dict)
     spare: ForgeFake = field(default_factory=ForgeFake)
     """The fake that answers requests about no repository."""
@@ -61,14 +59,11 @@ class Street(ForgeFake):
 
 @dataclass
 class World:
-    """The machine on which cases run."""
-
     septet: Septet
     streets: dict[str, Street]
     address: str = ""
 
     def came_of(self, case: Case) -> Came:
-        """Run a case to its end, and return its outcome."""
         folder = self.septet.root / "cases" / case.order
         folder.mkdir(parents=True)
         origin = self._origin_of(case, folder)
@@ -111,7 +106,6 @@ class World:
         return {"{origin}": repository, "{url}": self.streets[case.forge.kind].url if case.forge else ""}
 
     def _move_in(self, case: Case) -> ForgeFake | None:
-        """Give the forge the repository, with its issues and odd answers."""
         if case.forge is None:
             return None
         street = self.streets[case.forge.kind]
@@ -224,13 +218,11 @@ def _environment(root: Path, streets: Mapping[str, Street]) -> dict[str, str]:
 
 
 def _give_name(septet: Septet) -> None:
-    """Give the person of a machine a git name."""
     home = Path(septet.env["HOME"])
     (home / ".gitconfig").write_text("[user]\nname = Ada\nemail = ada@example.org\n", encoding="utf-8")
 
 
 def _plan(case: Case, origin: Origin) -> dict[str, Any]:
-    """Return the plan that the stand-in reads."""
     turns = {
         step: [_said(turn) for turn in turns] if isinstance(turns, list) else _said(turns)
         for step, turns in case.turns.items()
@@ -247,7 +239,6 @@ def _plan(case: Case, origin: Origin) -> dict[str, Any]:
 
 
 def _answers(case: Case) -> dict[str, str]:
-    """Return the answers of the ordinary turns, by step."""
     done = {"success": True, "summary": "add adds", "key_changes_made": ["add adds"], "key_learnings": []}
     answers: dict[str, dict[str, Any]] = {
         "classify_issue": {"issue_class": "/bug"},
@@ -290,7 +281,6 @@ def _change_pulls(house: ForgeFake, told: Next) -> None:
 
 
 def _open_pull(house: ForgeFake, branch: str) -> None:
-    """Open another person's pull request of a branch with its own commit."""
     assert house.repositories is not None
     bare = house.repositories / f"{house.project}.git"
     commit = git(bare, "commit-tree", "-p", "main", "-m", branch, "main^{tree}")

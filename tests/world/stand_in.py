@@ -43,8 +43,6 @@ def main() -> None:
 
 
 class Turn:
-    """One turn."""
-
     def __init__(self, name: str, argv: list[str], prompt: str) -> None:
         """Find the turn's step and number, and log the start."""
         self.name, self.argv = name, argv
@@ -52,7 +50,8 @@ class Turn:
         self.plan = json.loads((self.case / "plan.json").read_text())
         self.resumed = self._resumed()
         self.session = self.resumed or self._option("--session-id") or self._new_session()
-        before = self._before()
+        log = self.case / "calls.jsonl"
+        before = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         self.step, self.of = self._step(prompt, before)
         number = sum(
             each["step"] == self.step and each["of"] == self.of and bool(each["resumed"]) >= self._has_own_turns
@@ -60,11 +59,10 @@ class Turn:
         )
         self.told = self._told(number)
         call = {"step": self.step, "of": self.of, "session": self.session, "resumed": self.resumed, "argv": argv}
-        with (self.case / "calls.jsonl").open("a") as log:
-            log.write(json.dumps({**call, "prompt": prompt, "at": time.time()}) + "\n")
+        with log.open("a") as calls:
+            calls.write(json.dumps({**call, "prompt": prompt, "at": time.time()}) + "\n")
 
     def take(self) -> None:
-        """Act and print as the case requires."""
         if self.told.get("stdout") is None:
             getattr(self, f"_take_{self.name}")()
         else:
@@ -86,11 +84,9 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """Return the answer."""
         return str(self.told["text"]).replace("{answer}", self.told["answer"])
 
     def event(self, **event: Any) -> None:
-        """Print an event of claude."""
         named = {"session_id": self.session, "uuid": str(uuid.uuid4()), **event}
         self._print(json.dumps(named, ensure_ascii=False) + "\n")
 
@@ -216,10 +212,6 @@ class Turn:
             return re.sub("_(bug|feature|chore)$", "", heading[1]), ""
         began = [each["step"] for each in before if each["session"] == self.session and not each["of"]]
         return (began or ["resumed"])[-1], ""
-
-    def _before(self) -> list[dict[str, Any]]:
-        log = self.case / "calls.jsonl"
-        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
     def _resumed(self) -> str:
         if self.name == "codex":

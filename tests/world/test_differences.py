@@ -47,7 +47,6 @@ def _case(expect: str) -> Case:
 
 
 def _came(folder: Path, expect: str) -> Came:
-    """Return the outcome of a work order whose case expects `expect`."""
     origin = make_origin(folder)
     begun_at = origin.push({"a.txt": "a"})
     origin.push({"new.txt": "new"}, branch="b")

@@ -77,7 +77,8 @@ class World:
     def fail(self) -> dict[str, Any]:
         """Let the work order end without a pull request, or on another host; return it after that."""
         self._write_hook()
-        steps: dict[str, Any] = {"implement_plan": [{"edits": self._first_edits()}, {"edits": WORK}]}
+        first = {**WORK, "first.txt": "first\n", **_BAD_EDITS.get(self.kind, {})}
+        steps: dict[str, Any] = {"implement_plan": [{"edits": first}, {"edits": WORK}]}
         messages = ["bug: the first", "bug: the second"]
         steps["create_commit"] = [{"answer": {"commit_message": message}} for message in messages]
         if self.kind in {"cancel", "host lost", "disk full"}:
@@ -131,9 +132,6 @@ class World:
             assert restored.code == 0, restored
             found.append((to / "first.txt").exists())
         assert any(found), rescues
-
-    def _first_edits(self) -> dict[str, str]:
-        return {**WORK, "first.txt": "first\n", **_BAD_EDITS.get(self.kind, {})}
 
     def _write_hook(self) -> None:
         if self.kind not in _REFUSALS:
@@ -209,7 +207,6 @@ def _cell(kind: str, step: Step) -> Any:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Septet]:
-    """Yield a machine whose server all work orders share."""
     septet = Septet(tmp_path_factory.mktemp("served"))
     with septet.up():
         yield septet

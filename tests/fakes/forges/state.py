@@ -41,8 +41,6 @@ class AbsentError(KeyError):
 
 
 class Numbered(dict[int, Thing]):
-    """Things by their numbers."""
-
     def __missing__(self, number: int) -> Thing:
         """Let the forge answer 404."""
         raise AbsentError(number)

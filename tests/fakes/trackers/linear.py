@@ -41,8 +41,6 @@ _OPTIONAL = {"result"}
 
 @dataclass
 class Fault:
-    """An answer to one request in place of the true answer."""
-
     about: str
     """A part of the document of the request that gets the answer."""
     status: int = 503
@@ -317,7 +315,6 @@ def _found(kind: str, node: dict[str, Any] | None) -> dict[str, Any]:
 
 @contextmanager
 def serving_linear(fake: LinearFake) -> Iterator[LinearFake]:
-    """Let the fake answer on 127.0.0.1 during the block; its API is at `url`."""
 
     class Handler(QuietHandler):
         def handle_any(self) -> None:
