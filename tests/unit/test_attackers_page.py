@@ -1,17 +1,22 @@
-"""The table by attacker in docs/attacks.md, which `make escape` writes, and its tests."""
+"""The tables in docs/attacks.md, which `make escape` writes, and the tests that they name."""
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fakes.attackers import GAINS, attackers_table
+from fakes.door_routes import door_table
+from fakes.escape_routes import escape_table
+from fakes.resource_routes import resource_table
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_has_the_table_by_attacker() -> None:
-    """The page has the table of the list in the code."""
-    assert attackers_table() in (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("table", [attackers_table, door_table, escape_table, resource_table])
+def test_the_page_has_each_table(table: Callable[[], str]) -> None:
+    """The page has the table of the list that the tests try."""
+    assert table() in (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("test", sorted({each.test for each in GAINS}))
