@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import psutil
 import pytest
 from fakes.agent_programs import agent_program, warm_program
+from fakes.processes import living
 from fakes.waiting import wait_until
 
 from activities.turns.turn_budget import run_turn
@@ -130,14 +131,7 @@ def agent_of(run: Run) -> int:
 
 
 def carriers(mark: str) -> list[int]:
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(RUN_VARIABLE) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process.pid)
-        except psutil.Error:
-            continue
-    return found
+    return [process.pid for process in living(lambda process: process.environ().get(RUN_VARIABLE) == mark)]
 
 
 def naming(path: Path) -> list[int]:

@@ -85,6 +85,19 @@ def bound(path: str, *, instead_of: type[Protection] | None = None) -> Change:
     return change
 
 
+def swapped(kind: type[Protection], other: Protection) -> Change:
+    """Return a change that puts another protection in the place of a kind."""
+
+    def change(description: Description, root: Path) -> Description:
+        parts = tuple(other if isinstance(each, kind) else each for each in description.protections)
+        return replace(description, protections=parts)
+
+    return change
+
+
+PLAIN_PROCESSES = swapped(OwnProcesses, Arguments(("--proc", "/proc")))
+
+
 def _is(protection: Protection, kinds: tuple[type[Protection] | str, ...]) -> bool:
     return any(
         protection.kind == kind if isinstance(kind, str) and isinstance(protection, OwnNamespace)
@@ -95,8 +108,7 @@ def _is(protection: Protection, kinds: tuple[type[Protection] | str, ...]) -> bo
 
 def _uncovered(description: Description, root: Path) -> Description:
     """Leave the folders that the careless settings name uncovered."""
-    parts = [SealedFolders() if isinstance(each, SealedFolders) else each for each in description.protections]
-    return replace(description, protections=tuple(each for each in parts if not isinstance(each, Cover)))
+    return swapped(SealedFolders, SealedFolders())(removed(Cover)(description, root), root)
 
 
 def _all_capabilities(description: Description, root: Path) -> Description:
@@ -247,12 +259,7 @@ ROUTES = (
     Route(
         "core-pattern", "have the kernel start the guest's program on the machine", "change('/proc/sys/kernel/core_pattern')",
         "the kernel's switches are read-only",
-        lambda description, _root: replace(
-            description,
-            protections=tuple(
-                Arguments(("--proc", "/proc")) if isinstance(each, OwnProcesses) else each for each in description.protections
-            ),
-        ),
+        PLAIN_PROCESSES,
         as_root=True,
     ),
     Route(

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from fakes.agent_lab import Lab
@@ -103,18 +104,12 @@ async def _in_warm_process(lab: Lab) -> str:
     return _text_of(await lab.run_turn(lab.warm_turn(1)))
 
 
-async def _in_second_turn(lab: Lab) -> str:
-    lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found if number == 2 else 'first')")
-    first = await lab.run_turn(lab.warm_turn(1))
-    return _text_of(await lab.run_turn(lab.warm_turn(2, first.outcome.session_id)))
-
-
-async def _in_lane(lab: Lab) -> str:
-    """Run the probe in a lane's process, in a turn of the second work order with its own key."""
+async def _in_second_turn(lab: Lab, order: str = "wo-1") -> str:
+    """Run the probe in the second turn of a process, which is of another work order in a lane."""
     lab.warm_agent(f"{_probe(lab)}\nturn('m%d' % number); result(found if number == 2 else 'first')")
     first = await lab.run_turn(lab.warm_turn(1))
     later = lab.warm_turn(2, first.outcome.session_id)
-    return _text_of(await lab.run_turn(replace(later, key=replace(later.key, workflow_id="wo-2"))))
+    return _text_of(await lab.run_turn(replace(later, key=replace(later.key, workflow_id=order))))
 
 
 async def _in_check(lab: Lab) -> str:
@@ -164,7 +159,11 @@ KINDS = (
     GuestKind("resumed-agent", "an agent that is started again after a crash: the same", _in_resumed_agent),
     GuestKind("warm-process", "a process that is kept for further turns: the same", _in_warm_process),
     GuestKind("second-turn", "such a process in a later turn: the same", _in_second_turn),
-    GuestKind("lane", "the process of a pipeline's lane in the next work order's turn: the same", _in_lane),
+    GuestKind(
+        "lane",
+        "the process of a pipeline's lane in the next work order's turn: the same",
+        partial(_in_second_turn, order="wo-2"),
+    ),
     GuestKind("agent-of-runner", "an agent that a runner starts: the same", _in_agent, of_runner=True),
     GuestKind("warm-of-runner", "a kept process that a runner starts: the same", _in_warm_process, of_runner=True),
     GuestKind("check", "a repository's check: the same", _in_check),

@@ -127,7 +127,7 @@ class Day:
             "LANG": "C.UTF-8",
             **self.programs,
         }
-        env |= _POINTED[self.cli](address, self.home)
+        env |= _pointed(self.cli, address, self.home)
         if self.second_key:
             variables = {name: value for name, value in env.items() if _KEY in value}
             login = self.root / "second.env"
@@ -157,39 +157,27 @@ def _parts() -> dict[str, Part]:
     }
 
 
-def _claude(address: str, home: Path) -> dict[str, str]:
-    del home
-    return {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": _KEY}
-
-
-def _codex(address: str, home: Path) -> dict[str, str]:
-    folder = home / ".codex"
-    folder.mkdir(exist_ok=True)
-    (folder / "config.toml").write_text(_CODEX.format(address=address), encoding="utf-8")
-    return {"CODEX_HOME": str(folder), "CODEX_API_KEY": _KEY}
-
-
-def _gemini(address: str, home: Path) -> dict[str, str]:
-    """Choose the way of logging in: the address alone makes the CLI take a way that it then refuses."""
-    folder = home / ".gemini"
-    folder.mkdir(exist_ok=True)
-    chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
-    (folder / "settings.json").write_text(json.dumps(chosen), encoding="utf-8")
-    return {"GOOGLE_GEMINI_BASE_URL": address, "GEMINI_API_KEY": _KEY}
-
-
-def _copilot(address: str, home: Path) -> dict[str, str]:
-    del home
-    return {
-        "COPILOT_OFFLINE": "true",
-        "COPILOT_PROVIDER_BASE_URL": f"{address}/v1",
-        "COPILOT_PROVIDER_API_KEY": _KEY,
-        "COPILOT_MODEL": "gpt-5.4",
-    }
-
-
-def _opencode(address: str, home: Path) -> dict[str, str]:
-    del home
+def _pointed(cli: str, address: str, home: Path) -> dict[str, str]:
+    """Return the environment, and write the settings, with which a CLI uses the model at an address."""
+    if cli == "claude":
+        return {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": _KEY}
+    folder = home / f".{cli}"
+    if cli == "codex":
+        folder.mkdir(exist_ok=True)
+        (folder / "config.toml").write_text(_CODEX.format(address=address), encoding="utf-8")
+        return {"CODEX_HOME": str(folder), "CODEX_API_KEY": _KEY}
+    if cli == "gemini":  # the address alone makes the CLI take a way of logging in that it then refuses
+        folder.mkdir(exist_ok=True)
+        chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+        (folder / "settings.json").write_text(json.dumps(chosen), encoding="utf-8")
+        return {"GOOGLE_GEMINI_BASE_URL": address, "GEMINI_API_KEY": _KEY}
+    if cli == "copilot":
+        return {
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_PROVIDER_BASE_URL": f"{address}/v1",
+            "COPILOT_PROVIDER_API_KEY": _KEY,
+            "COPILOT_MODEL": "gpt-5.4",
+        }
     limit = {"context": 200_000, "output": 8_000}
     provider: dict[str, Any] = {
         "npm": "@ai-sdk/openai-compatible",
@@ -199,12 +187,3 @@ def _opencode(address: str, home: Path) -> dict[str, str]:
     }
     models = {"model": "stub/stub-model", "small_model": "stub/stub-model", "enabled_providers": ["stub"]}
     return {"OPENCODE_CONFIG_CONTENT": json.dumps({**models, "provider": {"stub": provider}})}
-
-
-_POINTED: Final[Mapping[str, Callable[[str, Path], dict[str, str]]]] = {
-    "claude": _claude,
-    "codex": _codex,
-    "gemini": _gemini,
-    "copilot": _copilot,
-    "opencode": _opencode,
-}

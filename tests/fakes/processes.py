@@ -1,13 +1,19 @@
 """Searches of the machine's processes."""
 
+from collections.abc import Callable
+
 import psutil
 
 
 def processes_with(mark: str) -> list[psutil.Process]:
+    return living(lambda process: mark in process.cmdline())
+
+
+def living(holds: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            if mark in process.cmdline() and process.status() != psutil.STATUS_ZOMBIE:
+            if holds(process) and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except psutil.Error:
             continue

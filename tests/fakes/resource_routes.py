@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fakes.attack_tables import counted
-from fakes.escape_routes import Change, Route, bound, removed
+from fakes.escape_routes import PLAIN_PROCESSES, Change, Route, bound, removed
 from fakes.guests import PROMPT, Arguments, Machine
 
 from septet.agents.guest.description import Description
 from septet.agents.guest.network import OwnNetwork
-from septet.agents.guest.world import NoCapabilities, OwnProcesses, OwnUser, Protection, RefusedSystemCalls
+from septet.agents.guest.world import NoCapabilities, OwnUser, Protection, RefusedSystemCalls
 
 
 def _root_of_the_machine(description: Description, root: Path) -> Description:
@@ -102,14 +102,6 @@ def _as_it_is(description: Description, root: Path) -> Description:
     return description
 
 
-def _plain_processes(description: Description, root: Path) -> Description:
-    parts: list[Protection] = [
-        Arguments(("--proc", "/proc")) if isinstance(each, OwnProcesses) else each
-        for each in description.protections
-    ]
-    return replace(description, protections=tuple(parts))
-
-
 def _read(path: str) -> str:
     return f"print(CANARY if os.access({path!r}, os.R_OK) else 'refused')"
 
@@ -121,8 +113,8 @@ def _write(path: str) -> str:
 ROOT_ROUTES = (
     RootRoute("kernel-memory-tables", "read the kernel's own tables", _read("/proc/slabinfo"), _as_it_is),
     RootRoute("kernel-timers", "read the kernel's timers", _read("/proc/timer_list"), _as_it_is),
-    RootRoute("kernel-switches", "turn the kernel's switches", _write("/proc/sys/vm/overcommit_memory"), _plain_processes),
-    RootRoute("core-pattern-by-uid", "name the program that the kernel starts", _write("/proc/sys/kernel/core_pattern"), _plain_processes),
+    RootRoute("kernel-switches", "turn the kernel's switches", _write("/proc/sys/vm/overcommit_memory"), PLAIN_PROCESSES),
+    RootRoute("core-pattern-by-uid", "name the program that the kernel starts", _write("/proc/sys/kernel/core_pattern"), PLAIN_PROCESSES),
     RootRoute("machine-passwords", "read the passwords where `/etc` is seen", _read("/etc/shadow"), bound("/etc")),
     RootRoute("machine-programs", "change programs where `/usr` is seen", _write("/usr/bin"), bound("/usr")),
     RootRoute("roots-processes", "signal root's processes where they are seen",
