@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 DOCKER = Path(__file__).parents[3] / "docker"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 ROOT = Path(__file__).parents[3]
 TIMEOUT_SECONDS = 240

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 ROOT = Path(__file__).parents[3]
 LIST_PACKAGES = runpy.run_path(str(ROOT / "docker/list_packages.py"))

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git, git_env, make_origin
-from fakes.written_programs import write_program
+from fakes.shell_programs import write_program
 
 from septet.errors import GitError
 from septet.git.engine.engine import Git
