@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
+from fakes.opened_workspace import WORKSPACE
 
 from septet.budgets.account import AccountState, ReserveCall, SettleCall
 from septet.budgets.account_book import AccountBook
@@ -11,16 +12,11 @@ from septet.contracts.names import Step
 from septet.contracts.order import StepSettings
 from septet.contracts.rework import Rework
 from septet.contracts.steps import StepCall
-from septet.contracts.workspace import Workspace
 from septet.repository_file import load_repository_settings
 from septet.repository_settings import RepositorySettings, openings_of
 from septet.settings import Settings
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
-WORKSPACE = Workspace(
-    work_order_id="wo-1", host="h", task_queue="q", repository="/app", forge="local", project="app",
-    base_branch="main", base_sha="", path="/", agent="claude",
-)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -52,7 +48,7 @@ def test_budgets_that_nobody_has_set_are_asked_too_and_never_opened(pipeline: st
     call = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE, pipeline=pipeline)
     openings = openings_of(Settings(), call, RepositorySettings())
     own = ["order/wo-1", *([f"pipeline/{pipeline}"] if pipeline else [])]
-    assert [opening.account.scope for opening in openings] == [*own, "project/app", "day"]
+    assert [opening.account.scope for opening in openings] == [*own, "project/o/r", "day"]
     assert not any(opening.opens for opening in openings)
 
 

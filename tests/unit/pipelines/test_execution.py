@@ -3,7 +3,8 @@
 import pytest
 from fakes.solutions import execution, solution, task
 
-from septet.pipelines.solution import CheckedExecution, check_execution
+from septet.contracts.solution import SolutionAnswer
+from septet.pipelines.solution import check_execution
 
 SOLUTION = solution(task(), task("T2", "src/b.py"))
 BOTH = [{"id": name, "status": "completed", "note": ""} for name in ("T1", "T2")]
@@ -36,14 +37,17 @@ def test_a_file_that_did_not_change_is_found_and_one_that_was_not_named_is_a_war
     assert found.warnings == ("Changed, and not in files_modified: src/c.py.",)
 
 
-def test_without_the_solution_the_files_still_count() -> None:
-    """On a host without the solution the tasks are not checked, and a warning says so."""
-    found = check_execution(execution(tasks=[]), None, {"a"}, {"a"})
-    assert found.findings == ()
-    assert "is not on this host" in found.warnings[0]
-
-
-def test_a_skipped_task_is_a_warning() -> None:
-    """A skipped task is a warning."""
-    found = check_execution(execution(tasks=[BOTH[0], {**BOTH[1], "status": "skipped"}]), SOLUTION, {"a"}, {"a"})
-    assert found == CheckedExecution(warnings=("Skipped tasks: T2.",))
+@pytest.mark.parametrize(
+    ("tasks", "known", "warning"),
+    [
+        ([], None, "is not on this host"),
+        ([BOTH[0], {**BOTH[1], "status": "skipped"}], SOLUTION, "Skipped tasks: T2."),
+    ],
+    ids=["another host", "skipped"],
+)
+def test_what_cannot_be_checked_and_a_skipped_task_are_warnings(
+    tasks: list[dict[str, str]], known: SolutionAnswer | None, warning: str
+) -> None:
+    """A skipped task is a warning, and so are the tasks on a host without the solution."""
+    found = check_execution(execution(tasks=tasks), known, {"a"}, {"a"})
+    assert (found.findings, len(found.warnings), warning in found.warnings[0]) == ((), 1, True)

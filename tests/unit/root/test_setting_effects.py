@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from fakes.opened_workspace import WORKSPACE
 from pydantic import SecretStr
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
@@ -23,7 +24,6 @@ from septet.contracts.names import Step
 from septet.contracts.pull_request_watch import PullRequestLook
 from septet.contracts.rework import Rework
 from septet.contracts.steps import StepCall
-from septet.contracts.workspace import Workspace
 from septet.errors import SeptetError
 from septet.forges.choose import forge_for
 from septet.git.engine.address import parse_address
@@ -68,11 +68,7 @@ def pause(settings: Settings, url: str) -> object:
 
 def accounts_of(settings: Settings) -> object:
     """Return the budget accounts of a turn, in the form in which a worker would open them."""
-    workspace = Workspace(
-        work_order_id="wo-1", host="h", task_queue="q", repository="/app", forge="local", project="app",
-        base_branch="main", base_sha="", path="/", agent="claude",
-    )  # fmt: skip
-    step = StepCall(step=Step.BUILD_PLAN, workspace=workspace)
+    step = StepCall(step=Step.BUILD_PLAN, workspace=WORKSPACE)
     round_ = step.model_copy(update={"rework": Rework(round=1, url="https://github.com/o/r/pull/1")})
     return [openings_of(settings, call, RepositorySettings()) for call in (step, round_)]
 

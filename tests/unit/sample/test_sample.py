@@ -1,12 +1,10 @@
-"""The sample repository: a real bug, a failing test, and an agent that repairs the bug."""
+"""The sample repository and its origin."""
 
 import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from fakes.scripted_agent import ScriptedAgent
 
 from septet.errors import GitError
 from septet.git.engine.engine import Git
@@ -21,14 +19,6 @@ def env(tmp_path: Path) -> Mapping[str, str]:
 @pytest.fixture
 def sample(tmp_path: Path, env: Mapping[str, str]) -> Sample:
     return make_sample(tmp_path / "sample", lambda _origin, _title, _body: 1, env)
-
-
-@pytest.fixture
-def agent(tmp_path: Path, sample: Sample, env: Mapping[str, str]) -> ScriptedAgent:
-    folder, home = tmp_path / "wo-1", tmp_path / "agent"
-    home.mkdir()
-    subprocess.run(["git", "clone", "--quiet", sample.origin, folder], env=env, check=True)
-    return ScriptedAgent(folder, home)
 
 
 def test_the_origin_is_bare_and_the_same_everywhere(

@@ -1,22 +1,36 @@
 """The client of Linear: valid documents, and no duplicate after a refusal, a lost answer or a limit."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from fakes.trackers.linear import ADA, APP, EVE, Fault, LinearFake
+from fakes.trackers.linear import ADA, APP, EVE, Fault, LinearFake, serving_linear
 from fakes.trackers.schema import schema
 from graphql import parse, validate
 
 from septet.contracts.tracker import SessionMessage, TrackedIssue
 from septet.errors import NotFoundError, TrackerError, TrackerUnavailableError
+from septet.forges.http.pauses import PAUSES
 from septet.trackers.linear.api import LinearApi
 from septet.trackers.linear.tracker import DOCUMENTS, LinearTracker
 from septet.trackers.tracker import IssueMark, LabelledIssue, LabelSetter
 
 Ask = Callable[[LinearTracker, LinearFake], Any]
+
+
+@pytest.fixture
+def linear() -> Iterator[LinearFake]:
+    with serving_linear(LinearFake()) as fake:
+        fake.delegate(fake.add_issue("Totals are wrong", "By one."))
+        yield fake
+        PAUSES.clear()
+
+
+@pytest.fixture
+def tracker(linear: LinearFake) -> LinearTracker:
+    return LinearTracker(LinearApi(linear.token, linear.url))
 
 
 def message(linear: LinearFake, key: str = "k") -> SessionMessage:
