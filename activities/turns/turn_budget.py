@@ -84,7 +84,7 @@ class TurnBudget:
 
     @asynccontextmanager
     async def reporting_failure(self) -> AsyncIterator[None]:
-        """Run a turn in the block; if the turn fails, report its use to the budgets.
+        """Report a turn's use to the budgets if the turn, which runs in the block, fails.
 
         If an agent continues, nothing is reported yet. After a success, the caller reports with `reporting` or
         `report`.
@@ -171,14 +171,14 @@ class TurnBudget:
         return opening.opens or await self.accounts.is_open(opening.account.scope)
 
     async def _wait_for_login(self, error: AgentApiUnavailableError) -> None:
-        """Let Temporal retry as soon as any of the turn's agents can start."""
+        """Set `error.retry_after_seconds` to the time until any of the turn's agents can start."""
         try:
             error.retry_after_seconds = await self._choice.seconds_to_wait()
         except SeptetError as refusal:
             _log.warning("logins_not_asked", agent=self.turn.request.adapter.name, error=refusal.message)
 
     async def report(self, model: str | None = None) -> None:
-        """Report the turn's use to the accounts after its agents have ended; if this fails, it is done later.
+        """Report the turn's use to the accounts after its agents have ended; a report that fails is made later.
 
         This waits up to five seconds for a run's record that its supervisor has not yet written.
 
@@ -246,7 +246,7 @@ async def run_turn(
     Args:
         on_progress: Called at the start and every half second; its exceptions are raised.
         leave_work: Takes a rescue and restores the step's checkpoint; awaited before a new agent starts in a
-            worktree with another agent's work.
+            worktree with an earlier agent's work.
         budget: Reserves room before each start of an agent. It can change agent and login between starts.
 
     Raises:

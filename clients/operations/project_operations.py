@@ -170,7 +170,7 @@ async def remove_intake(operations: Operations, intake_id: IntakeId) -> IntakeRe
 
 
 def _decision(word: PipelineDecision, text: str) -> Operation:
-    """Return the operation that carries out a decision on a whole pipeline; `text` is the user's description."""
+    """Return the operation that carries out a decision on a whole pipeline; users read `text`."""
 
     async def decide(
         operations: Operations, pipeline_id: PipelineId, call: CancelBody = NO_REASON
@@ -181,7 +181,7 @@ def _decision(word: PipelineDecision, text: str) -> Operation:
 
 
 def _issue_decision(word: PipelineDecision, text: str) -> Operation:
-    """Return the operation that carries out a decision on one issue; `text` is the user's description."""
+    """Return the operation that carries out a decision on one issue; users read `text`."""
 
     async def decide(operations: Operations, pipeline_id: PipelineId, call: IssueBody) -> PipelineReply:
         return await operations.pipelines.decide(pipeline_id, word, call.issue_id, call.who, call.why)

@@ -167,7 +167,7 @@ def _check_address(address: str, why: str) -> str:
 
 
 def _refusal(words: str, *, secure: bool) -> str:
-    """Return why a server refuses this client; empty if the SDK's error text shows no known reason."""
+    """Return why a server refuses this client; empty if `words`, the SDK's error text, shows no known reason."""
     for pattern, cause in (*_REFUSALS, (_CLOSED, _CLOSED_TLS if secure else _CLOSED_PLAIN)):
         if match := re.search(pattern, words):
             return " ".join((cause, *(f"({name})" for name in match.groups())))

@@ -236,7 +236,7 @@ class WorkOrderHandlers:
 
     @workflow.signal(description="Check now what it waits for, instead of at the next interval.")
     def nudge(self) -> None:
-        """Probe the workspace's host, check the earlier work orders and reserve budgets again, without delay."""
+        """At once: probe the workspace's host, check the awaited work orders, and reserve budgets again."""
         self._hosts.is_nudged = True
         self._seat.look_again()
         self._budget_gate.open()
@@ -260,7 +260,7 @@ class WorkOrderHandlers:
         description="A reset has restarted it so that it can be cancelled; sent right after the reset."
     )
     async def give_up(self, previous: PreviousRun) -> None:
-        """Record who reset the work order and why, and end it."""
+        """Record who reset the work order and why, and cancel the work order."""
         await self._decisions.give_up(previous)
 
     def _show(self) -> None:

@@ -215,8 +215,8 @@ def use_more_memory(
 ) -> bool:
     """Return whether processes use more memory than the limit; shared memory counts once, pages of files never.
 
-    Swapped memory and nameless files in memory count too. The exact sum takes the kernel long, and is read only if
-    the processes could exceed the limit.
+    Swapped memory and nameless files in memory count too. The kernel needs long for the exact sum, which is
+    read only if the processes could exceed the limit.
     """
     statuses = [(pid, read_file(f"{proc}/{pid}/status")) for pid in pids]
     own = sum(field_of(status, b"RssAnon:") + field_of(status, b"VmSwap:") for _, status in statuses)

@@ -113,7 +113,7 @@ class Runner:
             time.sleep(0.001)
 
     def reap(self) -> bool:
-        """Reap all ended children; return whether a child lives that is no supervisor."""
+        """Reap all ended children; return whether children other than supervisors live."""
         while True:
             try:
                 pid, _ = os.waitpid(-1, os.WNOHANG)

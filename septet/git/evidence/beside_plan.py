@@ -37,7 +37,7 @@ _USABLE: Final = stat.S_IRUSR | stat.S_IXUSR
 
 @dataclass(frozen=True)
 class BeforeAgents:
-    """What is known of a workspace before its first agent."""
+    """The recorded facts about a workspace as it was before its first agent."""
 
     first: Snapshot
     setup: tuple[Snapshot, Snapshot] | None = None
