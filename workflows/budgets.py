@@ -206,7 +206,7 @@ def _check_step(call: LimitCall) -> None:
 
 
 def _check_expected(call: RaiseCall) -> None:
-    """Refuse an expected limit that no limit can equal, because its text is invalid or in another form."""
+    """Refuse an expected limit whose text is not written as Septet writes limits: it would equal no limit."""
     if not call.expected:
         return
     try:

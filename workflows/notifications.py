@@ -29,7 +29,7 @@ _OPTIONS: Final = ActivityOptions(
         maximum_attempts=0,
     ),
 )
-"""The options of sending: retries last a night without the receiver, and end after a day."""
+"""The options of sending: retries outlast a receiver's absence of a night, and end after a day."""
 
 
 @workflow.defn(name="Notification")

@@ -48,7 +48,7 @@ async def note_costs(
 def note_unread_turns(host: Host, place_id: str) -> None:
     """Record the costs of all turns of a workspace whose usage was not read yet.
 
-    The caller holds the writer's lock. A turn that is recorded again counts once.
+    The caller must hold the writer's lock. A turn that is recorded again counts once.
 
     Raises:
         SeptetError: The supervisor of a run lives and does not write its record, or the runner does not answer.
@@ -60,14 +60,14 @@ def note_unread_turns(host: Host, place_id: str) -> None:
 
 
 def is_unread(run: Run) -> bool:
-    """Return whether a run's usage was not read yet, and a project pays for the run."""
+    """Return whether a project pays for a run whose usage was not read yet."""
     return run.has_started and run.record is not None and run.record.payer is not None and read_usage(run) is None
 
 
 def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
     """Record the costs of a turn that no attempt handles, and return its use; zero if no run is left.
 
-    The caller holds the writer's lock.
+    The caller must hold the writer's lock.
 
     Raises:
         SeptetError: The supervisor of a run lives, and does not write its record; or the runner does not answer.

@@ -102,7 +102,7 @@ Limit = Annotated[int, option(metavar="N", help="How many to list at most.", lea
 
 @option_group
 class Server:
-    """A command's last options: the server that the command calls, and whether the command prints JSON."""
+    """The options that end a command's list: the server that it calls, and whether it prints JSON."""
 
     address: Address = None
     as_json: Json = False

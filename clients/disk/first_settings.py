@@ -202,7 +202,7 @@ def _tests(draft: _Draft) -> None:
 
 
 def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that installs `requirements`; without such files, the project and what its tests need."""
+    """Return the command that installs `requirements`, or else the project and what its tests need."""
     install = (_VENV, "-m", "pip", "install")
     if requirements:
         return (*install, *(part for name in requirements for part in ("-r", name)))
@@ -218,7 +218,7 @@ def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ask_pip(draft: _Draft, addresses: Sequence[str]) -> None:
-    """Record the network addresses in `addresses` and in pip's settings; without any, that of pip's index."""
+    """Record the hosts in `addresses` and in pip's settings; if there are none, record pip's default index."""
     pip = ("python3", "-m", "pip")
     texts = [*addresses, draft.ask(*pip, "config", "list")]
     if not hosts_in(texts):

@@ -175,7 +175,7 @@ class WorkflowCalls:
 
 
 def unanswered(task: Task) -> ServerNotReachedError:
-    """Return the error for a decision that needs an answer from a worker, if no worker answers."""
+    """Return the error for a decision about a task that no worker has answered."""
     return ServerNotReachedError(f"No worker has answered for {task.id}.", remedy=task.stuck or _DECIDE_AGAIN)
 
 

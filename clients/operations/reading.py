@@ -166,7 +166,7 @@ class OrderReading:
         return reply
 
     def watch(self, order_id: str, *, patience: timedelta = timedelta(0)) -> Watch:
-        """Return the object that reads a work order now, or after each change."""
+        """Return a `Watch`, which reads a work order once or after each change."""
         view = WorkspaceView(self.state, self.git_env, order_id)
         return Watch(self.orders, view, self.nobody_works_on, patience=patience)
 

@@ -57,7 +57,7 @@ class _Markdown(MarkdownIt):
         return _LINK.match(url) is not None
 
 
-# Raw HTML stays text, pictures are not fetched. So do tables: their cells would multiply its length.
+# Raw HTML and tables stay text: cells would multiply its length. Pictures are not fetched.
 _MARKDOWN: Final = _Markdown("commonmark", {"html": False}).disable("image")
 
 

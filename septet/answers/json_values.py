@@ -20,8 +20,8 @@ Rung = Literal["structured", "json", "fence", "embedded", "plain", "mended"]
 
 _FENCE: Final = r"(?:`{3,}+|~{3,}+)"
 # In prose only a bracket with a part of JSON behind it is read. The regular expression skips other brackets, and
-# rows of brackets that are longer than any answer's. No part of a text is scanned for two brackets: a string ends
-# at the next quote, and a comment before a key at the next brace.
+# rows of brackets that are longer than any answer's. No part of a text is scanned once for each bracket: a string
+# ends at the next quote, and a comment before a key at the next brace.
 _COMMENTS: Final = r"(?>(?:[ \t\n\r]++|//[^\n{]*+\n|/\*[^*{]*+\*/)*)"
 _OBJECT: Final = rf"\{{{_COMMENTS}(?:{QUOTED}|{BARE_WORD}){BLANK}:"
 _SCALAR: Final = rf"(?:{QUOTED}|{NUMBER}|[tT]rue|[fF]alse|null|None){BEHIND_A_SCALAR}"

@@ -1,1 +1,1 @@
-"""Budget accounts, which permit turns and count what they use, and a host's notes about such turns."""
+"""Budget accounts, which permit turns and count their use, and a host's notes until the use is reported."""

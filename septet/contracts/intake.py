@@ -257,7 +257,7 @@ class CommenterStanding(Wire):
 
 
 class CommandAnswer(Wire):
-    """Septet's reply to a comment with a command; a repeated request writes no second reply."""
+    """Septet's reply to a comment with a command; a retry does not post the reply twice."""
 
     repository: str
     number: int

@@ -33,7 +33,7 @@ class NamedRepository(Foreign):
     full_name: str
 
     def is_named(self, project: str) -> bool:
-        """Return whether the repository has the name `project`, in any case of letters."""
+        """Return whether the repository's name is `project`, without regard to case."""
         return self.full_name.lower() == project.lower()
 
 

@@ -73,7 +73,7 @@ def _message_of(error: OSError) -> str:
 
 
 def _seems_full(error: SeptetError | OSError, root: Path) -> bool:
-    """Return whether a full disk may be the cause, by git's message; for agents and set-up, check the disk."""
+    """Return whether a full disk may be the cause: git reports it, or an agent or set-up failed on a full disk."""
     if isinstance(error, (AgentError, SetupError)):
         is_from_api = isinstance(error, (AgentApiError, AgentApiUnavailableError))
         return not is_from_api and _has_no_room(root)
@@ -81,7 +81,7 @@ def _seems_full(error: SeptetError | OSError, root: Path) -> bool:
 
 
 def _seems_read_only(error: SeptetError | OSError, root: Path) -> bool:
-    """Return whether a read-only disk may be the cause, by git's message; for agents, check the disk."""
+    """Return whether a read-only disk may be the cause: git reports it, or an agent failed on such a disk."""
     if not isinstance(error, AgentError):
         return _SAID_READ_ONLY in str(error)
     with suppress(OSError):

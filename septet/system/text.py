@@ -90,8 +90,8 @@ _FLAG: Final = re.compile(
 def without_invisible(text: str) -> str:
     """Return a text without invisible characters, in linear time.
 
-    Invisible characters stay, each once, where they are needed: between emojis, between letters of some scripts,
-    after a sign that they make an emoji, and near a letter of a right-to-left script.
+    Needed ones stay, at most one in each place: between emojis, between letters of some scripts, after a sign that
+    they make an emoji, and near a letter of a right-to-left script.
     """
     return text if text.isascii() else _INVISIBLE.sub(_joint, text)
 
@@ -104,7 +104,7 @@ def escape_invisible(text: str) -> str:
 
 
 def find_invisible(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield line, column and character of each character that `without_invisible` removes, except a first BOM."""
+    """Yield each character that `without_invisible` removes, with line and column, except a BOM at the start."""
     if text.isascii():
         return
     line, line_begin, last, flag_end = 1, 0, 0, 0

@@ -78,8 +78,8 @@ _INSTALLED: Final = ("/site-packages/", "/dist-packages/", "/lib/python")
 class FailureConverter(DefaultFailureConverter):
     """Writes exceptions as failures of limited size.
 
-    An `ApplicationError` explains itself, so its stack and causes are dropped. A defect keeps the causes' messages
-    and Septet's frames of the stack. A worker's log has everything.
+    An `ApplicationError` explains itself, so its stack and causes are dropped. Any other exception keeps its
+    causes' messages and Septet's frames of its stack. A worker's log has everything.
     """
 
     def to_failure(self, exception: BaseException, payload_converter: PayloadConverter, failure: Failure) -> None:

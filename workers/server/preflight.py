@@ -133,7 +133,7 @@ async def check_seal_keys(client: Client, task_queue: str) -> None:
 
 
 def namespace_refusal(error: RPCError, namespace: str, host: str) -> PreflightError:
-    """Return the error for a missing namespace, if this client has no permission to make it."""
+    """Return the error for a missing namespace that this client has no permission to make."""
     command = f"temporal operator namespace create --namespace {namespace} --retention {RETENTION.days}d"
     if _is_cloud(host):
         command = (
@@ -148,7 +148,7 @@ def namespace_refusal(error: RPCError, namespace: str, host: str) -> PreflightEr
 
 
 def attributes_refusal(error: RPCError, keys: Iterable[Key], namespace: str, host: str) -> PreflightError:
-    """Return the error for missing search attributes, if this client has no permission to register them."""
+    """Return the error for missing search attributes that this client has no permission to register."""
     keys = tuple(keys)
     return PreflightError(
         f"Namespace {namespace!r} lacks the search attributes {_names_of(keys)}, "

@@ -131,7 +131,7 @@ class HostsWatch:
     """The waiting runs whose hosts lived at the last check; each run was notified of its host's return."""
 
     def __post_init__(self) -> None:
-        """Create the record of heard hosts, which is empty."""
+        """Create an empty record of heard hosts."""
         self.heard = HeardHosts(self.host.id, heartbeat_seconds(self.host.settings.probe_seconds))
 
     @property

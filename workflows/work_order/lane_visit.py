@@ -56,7 +56,7 @@ class LaneSession:
         return session
 
     def begin_anew(self, *, is_kept: bool) -> None:
-        """Begin a new session, with a summary if one was written now (`is_kept`) or for an earlier session."""
+        """Begin a new session, with a summary if the host keeps one from now (`is_kept`) or from earlier."""
         self.id, self.tokens, self.summarised = None, 0, is_kept or self.summarised
         self._forget_context()
 
@@ -137,7 +137,7 @@ class LaneVisit:
         return self._grant is not None and self._grant.summarise and self._session.id is not None
 
     async def begin_anew(self, call: SummariseCall, activity_id: str | None) -> SessionSummary:
-        """Request a summary of the session, and return it; begin a new session even without a summary."""
+        """Request a summary of the session, and begin a new session even without one; return the summary."""
         try:
             summary = await SUMMARISE_SESSION.start(
                 call,

@@ -62,7 +62,7 @@ class ModelPlace:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the keys stay outside the sandbox, because this API has a key and an address."""
+        """Whether the keys stay outside the sandbox: only with both a key and an address."""
         return any(self.keys.values()) and bool(_ADDRESS.match(self.address))
 
 
@@ -77,8 +77,8 @@ _SIZES: Final = frozenset({"fable", "opus", "sonnet", "haiku", "pro", "flash", "
 def names_another_model(asked_model: str, told_model: str) -> bool:
     """Return whether a stream certainly names another model than the requested model.
 
-    `auto` leaves the choice to the CLI. A word without a number, such as `opus`, can mean any model, because users
-    can redefine it. Only another such word, such as `haiku`, certainly names another model.
+    `auto` leaves the choice to the CLI. A request without a number, such as `opus`, means any model to which a
+    user maps it. Then only a name with another such word, such as `haiku`, is certainly another model.
     """
     wanted, named = _plain(asked_model), _plain(told_model)
     if wanted.startswith("auto"):

@@ -1,4 +1,4 @@
-"""The description of a guest: the list of the parts of its sandbox, alike for agents, checks and set-up."""
+"""The description of a guest: the parts of its sandbox, in one form for agents, checks and set-up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -156,7 +156,7 @@ def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | part.H
 def _place(
     opening: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
 ) -> PlacedInOwnFolder | None:
-    """Return the mount for a named path inside a folder of the guest's home; `None` for any other path."""
+    """Return the mount, in `home_folders`, of a named path inside a folder of `usual`; else `None`."""
     for folder, real in zip(usual, home_folders, strict=True):
         if folder.path in opening.path.parents:
             return PlacedInOwnFolder(
@@ -166,6 +166,6 @@ def _place(
 
 
 def guest_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return a program's environment for a guest: without `XDG_RUNTIME_DIR`, and with the guest's `TMPDIR`."""
+    """Return `env` for a guest: without `XDG_RUNTIME_DIR`; a `TMPDIR` becomes the guest's."""
     inside = {name: value for name, value in env.items() if name not in _MEANINGLESS}
     return inside | ({"TMPDIR": part.TEMPORARY_FOLDER} if "TMPDIR" in env else {})

@@ -17,7 +17,7 @@ NUMBER = (int, float)
 
 
 class Script:
-    """What one start of a step does; an empty script means no failure."""
+    """What the agent does in one start of a step; an empty script means no failure."""
 
     keys: ClassVar[dict[str, tuple[type, ...]]] = {
         "malformed": (str,),
@@ -31,7 +31,7 @@ class Script:
     malformed_kinds: ClassVar[tuple[str, ...]] = ("truncated", "prose")
 
     def __init__(self, content: dict[str, Any]) -> None:
-        """Read a script, which has been checked."""
+        """Read a script that a `Scenario` has checked."""
         self.malformed: str | None = content.get("malformed")
         self.refuse: str | None = content.get("refuse")
         self.put_over: dict[str, Any] = content.get("put_over", {})

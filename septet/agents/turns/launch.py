@@ -133,7 +133,7 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
 
 
 def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...]) -> WarmStart | None:
-    """Return what starts a process that stays warm after the turn; `None` if the process ends with the turn."""
+    """Return the start of a process that stays warm after the turn; `None` if the process ends with the turn."""
     if not turn.warm:
         return None
     host = request.runtime.host
@@ -215,7 +215,7 @@ def _record(
 
 
 def _begins_anew(start: Start) -> bool:
-    """Return whether a new session replaces the turn's session, which is broken, refused or out of date."""
+    """Return whether the session is broken, refused or out of date, so that a new session replaces it."""
     return start.was_reset or not BEGIN_ANEW.isdisjoint({start.because, *start.earlier})
 
 

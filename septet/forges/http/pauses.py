@@ -30,7 +30,7 @@ _RESETS: Final = ("x-ratelimit-reset", "ratelimit-reset")
 
 
 def pause_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds a forge wants us to wait; `None` if the answer names no time.
+    """Return how many seconds a forge requires us to wait; `None` if the answer names no time.
 
     The time is in `Retry-After`, or it is the reset of a used-up limit.
     """
@@ -49,7 +49,7 @@ def is_spent(headers: Mapping[str, str]) -> bool:
 
 
 class FleetPauses(Protocol):
-    """Pauses that all hosts share through the Temporal server; without its answer, no pause is known."""
+    """Pauses that all hosts share through the Temporal server; if it does not answer, no pause is known."""
 
     def until(self, budget: str) -> float:
         """Return when a rate limit's pause ends, in Unix seconds; 0 if no host reported one."""
@@ -76,7 +76,7 @@ class ForgePauses:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_for(self, token: str, budget: str) -> None:
-        """Count a key's requests for a limit that several keys share, such as an App's installation."""
+        """Count a key's requests towards the limit `budget`, which the keys of an App or installation share."""
         with self._lock:
             self._budgets[token] = budget
             if len(self._budgets) > _MOST_KEYS:  # keys of an App last an hour
@@ -96,7 +96,7 @@ class ForgePauses:
     def note_unnamed(self, api_url: str, token: str | None) -> float:
         """Begin a pause after a refusal that named no time; return its seconds.
 
-        A refusal soon after such a pause doubles the next one; a refusal during a pause does not.
+        A refusal soon after such a pause begins a pause of twice the length. During a pause, no other begins.
         """
         budget, now = self._budget(api_url, token), self.clock()
         until = self._known_until(budget)
@@ -169,7 +169,7 @@ PAUSES: Final = ForgePauses()
 
 @dataclass(slots=True)
 class ForgePatience:
-    """Waits before a client repeats a refused read; all waits together have a limit."""
+    """The waits of a client before it repeats a refused read; one limit applies to their sum."""
 
     left: float = _WAITING_SECONDS
     refusals: int = 0

@@ -24,8 +24,8 @@ def holds(git: Git, branch: str, commit: str) -> bool:
 def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool = False) -> str:
     """Merge branch `head` into `base`, and return the merge commit; empty if the base moved meanwhile.
 
-    A checkout of the base is updated too. No hook and no program of git's settings runs. `git` has an identity in
-    its environment. With `only_try` nothing changes.
+    A checkout of the base is updated too. No hook and no program of git's settings runs. `git` must have an
+    identity in its environment. With `only_try` nothing changes.
 
     Raises:
         RefusedTransitionError: git cannot merge, or a checkout of the base is in the way; a person must merge.

@@ -53,7 +53,7 @@ _LOOKS_AROUND: Final = re.compile(
 """The pattern of programs that run code from the folder in which they start."""
 
 WHOLE_TREE: Final = b""
-"""Stands for the whole worktree, on which a setting depends if it names one of the worktree's programs."""
+"""Stands for the whole worktree, for a setting that does not show which files its program uses."""
 
 
 @dataclass(frozen=True, slots=True)
