@@ -12,7 +12,7 @@ _OUTPUT_SHOWN: Final = 1200
 
 
 def why_failed(end: GuestEnd, name: str, time: str) -> str:
-    """Return why a command failed; empty if it succeeded.
+    """Return why a command failed; empty if it succeeded. `time` is the command's time limit in words.
 
     Raises:
         AgentCrashedError: The command did not fail by itself: a retry may help.

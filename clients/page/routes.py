@@ -155,7 +155,7 @@ class _Views:
         return await self._render("new.html", repositories=repositories, agents=agents)
 
     async def estimate(self, repository_url: str = "", agent: str = "") -> Response:
-        """Show what a work order will cost in the form's repository; nothing if that repository does not exist."""
+        """Show what a work order will cost in the form's repository; nothing if Septet refuses that repository."""
         text = ""
         with suppress(SeptetError, ValidationError):
             order = WorkOrderInput(repository=repository_url, title=_ANY_TITLE, agent=agent or None)

@@ -28,7 +28,7 @@ _ANSWERED_WITHIN: Final = timedelta(seconds=3)
 
 
 async def worker_agents(client: Client, task_queue: str) -> Sequence[AnnouncedAgents]:
-    """Return the agents that each running worker announced; empty if one worker or the server reports none."""
+    """Return the agents that each running worker announced; empty if any worker or the server reports none."""
     with suppress(RPCError):
         return await announced_agents(client, task_queue) or ()
     return ()
@@ -39,8 +39,8 @@ async def check_worker_agents(
 ) -> None:
     """Refuse agents that no running worker can use; `None` means a worker's default agent.
 
-    If no worker announced one of the agents, the workers are queried, because this agent may have been installed
-    since. If there are no announcements at all, no agent is refused.
+    If an agent is in no announcement, the workers are queried, because the agent may have been installed since.
+    If there are no announcements at all, no agent is refused.
 
     Raises:
         AgentMissingError: No running worker can use the agent; the message and the remedy come from a worker.

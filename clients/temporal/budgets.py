@@ -51,7 +51,7 @@ _NAME: Final[TypeAdapter[str]] = TypeAdapter(BudgetName)
 
 @dataclass(frozen=True, slots=True)
 class BudgetClient:
-    """Reads, sets and raises the budgets of one queue of work orders."""
+    """Reads, sets and raises the budgets of the installation that works on `task_queue`."""
 
     client: Client
     task_queue: str = "septet"

@@ -129,7 +129,7 @@ class WorkOrders(Executions[Task]):
         return description.run_id != first and description.start_time > when
 
     async def start(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
-        """Start a work order, and return the task; if the key to its seal is missing, a task made from the input.
+        """Start a work order, and return its task; if no key here opens the task, return one made from the input.
 
         Raises:
             AlreadyRunningError: The id was used before.

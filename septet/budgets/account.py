@@ -50,7 +50,7 @@ class Caps(Wire):
 
 
 class ReserveCall(Wire):
-    """A turn's request to start its agent."""
+    """A turn's request for a reservation, before its agent starts or uses more."""
 
     key: str
     """The turn's key, which is the same in each retry."""
@@ -182,7 +182,7 @@ class AccountView(Wire):
     """The command that lets the first waiting work order continue; empty if none is needed."""
 
     def on(self, day: str) -> Self:
-        """Return the view on an ISO 8601 day: the account itself begins a new day only at its next call."""
+        """Return the view as of `day` (ISO 8601): the account itself begins a new day only at its next call."""
         if not self.day or day <= self.day:
             return self
         is_daily = bool(self.limit) and parse_limit(self.limit).daily

@@ -15,7 +15,7 @@ from septet.contracts.workspace import OpenWorkspace, Workspace
 
 
 class Role(StrEnum):
-    """The two agents of a pipeline."""
+    """The role of a lane's agent in its pipeline."""
 
     PLANNER = "planner"
     EXECUTOR = "executor"
@@ -74,7 +74,7 @@ class LaneGrant(Wire):
 
 
 class PlanningOutcome(Wire):
-    """How the planning of an issue ended: its plan and its time."""
+    """The result of an issue's planning: the plan's path, when the plan was made, and how long that took."""
 
     plan_path: str
     planned_at: str

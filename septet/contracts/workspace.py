@@ -123,7 +123,7 @@ class Workspace(Wire):
 
     @property
     def end_queue(self) -> str:
-        """The queue on which the host ends the work; on a host of an older version, its queue of agents."""
+        """The queue on which the host ends cancelled work; on a host of an older version, its queue for agents."""
         return self.control_queue if END_WORK in self.serves else self.task_queue
 
 

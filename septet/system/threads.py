@@ -49,7 +49,7 @@ class ThreadPools:
 
     @contextmanager
     def open(self) -> Iterator[Self]:
-        """Yield the pools; after the block, shut down all but `looks`, which the event loop shuts down itself."""
+        """Yield the pools; shut them down after the block, except `looks`: the event loop shuts down that pool."""
         try:
             yield self
         finally:

@@ -101,7 +101,7 @@ class PullRequestHandlers:
     @move.validator
     @reads_input("move", MoveCall)
     def _may_move(self, call: MoveCall) -> None:
-        """Refuse a move that this stage does not allow; the work itself continues only by a reset."""
+        """Refuse a move that the task's stage does not allow, and a move to `executing`, which needs a reset."""
         try:
             check_move(self._task, call.to)
         except RefusedTransitionError as error:
@@ -210,7 +210,7 @@ class PullRequestHandlers:
     @host_gone.validator
     @reads_input("host_gone", str)
     def _works_on(self, host: str) -> None:
-        """Refuse the report unless a round runs on that host."""
+        """Refuse the report that a host is gone unless a round runs on that host."""
         if self._task.stage is not Stage.EXECUTING or not self._follower.hosts.holds(host):
             raise refusal(f"no agent works on this pull request on host {host}")
 

@@ -98,7 +98,7 @@ def with_ending(outcome: Outcome, ending: Ending, end: ExitRecord, lacked: Colle
 
 
 def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
-    """Return the ending; for a limit, add a possible reason: the tools that the agent lacked."""
+    """Return the ending; if it is a limit, name the tools that the agent lacked as a possible reason."""
     if ending.ended != "limit" or not tools:
         return ending
     names = ", ".join(tools[:5])
@@ -108,7 +108,7 @@ def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
 
 
 def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
-    """Return the ending with the wait until the time that the CLI names.
+    """Return the ending of an API error with the wait until the limit's reset, if the CLI names the reset's time.
 
     A time more than `LONGEST_PAUSE_SECONDS` after the run's end is ignored.
     """
@@ -188,7 +188,7 @@ def _at_limit(end: ExitRecord) -> Ending | None:
 
 
 def _when_idle(words: str, *, spoke: bool) -> Ending:
-    """Return the ending of a run that was silent too long; if `spoke`, quote only lines about limits."""
+    """Return the ending of a run that was silent too long; if it had spoken, quote only lines about limits."""
     if spoke:
         words = "\n".join(line for line in words.splitlines() if classify(None, line).kind in _LIMITS)
     message = f"The agent printed nothing for too long. {words}".strip()

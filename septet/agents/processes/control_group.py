@@ -14,7 +14,7 @@ from septet.agents.processes.process_tree import read_file
 CONTROLLERS = (b"memory", b"pids")
 PREFIX = "septet-guest-"
 ROOM_ABOVE_LIMIT = 4
-"""A group's limit is a fourth above the order's limit, so that the supervisor notices the order's limit first."""
+"""A group's limit is a fourth above the supervisor's own limit, which therefore takes effect first."""
 DELEGATED = "user.delegate"
 """The attribute by which systemd, since 251, marks a delegated group."""
 

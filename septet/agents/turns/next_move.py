@@ -59,7 +59,7 @@ class Start:
 
     @property
     def leaves_a_session(self) -> bool:
-        """Whether a rerun or interrupted turn starts in a new session, whose agent knows no earlier work."""
+        """Whether the agent repeats a turn in a new session, which knows nothing of the earlier work."""
         return self.session_id is None and self.because in {"rerun", "interrupted"}
 
 
@@ -102,7 +102,7 @@ def hand_over(move: Move, starts: Sequence[StartReason], last: Outcome | None) -
 
 
 def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
-    """Start the agent again, unless this attempt itself saw the interruption, whose cause may still last."""
+    """Start again, unless this attempt saw the interruption and no budget caused it: the cause may still last."""
     if not seen_now or last.kind == BUDGET:  # the budget is checked before the next start
         return Start("interrupted", last.session_id)
     return Accept() if last.kind == SUPERSEDED else GiveUp()  # the lease refuses a superseded attempt

@@ -162,7 +162,7 @@ class LocalRecords:
         return self.store.put(contents, f"{kind}-{record.number}.json", content)
 
     def until_done(self, change: Callable[[StoreContents], T | None]) -> T:
-        """Call `change` until it returns a result; `None` means that another writer was faster."""
+        """Call `change` until it returns a result; it returns `None` if another writer was faster."""
         for _ in range(self.tries):
             if (result := change(self.store.read())) is not None:
                 return result
@@ -226,7 +226,7 @@ class LocalRecords:
 
     @property
     def git(self) -> Git:
-        """Git for the repository at `path`, in any of the folders in which git itself would look."""
+        """Git for the repository at `path`; its folder is `path/.git`, `path` itself or `path.git`."""
         for folder in (self.path / ".git", self.path, self.path.with_name(f"{self.path.name}.git")):
             if folder.is_file() or (folder / "objects").is_dir():
                 return Git(folder, env={**self.env, **_IDENTITY})

@@ -19,7 +19,7 @@ from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
 
 ORIGIN: Final = "origin"
-"""The setting's value for hidden refs in the work order's own repository, in place of another repository."""
+"""The value of `SEPTET_CHECKPOINT_REMOTE` for hidden refs in the work order's own repository."""
 
 _REFS: Final = "septet/checkpoints"
 _PUSH_SECONDS: Final = 600.0
@@ -113,7 +113,7 @@ class CheckpointRef:
 
 
 def checkpoint_ref_in(folder: Path, place: Place, first_run_id: str) -> CheckpointRef:
-    """Return a work order's ref in a folder that has one bare repository for each repository."""
+    """Return a work order's ref in `folder`, which holds a bare repository for each vault."""
     repository = folder / place.vault.name
     return CheckpointRef(Remote(str(repository), place.env), _ref(place.order_id, first_run_id), repository)
 

@@ -172,9 +172,9 @@ def _last_moved(place: Place) -> MovedWork | None:
 
 
 def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
-    """Return a commit's work, on its new base if it was moved, and the reason why the commit is not accepted.
+    """Return a commit's work, on its new base if it was moved; and why the commit is refused, or an empty text.
 
-    A commit in which an agent resolved the conflicts counts as moved. The reason is empty for an accepted commit.
+    A commit in which an agent resolved the conflicts counts as moved.
     """
     moved, began = _last_moved(place), MovedWork(commit, place.base_sha, commit)
     if moved is not None and moved.conflicts and commit != moved.commit and contains(place, commit, moved.commit):

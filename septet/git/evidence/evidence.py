@@ -93,7 +93,7 @@ def stage(place: Place, dirt: Dirt) -> Git:
 
 
 def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
-    """Return Septet's view of the worktree, with what the agent staged in it; and the agent's unmerged paths.
+    """Return Septet's view of the worktree, with the paths that the agent staged; and the agent's unmerged paths.
 
     Only two facts of the agent's index count: added paths (an ignored file, a submodule) and removed paths (a file
     that is now ignored). Everything else is in the worktree. Flags, which could hide changes, do not count.

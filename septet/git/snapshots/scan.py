@@ -159,10 +159,10 @@ class WorktreeScan:
 
 
 def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
-    """Scan the worktree once; the limit for ignored files is the same as for a snapshot.
+    """Scan the worktree once; `ignored_limit_bytes` must be the limit with which its snapshots are taken.
 
     Raises:
-        SnapshotError: The worktree or the ledger cannot be read, or more was added than the limit allows.
+        SnapshotError: The worktree or the ledger cannot be read, or more was added than the tree limit allows.
     """
     try:
         with close_after(os.open(place.worktree, OPEN_FOLDER)) as root:
@@ -182,7 +182,7 @@ def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> No
     """Refuse a worktree to which too many bytes were added since the last snapshot; holes in files count.
 
     Raises:
-        SnapshotError: The limit is exceeded; the message names the largest file.
+        SnapshotError: The tree limit is exceeded; the message names the largest file.
     """
     if not (place.tree_limit_bytes and past.commit):
         return

@@ -36,7 +36,7 @@ REMEDY: Final = (
 _MOST_ENTRIES: Final = 1_000_000
 _MOST_KNOWN: Final = 4_000
 _plain_folders: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
-"""For each folder known to have only files and folders: device, inode and change time, and its folders.
+"""For each folder known to have only files and folders: device, inode and change time, and its subfolders.
 
 An agent cannot set a change time, and no agent works during the check.
 """
@@ -104,7 +104,7 @@ def unfinished_operation(git_dir: Path) -> str:
 
 
 def clear_locks(git_dir: Path) -> None:
-    """Delete the lock files of killed git processes. No agent may run in the worktree meanwhile.
+    """Delete the lock files of killed git processes; call this only while no agent runs in the worktree.
 
     Raises:
         WorkspaceError: A folder of `.git` leads elsewhere.

@@ -194,7 +194,7 @@ class LabelledAnswer(Foreign):
     issue: _WithHistory
 
     def setters(self, label: str) -> tuple[tuple[str, LabelSetter], ...]:
-        """Return each time at which the label was set on this page, with the account that set it."""
+        """Return the events on this page of the history that set the label: the time and the account of each."""
         return tuple(
             (each.createdAt, each.setter(self.viewer))
             for each in self.issue.history.nodes
@@ -235,7 +235,7 @@ class StartAnswer(Foreign):
     issue: _ToStart
 
     def changes(self) -> dict[str, str]:
-        """Return the changes that start an issue; an app also becomes the issue's delegate if it has none."""
+        """Return the changes that start an issue; one without a delegate is also delegated to the key's app."""
         changes: dict[str, str] = {}
         first = min(self.issue.team.states.nodes, key=lambda each: each.position, default=None)
         if first is not None and self.issue.state.type not in {"started", *CLOSED}:

@@ -24,7 +24,7 @@ from septet.system.masking import mask
 
 
 class CommandTranscript:
-    """Turns a program's lines into entries; if the first line is an event, reads the output as claude's events."""
+    """Turns a program's lines into log entries; if the first line is an event, all lines are claude's events."""
 
     def __init__(self) -> None:
         self._events: ClaudeTranscript | None = None
@@ -137,7 +137,7 @@ class CommandStream:
         return self._events.progress
 
     def outcome(self, end: ExitRecord, stderr: str) -> Outcome:
-        """Return the outcome of the run, after the whole output was fed."""
+        """Return the outcome of the run; call this after the whole output was fed."""
         self._look_at_first_line(over=True)
         outcome = self._events.outcome(end, stderr) if self._has_events else self._outcome_of_text(end, stderr)
         if outcome.usage == NO_USAGE:
@@ -179,7 +179,7 @@ def _ending(end: ExitRecord, text: str, stderr: str) -> Ending:
 
 
 def _estimate_usage(stderr: str) -> Usage:
-    """Return the tokens that stderr names, such as `input tokens: 123`; the last number of each kind counts."""
+    """Return the token counts in stderr, such as `input tokens: 123`; of each kind, the last one counts."""
     counts = {match[1].lower(): int(match[2].replace(",", "") or 0) for match in _TOKENS.finditer(stderr)}
     if not counts:
         return NO_USAGE
