@@ -15,7 +15,7 @@ EventId = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern
 
 
 class ReworkEvent(Wire):
-    """An event on a pull request, which an agent answers once; it does not hold people's texts, which stay on the forge."""
+    """An event on a pull request, which an agent answers once; texts that people wrote stay on the forge."""
 
     id: EventId
     """`checks:<commit>`, `review:<id on the forge>`, or `conflict:<commit>`."""
