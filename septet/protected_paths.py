@@ -40,7 +40,7 @@ class ProtectedPaths:
     r"""Patterns of protected paths. A pattern covers each path that ends with it, and everything below that path.
 
     File systems may take different names for one file. Therefore case, forms of Unicode, characters of no width,
-    trailing dots and streams make no difference, and `\` counts as `/`.
+    trailing dots and streams of NTFS (`name:stream`) make no difference, and `\` counts as `/`.
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:

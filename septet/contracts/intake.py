@@ -159,7 +159,7 @@ class ClaimIssue(Wire):
 
 
 class IssueClaim(Wire):
-    """Whether the workflow has the issue, and which work order is for the issue."""
+    """Whether the workflow got the issue, and the id of the issue's work order."""
 
     is_own: bool
     order_id: str

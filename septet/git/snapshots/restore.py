@@ -53,7 +53,7 @@ def restore(vault: Git, snapshot: Snapshot, to: Path, *, borrows: bool = False) 
 
 
 def _own_objects(vault: Git, objects: Path) -> None:
-    """Link or copy the objects that a restored repository borrows from the mirror."""
+    """Link or copy the objects that a restored repository borrows, so that it no longer needs the mirror."""
     if not objects.is_dir() or any(path.is_symlink() for path in (objects.parent, objects, *objects.iterdir())):
         return  # nothing is written through an agent's link
     alternates = read_file(objects / _ALTERNATES)
