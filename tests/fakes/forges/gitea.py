@@ -47,7 +47,7 @@ class GiteaFake(ForgeFake):
             ("GET", rf"{here}/issues/(\d+)", self._issue),
             ("GET", rf"{here}/issues", self._issues),
             ("GET", rf"{here}/issues/(\d+)/comments", self._comments),
-            ("POST", rf"{here}/issues/(\d+)/comments", self._note),
+            ("POST", rf"{here}/issues/(\d+)/comments", self.take_comment),
             ("PATCH", rf"{here}/issues/comments/(\d+)", self.edit_note),
             ("GET", rf"{here}/issues/(\d+)/timeline", self._timeline),
             ("GET", rf"{here}/issues/comments", self._all_comments),
@@ -117,9 +117,6 @@ class GiteaFake(ForgeFake):
             notes.append({**self.note_json(note), kind: f"{self.url}/{self.project}/{page}/{number}"})
         return self.page(asked, notes)
 
-    def _note(self, asked: Asked, number: str) -> Answer:
-        return 201, self.note_json(self.add_comment(int(number), asked.body["body"], SEPTET))
-
     def _label_names(self) -> list[str]:
         used = [label for issue in self.issues.values() for label in issue.labels]
         known = [*self.known_labels, *used, *self.repository_labels]
@@ -144,13 +141,7 @@ class GiteaFake(ForgeFake):
         return 204, None
 
     def _pulls(self, asked: Asked) -> Answer:
-        state = asked.one("state", "open")
-        pulls = [
-            pull
-            for pull in self.listed_pulls(asked.one("sort"))
-            if state == "all" or (pull.state == "open") == (state == "open")
-        ]
-        return self.page(asked, [self._pull_json(pull) for pull in pulls])
+        return self.page(asked, [self._pull_json(pull) for pull in self.pulls_in(asked)])
 
     def _open(self, asked: Asked) -> Answer:
         body = asked.body

@@ -141,7 +141,7 @@ class GitHubFake(ForgeFake):
 
     def _note(self, asked: Asked, number: str) -> Answer:
         refused = _too_long("IssueComment", body=(asked.body["body"], 65536))
-        return refused or (201, self.note_json(self.add_comment(int(number), asked.body["body"], SEPTET)))
+        return refused or self.take_comment(asked, number)
 
     def _account(self, asked: Asked) -> Answer:
         if asked.key in self.app_tokens:
@@ -178,12 +178,7 @@ class GitHubFake(ForgeFake):
         return 201, self._pull_json(self.pulls[int(number)])
 
     def _pulls(self, asked: Asked) -> Answer:
-        state, head = asked.one("state", "open"), asked.one("head")
-        pulls = [
-            pull
-            for pull in self.listed_pulls(asked.one("sort"))
-            if state == "all" or (pull.state == "open") == (state == "open")
-        ]
+        head, pulls = asked.one("head"), self.pulls_in(asked)
         if ":" in head:  # GitHub ignores a head without an owner
             pulls = [pull for pull in pulls if f"{pull.head_project.partition('/')[0]}:{pull.head}" == head]
         return self.page(asked, [self._pull_json(pull) for pull in pulls])

@@ -59,7 +59,7 @@ class GitLabFake(ForgeFake):
             ("PUT", r"/issues/(\d+)", self._relabel),
             ("GET", r"/issues", self._issues),
             ("GET", r"/issues/(\d+)/notes", self._notes),
-            ("POST", r"/issues/(\d+)/notes", self._note),
+            ("POST", r"/issues/(\d+)/notes", self.take_comment),
             ("PUT", r"/issues/(\d+)/notes/(\d+)", self.edit_note),
             ("GET", r"/issues/(\d+)/resource_label_events", self._label_events),
             ("GET", r"/events", self._events),
@@ -134,9 +134,6 @@ class GitLabFake(ForgeFake):
             told = self.note_json(Note(9999, SEPTET, f"moved to {project}#{there[1]}", WHEN))
             notes.append({**told, "system": True})
         return self.page(asked, notes[::-1] if asked.one("sort", "desc") == "desc" else notes)
-
-    def _note(self, asked: Asked, number: str) -> Answer:
-        return 201, self.note_json(self.add_comment(int(number), asked.body["body"], SEPTET))
 
     def _pull_note(self, asked: Asked, number: str) -> Answer:
         return 201, self.note_json(self.add_pull_note(int(number), SEPTET, asked.body["body"]))

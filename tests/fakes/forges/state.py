@@ -365,6 +365,14 @@ class ForgeFake:
             return sorted(pulls.values(), key=lambda pull: (-pull.changed, -pull.number))
         return sorted(pulls.values(), key=lambda pull: -pull.number)
 
+    def pulls_in(self, asked: Asked) -> list[PullState]:
+        """Return the pull requests in the state of a request."""
+        state, pulls = asked.one("state", "open"), self.listed_pulls(asked.one("sort"))
+        return [pull for pull in pulls if state == "all" or (pull.state == "open") == (state == "open")]
+
+    def take_comment(self, asked: Asked, number: str) -> Answer:
+        return 201, self.note_json(self.add_comment(int(number), asked.body["body"], SEPTET))
+
     def open_pull(
         self, head_project: str, head: str, base: str, title: str, body: str, *, draft: bool = False
     ) -> PullState | str:
