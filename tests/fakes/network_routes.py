@@ -59,7 +59,6 @@ class NetworkRoute(Attack):
     """The network without the one protection."""
 
     def change(self, network: Protection) -> Callable[[Description], Description]:
-        """Return the change that gives a guest that network."""
         return lambda description: replace(
             description,
             protections=tuple(
@@ -408,5 +407,4 @@ def _answer_datagrams(server: socket.socket) -> None:
 
 
 def network_attacks() -> tuple[tuple[str, str], ...]:
-    """Return each attack with its protection."""
     return tuple((each.attack, each.protection) for each in (*NETWORK_ROUTES, *NAME_ROUTES))

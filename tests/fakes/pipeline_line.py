@@ -35,7 +35,6 @@ SUMMARY = SessionSummary(kept_bytes=100, usage=Usage(output_tokens=7))
 
 
 def after(name: str, *before: str) -> dict[str, object]:
-    """Return an issue that depends on others."""
     return {"id": name, "title": name, "body": "Do it.", "depends_on": list(before)}
 
 

@@ -13,7 +13,6 @@ from septet.agents.guest.world import NoCapabilities, OwnUser, Protection, Refus
 
 
 def _root_of_the_machine(description: Description, root: Path) -> Description:
-    """Leave the guest all rights of root, outside of every namespace of users."""
     kinds = ("user", OwnUser, NoCapabilities, RefusedSystemCalls)
     parts: tuple[Protection, ...] = removed(*kinds)(description, root).protections
     return replace(description, protections=(*parts, Arguments(("--cap-add", "ALL"))))
