@@ -19,13 +19,8 @@ DASHBOARD = DEPLOY / "grafana" / "septet.json"
 
 
 def rules(kind: str = "alert") -> list[dict[str, Any]]:
-    return [rule for rule in rules_of(yaml.safe_load(ALERTS.read_text(encoding="utf-8"))) if kind in rule]
-
-
-def rules_of(content: Any) -> list[dict[str, Any]]:
-    (group,) = content["groups"]
-    rules: list[dict[str, Any]] = group["rules"]
-    return rules
+    (group,) = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]
+    return [rule for rule in group["rules"] if kind in rule]
 
 
 def panels() -> list[dict[str, Any]]:

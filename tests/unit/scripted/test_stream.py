@@ -45,21 +45,13 @@ for case in CASES:
 
 
 @pytest.mark.parametrize(("recording", "argv", "scenario"), CASES)
-def test_every_event_is_one_that_claude_prints(
+def test_a_run_prints_claudes_events_and_ends_as_claudes_does(
     agent: ScriptedAgent, recording: str, argv: tuple[str, ...], scenario: object
 ) -> None:
-    """Each event has only fields and types that claude's events of its kind have."""
+    """Each event has only fields and types of claude's; exit code, kind of result and filled fields equal claude's."""
     ran = agent.run("# classify_issue\n\nsome text", *argv, scenario=scenario)
     for event in ran.events:
         assert fields(event) - CLAUDES[event["type"], event.get("subtype")] == set()
-
-
-@pytest.mark.parametrize(("recording", "argv", "scenario"), CASES)
-def test_a_run_ends_as_claudes_does(
-    agent: ScriptedAgent, recording: str, argv: tuple[str, ...], scenario: object
-) -> None:
-    """Exit code, kind of result and the filled fields of the result equal claude's."""
-    ran = agent.run("# classify_issue\n\nsome text", *argv, scenario=scenario)
     last = recorded(recording)[-1]
     told = ("subtype", "is_error", "terminal_reason", "api_error_status")
     assert [ran.result.get(key) for key in told] == [last.get(key) for key in told]

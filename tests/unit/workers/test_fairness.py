@@ -88,18 +88,9 @@ async def test_what_has_begun_is_finished_first(client: Client, first: Step, cou
     assert steps.count(counted) < 30 / 3
 
 
-@pytest.mark.parametrize(
-    "begun",
-    [
-        pytest.param(Step.CLASSIFY_ISSUE, marks=pytest.mark.release),
-        pytest.param(Step.GENERATE_BRANCH, marks=pytest.mark.release),
-        Step.IMPLEMENT_PLAN,
-    ],
-    ids=lambda step: step.value,
-)
-async def test_a_project_keeps_its_share_beside_one_that_has_begun_much(client: Client, begun: Step) -> None:
+async def test_a_project_keeps_its_share_beside_one_that_has_begun_much(client: Client) -> None:
     """A project gets about half of the turns beside a project with many started work orders."""
-    for step in dict.fromkeys((begun, Step.CLASSIFY_ISSUE)):
+    for step in (Step.IMPLEMENT_PLAN, Step.CLASSIFY_ISSUE):
         await _queue(client, Task(id="wo-a", project="a"), 60, step)
     await _queue(client, Task(id="wo-b", project="b"), 40, Step.CLASSIFY_ISSUE)
     turns = await _order_of_turns(client, 200)
