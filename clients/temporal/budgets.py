@@ -77,7 +77,7 @@ class BudgetClient:
     async def list(self, *, after: str = "", limit: int = BUDGETS_AT_ONCE) -> BudgetsReply:
         """Return a page of budgets: first those of the day and of all projects, then the others, newest first.
 
-        `limit` does not count the budgets of the day and of projects. A budget whose account was opened again
+        `limit` does not apply to the budgets of the day and of projects. A budget whose account was opened again
         appears once.
 
         Raises:

@@ -59,7 +59,7 @@ class Writers:
     """Why the forge refused to report an account's permission; the account then does not count."""
 
     def may_write(self, account: str) -> bool:
-        """Return whether an account counts, because it is trusted or may push.
+        """Return whether an account is trusted or may push.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.

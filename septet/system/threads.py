@@ -58,7 +58,7 @@ class ThreadPools:
 
 
 class Beside:
-    """Threads for background work, which the owner of this object starts and ends."""
+    """Threads for background work; the owner of this object starts the work and ends it."""
 
     def __init__(self) -> None:
         """Begin without threads."""

@@ -110,7 +110,7 @@ def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
 def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
     """Return the ending of an API error with the wait until the limit's reset, if the CLI names the reset's time.
 
-    A time more than `LONGEST_PAUSE_SECONDS` after the run's end is ignored.
+    A reset more than `LONGEST_PAUSE_SECONDS` after the run's end is ignored.
     """
     if ending.ended != "api_error" or not ending.retryable or ending.retry_is_named or ended_at is None:
         return ending

@@ -74,8 +74,8 @@ def work_on_base(
 ) -> MovedWork:
     """Return a work order's work on the origin's present base branch.
 
-    The commit stays if the base still has the commit on which the work began, or if the base was deleted. If the
-    base was rewritten, the work becomes one commit on the present base. The worktree stays.
+    The work's commit is kept if the base still has the commit on which the work began, or if the base was deleted.
+    If the base was rewritten, the work becomes one commit on the present base. The worktree is not changed.
 
     `base_tip` is the base branch's commit on the origin; `None` if the branch was deleted.
 
@@ -190,7 +190,7 @@ def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
 def _why_unfit(place: Place, work: MovedWork, commit: str) -> str:
     """Return why a commit is not the given work on its new base; empty if it is.
 
-    The commit must have all changes of the base. Files with conflicts must have no line that the base removed.
+    Such a commit has all changes of the base, and its files with conflicts have no line that the base removed.
     """
     git, paths = view_git(place), work.conflicts
     files, now, before = (read_files_at(git, sha, paths) for sha in (commit, work.base, place.base_sha))

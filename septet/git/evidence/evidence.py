@@ -259,7 +259,7 @@ _statuses: Final = dict[Path, _Status]()
 
 
 def read_status_output(git: Git) -> bytes:
-    """Return the output of `git status`; submodules count by their commits alone."""
+    """Return the output of `git status`; a submodule counts as changed only if its commit differs."""
     # Inside a submodule git would start another git, which reads the submodule's own config: its HEAD is enough.
     return git.run("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
 

@@ -82,7 +82,7 @@ def _change(
     """Take a snapshot, write the result of `content_of` to the workspace, and return the rescue, if any.
 
     `content_of` takes the content of `snapshot` and the present content. Without `always`, a workspace that equals
-    the snapshot stays.
+    the snapshot is not changed.
     """
     vault = vault_at(place)
     verify(vault, snapshot)

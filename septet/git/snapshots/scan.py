@@ -85,7 +85,7 @@ _LATEST: Final = _Latest()
 
 
 def write_baseline(place: Place, baseline: SnapshotBaseline) -> None:
-    """Write a baseline to the ledger. The caller holds the lock."""
+    """Write a baseline to the ledger. The caller holds `snapshot.lock`."""
     path = place.records / LEDGER
     names = (baseline.last or "", baseline.commit)
     save(path, Ledger(VERSION, baseline.usual or {}, baseline.base, *names, dict(baseline.records)))
@@ -95,7 +95,7 @@ def write_baseline(place: Place, baseline: SnapshotBaseline) -> None:
 def recall(place: Place) -> SnapshotBaseline:
     """Return the ledger's baseline; if the vault no longer has its snapshot, the result of `begin`.
 
-    The caller holds the lock.
+    The caller holds `snapshot.lock`.
     """
     path, stamp = place.records / LEDGER, _stamp(place)
     baseline = _LATEST.find(path, stamp) if stamp else None
@@ -179,7 +179,7 @@ def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
 
 
 def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> None:
-    """Refuse a worktree to which too many bytes were added since the last snapshot; holes in files count.
+    """Refuse a worktree to which too many bytes were added since the last snapshot; holes in files count as bytes.
 
     Raises:
         SnapshotError: The tree limit is exceeded; the message names the largest file.

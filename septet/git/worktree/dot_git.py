@@ -1,4 +1,4 @@
-"""Read a worktree's `.git` as data, so that nothing of an agent configures or starts anything.
+"""Read a worktree's `.git` as data, so that nothing that an agent left there takes effect.
 
 An agent may leave a link, a FIFO, a socket or a device anywhere in `.git`. git would then read another user's
 file, or wait forever. Before git runs, `refuse_foreign` checks names, types and `alternates`. It does not check
