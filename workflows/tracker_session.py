@@ -95,7 +95,7 @@ class TrackerSession:
 
 @workflow.defn(name="TrackerPrompt")
 class TrackerPrompt:
-    """One message of a person in a session; the workflow has the message's id, so each message is obeyed once."""
+    """One message of a person in a session; the workflow's id names the message, so it is obeyed once."""
 
     @workflow.run
     async def run(self, prompt: SessionPrompted) -> str:

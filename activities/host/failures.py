@@ -25,9 +25,7 @@ OPENING_TRIES: Final = 8
 _log = structlog.get_logger()
 
 _MOST_OF_A_TRY: Final = 300.0
-"""A longer time in seconds between two failures on a full disk does not count as a wait: an agent may have worked
-in it.
-"""
+"""A longer time in seconds between two failures on a full disk is not a wait: an agent may have worked."""
 
 
 @dataclass(slots=True)

@@ -132,7 +132,7 @@ class _Preparation:
         return prepared, frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
-        """Merge others' commits or a base with a reported conflict into the worktree; return the updated `rework`.
+        """Merge others' commits, or a base that conflicts, into the worktree; return the updated `rework`.
 
         If git finds no conflict with the base, nothing is merged, and the result is without the conflict's event.
         """

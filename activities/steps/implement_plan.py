@@ -83,7 +83,7 @@ def _is_success(answer: ImplementPlanAnswer | ExecutionAnswer) -> bool:
 
 
 def _is_gone(claim: ImplementClaim, path: str) -> bool:
-    """Return whether the base commit has a file that the worktree no longer has, such as a renamed file."""
+    """Return whether the base commit has `path` and the worktree lacks it, for example after a rename."""
     worktree = claim.place.worktree
     if why_outside(worktree, path) is not None or os.path.lexists(worktree / path):
         return False

@@ -135,10 +135,10 @@ def schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
 
 @cache
 def request_schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
-    """Return the JSON Schema for a CLI that requests structured output from its model; do not change the result.
+    """Return the JSON Schema for a CLI that requests structured output from its model.
 
-    Model APIs need one object at the root, with all keys required and few constraints. The result is therefore the
-    first schema of `forms_of`, without constraints. The answer is still checked against the contract.
+    Model APIs need one object at the root, with all keys required and few constraints: this is the first of
+    `forms_of`, without constraints. The contract is still checked. Never change the result: it is cached.
     """
     return _without_bounds(forms_of(name, in_pipeline=in_pipeline)[0])
 

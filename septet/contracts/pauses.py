@@ -9,7 +9,7 @@ LONGEST_PAUSE_SECONDS: float = 32 * 86_400.0
 
 
 class QuotaPause(Wire):
-    """A pause of a login or of a forge's key, in which no agent uses the login and no request the key."""
+    """A time in which no agent uses a login, or no request uses a forge's key."""
 
     agent: str
     """The agent of the login, or the host name of a forge's API."""

@@ -161,7 +161,7 @@ class Task(Wire):
 
     @property
     def earlier_tokens(self) -> int:
-        """The tokens of earlier tries, which no step's row contains."""
+        """The work order's tokens that no element of `steps` contains: those of earlier tries."""
         return max(self.usage.tokens - sum(row.usage.tokens for row in self.steps), 0)
 
     @property
@@ -171,7 +171,7 @@ class Task(Wire):
 
     @property
     def question(self) -> str:
-        """The question to a person, with the command that answers; empty if there is none or only about a plan."""
+        """A question to a person, except about a plan, with the command that answers; empty without one."""
         if self.budget is not None:
             return f"{self.budget.message} {self.budget.remedy}".strip()
         return self.host_wait or self.findings_question

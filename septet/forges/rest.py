@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RestForge(ABC):
-    """One repository of a forge over HTTP."""
+    """One repository on a forge that is reached over HTTP."""
 
     project: str
     """The repository's name, such as `owner/name`."""
@@ -198,7 +198,7 @@ class RestForge(ABC):
     def is_own(self, account: str) -> bool:
         """Return whether an account is the worker's own.
 
-        If the forge does not report the worker's account, every account counts as its own.
+        If the forge does not report the worker's account, the result is true for every account.
         """
         own = self.own_account()
         return not own or account.lower() == own.lower()

@@ -24,7 +24,7 @@ _TAG_END: Final = re.compile(r"\s*/?>")
 _AUTOLINK: Final = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]{0,2000}>")
 _CELL_END: Final = re.compile(r"(?<=(?<!\\)\|)")
 _FOOTNOTE: Final = "[^"
-"""How a footnote begins. CommonMark does not know footnotes, but forges do; in them, four blanks begin no code."""
+"""How a footnote begins. Forges have footnotes, CommonMark has none; in a footnote, four blanks begin no code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
 
 
 def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missing: set[str]) -> Piece | None:
-    """Return the piece that begins at `match`, or `None`; add to `missing` an end that the text lacks here."""
+    """Return the piece that begins at `match`; if the end of a hidden part is missing, note it in `missing`."""
     begin, opening = match.start(), match[0]
     if opening[0] == "`":
         ends = runs[len(opening)]

@@ -36,7 +36,7 @@ def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[st
     """Return the issue to execute now: the first ready one in the pipeline's order; `None` for none.
 
     All dependencies of a ready issue are completed, and no running issue may change the same files. The issues
-    `passed_over` will be skipped.
+    in `passed_over` are not returned.
     """
     working = [issue for issue in issues.values() if issue.status is IssueStatus.EXECUTING]
     for issue in issues.values():

@@ -1,4 +1,4 @@
-"""Promote a build: let a person or a release decide which build gets work orders."""
+"""Promote a build, so that it gets all or a percentage of the work orders."""
 
 import asyncio
 from collections import defaultdict
@@ -52,7 +52,7 @@ class Promotion:
     """The build that was current before; empty for workers without a version."""
     percentage: float
     waiting: tuple[str, ...]
-    """The running workflows that cannot continue under the build. If the build's patches are unknown, all running
+    """The running workflows that cannot continue under the build; if the build's patches are unknown, all running
     workflows that use a patch."""
 
 

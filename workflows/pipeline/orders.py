@@ -36,7 +36,7 @@ _ENOUGH_EVENTS: Final = 3_000
 """After this many events a run starts no more work orders, because the open ones need the rest of the history."""
 _ENOUGH_BYTES: Final = 3_000_000
 _MOST_EVENTS: Final = 20_000
-"""The most events of a run that waits without end for an issue; Temporal ends a workflow at 51,200 events."""
+"""The limit in place of `_ENOUGH_EVENTS` after `go_on`; Temporal ends a workflow at 51,200 events."""
 _MOST_BYTES: Final = 20_000_000
 
 

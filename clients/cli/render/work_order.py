@@ -24,8 +24,8 @@ _RESULT = _HEADINGS.index("result")
 _NOTE = _HEADINGS.index("note")
 LEAST_TITLE = 12
 _LEAST_RESULT = 12
-"""The least width of the column of results, which shrinks first in a narrow terminal. Later columns are then
-omitted."""
+"""The least width of the column of results, which shrinks first in a narrow terminal. If that is not enough,
+the columns after it are omitted."""
 LONGEST_CELL = 200
 _NO_PLAN = "not known: no worker has answered"
 _NAMED = 3

@@ -2,8 +2,8 @@
 
 The kernel refuses calls that read or control other processes, use the kernel's keys, change the kernel, or make
 mounts. It also refuses the set-user-id bit, because root may own a guest's files. Only sockets of the internet, of
-this machine and of netlink are allowed. Socket buffers keep their usual size, and a pipe cannot hold a process's
-memory. A program of another architecture may make no call.
+this machine and of netlink are allowed. A guest can neither enlarge socket buffers nor move
+memory into a pipe. A program of another architecture may make no call.
 """
 
 import platform
@@ -125,7 +125,7 @@ def _assemble(machine: _Machine) -> bytes:
 
 
 def _by_argument(call: int, argument: int, values: tuple[int, ...], *, in_list: int, others: int) -> list[bytes]:
-    """Return the instructions that allow or refuse a call by the lower half of an argument."""
+    """Return the instructions that decide on a call: `in_list` if an argument is in `values`, else `others`."""
     body = _decide(argument, values, in_list=in_list, others=others)
     return [_step(_EQUAL, call, if_false=len(body)), *body]
 
@@ -136,7 +136,7 @@ def _decide(argument: int, values: tuple[int, ...], *, in_list: int, others: int
 
 
 def _without_owner(call: int, mode: int, flags: int | None = None) -> list[bytes]:
-    """Return the instructions that refuse the set-user-id bit in a mode; with `flags`, only for new files."""
+    """Return instructions that refuse the set-user-id bit in `mode`; with `flags`, only if these make a file."""
     body = [
         _step(_LOAD, _FIRST_ARGUMENT + mode * _ARGUMENT_BYTES),
         _step(_HAS_ANY, _RUNS_AS_OWNER, if_false=1),

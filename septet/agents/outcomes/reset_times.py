@@ -83,7 +83,7 @@ def _moment(parts: dict[str, str], said_at: float) -> float | None:
 def _next_hour(parts: dict[str, str], start: datetime) -> float:
     """Return the next time at which the clock shows the named hour, in the named zone or else the machine's zone.
 
-    A message of codex without a day means the day of the message, even if the hour has passed. A message with a
+    Exception: without a day, codex means the day of the message, even if the hour has passed. A message with a
     day and without an hour means midnight at the beginning of the day.
     """
     day = f"{parts['month']} {parts['day']}" if "day" in parts else f"{start:%b %d}"

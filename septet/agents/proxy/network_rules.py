@@ -1,10 +1,10 @@
 """Check what a guest may reach: hosts by name and port, and only at public addresses.
 
 A host that the worker's settings name for a model may have any address. The proxy resolves a name once, checks
-each address, and connects to a checked address. A name that changes its address later opens nothing.
+each address, and connects to a checked address. So a later change of the name's address opens nothing.
 
-If the worker uses a proxy, that proxy resolves the name again. It gets no name that has a private address here,
-unless the settings name the host. It also gets names that this machine cannot resolve.
+If the worker uses a proxy, that proxy resolves the name again. A name that has a private address here is refused,
+unless the settings name the host. A name that this machine cannot resolve is passed to that proxy.
 """
 
 import ipaddress
@@ -86,7 +86,7 @@ class Network:
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        """The addresses and ports in the guest's network at which the proxy listens, first its own port."""
+        """The addresses and ports in the guest's network at which the proxy listens; `port` comes first."""
         own = [(LOOPBACK, port) for port in (self.port, *self.models)]
         return list(dict.fromkeys((*own, *self.forwards)))
 
@@ -100,7 +100,7 @@ class Network:
                 self.tls.load_verify_locations(self.ca_file)
 
     def connect(self, name: str, port: int, *, with_key: bool = False) -> socket.socket:
-        """Return a connection to a permitted host; `with_key` states that the request is a checked model request.
+        """Return a connection to a permitted host; without `with_key`, hosts in `self.with_key` are refused.
 
         Raises:
             NetworkRefusalError: The host is not permitted, or resolves to no permitted address.

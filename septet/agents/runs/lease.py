@@ -3,7 +3,7 @@
 Each attempt first adds a line to a file in the work order's folder. An attempt that was stopped for a long time
 finds a later attempt's line when it continues, and gives up. Otherwise it would commit and push a second time.
 
-A worker that repeats an attempt at an activity replaces its earlier line, so the file stays short.
+A worker's further attempt at an activity replaces its earlier line, so the file stays short.
 """
 
 import os
@@ -181,9 +181,9 @@ def _was_reset(attempt: Attempt, last: Attempt) -> bool:
 
 
 def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], list[bytes]]:
-    """Split off the last lines, if they belong to attempts at the activity of `attempt`.
+    """Drop the lines at the end in which the worker of `attempt` recorded attempts at the same activity.
 
-    Return the lines before these attempts, and other workers' lines among them; a new line replaces the rest.
+    Return the lines before the activity's last attempts, and the lines of other workers for these attempts.
     """
     start = len(lines)
     of_others: list[bytes] = []

@@ -1,7 +1,7 @@
 """Feedback on a pull request that an agent must answer: failed checks, reviews, threads, conflicts.
 
-Septet's replies have hidden marks. Therefore no event gets two replies, even if a note was lost or another
-process reads the pull request.
+Septet's replies have hidden marks. Therefore no event gets two replies, even if a host's records were lost or
+another process reads the pull request.
 """
 
 import re

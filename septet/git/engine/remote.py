@@ -207,8 +207,8 @@ class Remote:
     def _credentials(self, scheme: str, netloc: str) -> dict[str, str]:
         """Return git settings with the token for one URL; no other server gets the token.
 
-        One git process reads them from a hidden file: every user can read argv, child processes inherit the
-        environment, and git's credential helpers store a key.
+        git reads these settings from a file in memory where possible, because every user can read argv, and child
+        processes inherit the environment. git's credential helpers are off, because they store a key.
         """
         if self.token is None:
             return {}

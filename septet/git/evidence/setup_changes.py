@@ -87,8 +87,8 @@ def refuse_changes(place: Place, changes: SetupChanges, head_before: str) -> Non
 def exclude_files(place: Place, paths: tuple[bytes, ...], reason: str) -> None:
     """Keep new files of a workspace out of commits; the files stay on disk.
 
-    Each file is excluded by name, so an agent's file next to it is still work. Earlier exclusions stay. The caller
-    holds the writer's lock.
+    Each file is excluded by name, so an agent's file next to it is still work. Earlier exclusions stay. Call
+    this only with the writer's lock held.
 
     Args:
         reason: The comment above the new lines.

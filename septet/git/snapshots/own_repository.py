@@ -100,7 +100,7 @@ def own_items(
 def _without_foreign(
     items: Mapping[bytes, Item], repositories: Collection[bytes]
 ) -> tuple[dict[bytes, Item], dict[bytes, bytes]]:
-    """Return the items that may stay; and for the path of each config and `.git` file to check, its repository."""
+    """Return the allowed items; and a map from each config or `.git` file, still to check, to its repository."""
     want, files = dict(items), {}
     for path, item in items.items():
         if GIT_FOLDER not in path:
@@ -131,7 +131,7 @@ def _goes_along(path: bytes) -> bool:
 
 
 def is_foreign(name: bytes, mode: int) -> bool:
-    """Return whether a path in a repository's folder is removed, unless it existed before the first agent."""
+    """Return whether a path in a repository's folder may stay only as it was before the first agent."""
     first, _, rest = name.partition(b"/")
     if first == _WORKTREES or name in _FOREIGN:
         return True
@@ -200,7 +200,7 @@ def _is_below(path: bytes, folders: Iterable[bytes]) -> bool:
 def _small_contents(
     vault: Git, sides: Iterable[Mapping[bytes, Item]], paths: Collection[bytes]
 ) -> list[dict[bytes, bytes]]:
-    """Return, for each of `sides`, the contents of its small files at `paths`."""
+    """Return the contents of the small files at `paths`, separately for each of `sides`."""
     found = [{path: side[path] for path in paths if path in side} for side in sides]
     files = [
         {path: item.sha for path, item in side.items() if item.mode == FILE and item.size <= _LIMIT_BYTES}
