@@ -51,7 +51,7 @@ The other settings can only restrict them, except the work order's settings for 
 
 
 class AllowedFinding(StrictWire):
-    """A finding of the key scanner, which a repository's settings allow."""
+    """The paths, and the kind of key, of scanner findings that a repository's settings allow."""
 
     path: str = Field(min_length=1, max_length=1000)
     """A path relative to the repository's root; `*` stands for any characters, `/` among them."""
@@ -166,7 +166,7 @@ class RepositorySettings:
         return for_step or by_order or self.model or by_worker
 
     def limits_for(self, step: str, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
-        """Return the limits for a step; each is the work order's for this step, or else the lowest of all."""
+        """Return the limits for a step; each is the work order's for this step, or else the lowest that is set."""
         lower: tuple[Timeouts | SomeLimits, ...] = (bounds, self.limits, self._own(step), STEP_TABLE[step])
         return Timeouts(
             wall_seconds=by_order.wall_seconds or min(each.wall_seconds for each in lower if each.wall_seconds),
@@ -175,7 +175,7 @@ class RepositorySettings:
         )
 
     def tools_for(self, step: str, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
-        """Return the tools of a step's agent: the work order's for this step, or else the fewest of all.
+        """Return the tools of a step's agent: the work order's for this step, or else the fewest that are set.
 
         With `one_process`, one process serves all steps of a workspace, and has the tools of the steps that write.
         Git's evidence then shows whether a step did more than its task.

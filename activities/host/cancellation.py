@@ -79,7 +79,7 @@ async def is_closed(
 
 
 async def is_paused(client: Client, key: RunKey) -> bool:
-    """Return whether a person has paused an activity that no worker runs; `False` if the server is silent."""
+    """Return whether an activity is paused and no worker runs it; `False` if the server does not answer."""
     pending = await _pending(client, key)
     return pending is not None and pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_PAUSED
 
@@ -135,7 +135,7 @@ async def _pending(client: Client, key: RunKey) -> PendingActivityInfo | None:
 
 
 async def error_before_reset(client: Client, workflow_id: str, run_id: str) -> str:
-    """Return the type of the error that ended the earlier workflow run; this run began by a reset of that run.
+    """Return the type of the error that ended the workflow run whose reset began the run `run_id`.
 
     The result is empty if there was no error, or if the server no longer knows the earlier run.
 

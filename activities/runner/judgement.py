@@ -95,7 +95,7 @@ def judge_turn(host: Host, step: PreparedStep, turn: TurnResult) -> StepResult:
 
 
 def read_answer(host: Host, call: StepCall, turn: TurnResult) -> Answer[Any]:
-    """Return the step's answer; if the answer is too long to be read whole, add a warning.
+    """Return the step's answer; it has a warning if the agent's answer was too long to be read whole.
 
     Raises:
         AnswerError: The answer is unreadable.

@@ -52,7 +52,7 @@ class UsageLimit:
 
 
 def find_usage_limit(turn_runs: TurnRuns, last: TurnResult | None) -> UsageLimit | None:
-    """Return the usage limit at which a turn's last agent ended; `None` for no limit or a reported one.
+    """Return the usage limit at which a turn's last agent ended; `None` if there is none or it was reported.
 
     Raises:
         OSError: The run's files cannot be read.
@@ -188,7 +188,7 @@ class LoginChoice:
     async def _note_limit(self, limit: UsageLimit, requests: Sequence[TurnRequest]) -> None:
         """Pause a login on all hosts until its usage limit resets, once for each run that met the limit.
 
-        If the worker dies before it has recorded the report, the next attempt repeats the pause.
+        If the worker dies before it has recorded the pause on disk, the next attempt repeats the pause.
         """
         logins = read_logins(self.host, limit.adapter)
         login = next((login for login in logins if login.name == limit.login), None)

@@ -17,7 +17,7 @@ Seen = TypeVar("Seen")
 PATIENCE: Final = timedelta(minutes=15)
 """The longest wait for an absent server: enough time to move or upgrade a server."""
 _RETRIES_SECONDS: Final = 30.0
-"""If a read fails only after more than this time, the server had answered; otherwise, it fails in ten seconds."""
+"""If a read fails later than this, the server had answered before: an absent server fails it in ten seconds."""
 
 
 @dataclass(slots=True)

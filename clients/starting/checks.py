@@ -166,7 +166,7 @@ async def check_start(orders: WorkOrders, order: WorkOrderInput, order_id: str |
 
 
 async def reviews_of(orders: WorkOrders, repository: str, issues: Sequence[int]) -> str:
-    """Return a line for each issue that already has a pull request in review; else an empty text."""
+    """Return a line for each issue that already has a pull request in review; empty if no issue has one."""
     rows = await _of_issues(orders, "PullRequest", repository, issues) if issues else []
     lines = (
         f"Issue {row.typed_search_attributes.get(ISSUE, '')} has a pull request in review, "

@@ -123,7 +123,7 @@ class AccountAmounts:
         return [name for name in left if self.is_spent(name)]
 
     def give_up_older(self, call: ReserveCall) -> None:
-        """End the reservations of the work order's earlier turns without their reports: their host may be gone."""
+        """End the open reservations of the work order's earlier turns, because their host may be gone."""
         for key, hold in self._holds.items():
             if hold.order_id == call.order_id and key != call.key and hold.is_open:
                 self._holds[key] = hold.model_copy(update={"is_open": False})

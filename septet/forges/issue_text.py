@@ -99,7 +99,7 @@ def newest_comments(comments: Sequence[Comment], room_bytes: int, url: str) -> t
 
 
 def bounded_list(issues: Sequence[Issue], label: str, project: str) -> tuple[Issue, ...]:
-    """Return the issues with a label by number, each cut to the limit.
+    """Return the issues with a label, sorted by number, each cut to `ISSUE_LIMIT_BYTES`.
 
     Raises:
         InvalidInputError: The label has more than `MOST_LABELLED` issues, or an issue is not of `project`.

@@ -27,7 +27,7 @@ _LAGS: Final = re.compile(
 
 
 def added_by(method: str, path: str, what: str, names: Sequence[str]) -> Addition:
-    """Return an addition to a pull request by one request; `{}` in `path` stands for its number."""
+    """Return an addition that one request makes; `{}` in `path` stands for the pull request's number."""
     return what, names, lambda client, number: client.write(method, path.format(number), {what: names})
 
 
@@ -174,7 +174,7 @@ def label_once(
 
 
 def without_links_to(plan: str, body: str) -> str:
-    """Return a body without links to a plan that the branch does not have."""
+    """Return a body without its links to the file `plan`, which the branch does not have."""
     target = rf"[^)\s>]{{0,500}}{re.escape(plan)}(?:#[^)\s>]{{0,100}})?"
     body = re.sub(rf"\[([^\]\n]{{0,300}})\]\({target}\)", r"\1", body)
     body = re.sub(rf"<?https?://{target}>?", f"`{plan}`", body)

@@ -282,4 +282,4 @@ class RestForge(ABC):
 
     @abstractmethod
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing`, unless it is empty, to an issue, and remove the labels `surplus`."""
+        """Add the label `missing` to an issue unless `missing` is empty, and remove the labels `surplus`."""

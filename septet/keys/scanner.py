@@ -213,8 +213,8 @@ class _Text:
 def may_hold_a_key(line: bytes) -> bool:
     """Return, in linear time, whether Kingfisher's rules could match a line.
 
-    A line may hold a key if it has a word such as `token`, or characters that look random. These have a digit and
-    a capital, or are digits and letters only.
+    A line may hold a key if it has a word such as `token`, or a run of characters that looks random: with a digit
+    and a capital, or with a long part of letters mixed with digits.
     """
     if _WORDS.search(line):
         return True

@@ -96,7 +96,7 @@ class Successor:
         return taken
 
     async def _take(self, held_token: HeldToken) -> None:
-        """Fail one attempt; if a person has reset it, let later attempts ignore its agent runs."""
+        """Fail one attempt; if a person has reset its activity, let later attempts ignore earlier agent runs."""
         handle: AsyncActivityHandle = self.client.get_async_activity_handle(task_token=held_token.token)
         reset = False
         try:
@@ -177,8 +177,7 @@ class AttemptsLook:
     client: Client
     attempts: RunningAttempts
     rare_seconds: float = NEWS_SECONDS
-    """The greatest pause between heartbeats of an attempt that is not checked, because its heartbeats suffice.
-    """
+    """An attempt whose pauses between heartbeats are at most this long is not checked: its heartbeats suffice."""
     _seen: dict[RunningAttempt, _Seen] = field(default_factory=dict)
 
     async def take(self) -> int:

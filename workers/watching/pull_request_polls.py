@@ -176,7 +176,7 @@ class PullRequestWatcher:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin_look(self, watch: WatchedPullRequest, *, is_left: bool) -> None:
-        """Start to poll a pull request in a separate task, so that a forge that hangs delays no other poll."""
+        """Start a separate task that polls a pull request; if `is_left`, the host that polled it is gone."""
 
         def end(look: asyncio.Task[None]) -> None:
             self._looks.pop(watch.run_id, None)

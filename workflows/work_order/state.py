@@ -99,7 +99,7 @@ class WorkOrderState:
         )
 
     def learn_title(self, title: str) -> None:
-        """Record the issue's title, although the workspace could not be opened."""
+        """Record the issue's title, unless a title is known already."""
         self.task = self.task.model_copy(update={"title": self.task.title or title})
 
     def take_in_summary(self, result: SessionSummary, now: datetime) -> None:
@@ -113,7 +113,7 @@ class WorkOrderState:
         self._change(now)
 
     def end_step(self, result: StepResult, attempt: int, now: datetime) -> None:
-        """Record a step's result; a second try replaces the row of the first try."""
+        """Record a step's result in `task.steps`; a second try replaces the entry of the first try."""
         self.running_step = None
         result = result.model_copy(update={"warnings": (*self._warnings, *result.warnings)})
         self._warnings = ()

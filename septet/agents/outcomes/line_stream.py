@@ -122,7 +122,7 @@ class LineStream(ABC, Generic[E]):
         self.begin()
 
     def begin(self) -> None:
-        """Forget all facts, because the stream is read from its start."""
+        """Forget all facts, to read the stream from its start."""
         self.facts = Facts()
 
     @property

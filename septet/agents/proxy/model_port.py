@@ -114,7 +114,7 @@ class ModelPort:
 
 
 def read_rule(text: str) -> tuple[str, re.Pattern[str]]:
-    """Return the method, and the pattern of the path, of a rule `METHOD /path`; `*` matches one part of a path."""
+    """Return the method and the path's pattern from a rule `METHOD /path`; `*` matches one part of a path."""
     method, _, path = text.partition(" ")
     return method, re.compile("[^/]+".join(map(re.escape, path.split("*"))))
 

@@ -177,7 +177,7 @@ class Runs:
         return lock_is_held(self.lock_of(order_id))
 
     def next_serial(self, order_id: str, runs: Sequence[Run]) -> int:
-        """Return the next run's number; `lately` has returned `runs`. The caller holds the writer's lock."""
+        """Return the next run's number; `runs` is the result of `lately`. The caller holds the writer's lock."""
         serials = (run.record.serial for run in runs if run.record is not None)
         return 1 + max((read_archive(self.folder_of(order_id)).serial, *serials))
 

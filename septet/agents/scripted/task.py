@@ -40,7 +40,7 @@ class PromptTask:
     """The task of one step, with the facts that the prompt contains."""
 
     def __init__(self, prompt: str, folder: Path) -> None:
-        """Read the facts from `prompt`; the folder's name replaces a missing work order's id."""
+        """Read the facts from `prompt`; if it names no work order, the folder's name is the work order's id."""
         self.folder = folder
         facts = _facts(prompt)
         issue = _issue(prompt)

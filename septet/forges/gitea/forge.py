@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GiteaConversation(RestConversation):
-    """The conversation on one pull request. A thread is formed by the comments on one line of a file."""
+    """The conversation on one pull request. The comments on one line of a file form a thread."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
         """Return the unresolved threads of reviews; see `Conversation.threads`."""
@@ -123,7 +123,7 @@ class GiteaForge(RestForge):
     review_form: ClassVar[type[ReviewAnswer]] = GiteaReviewAnswer
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return an issue's edits, and the account that set a label; see `TellingForge.issue_history`.
+        """Return an issue's edits, and the account that set `label`; see `TellingForge.issue_history`.
 
         Gitea reports new titles, but not new bodies.
         """
@@ -192,11 +192,11 @@ class GiteaForge(RestForge):
         return client.get(list[GiteaCommentAnswer], self.comments_path(thing))
 
     def is_listed(self, issue: Issue, label: str) -> bool:
-        """Return whether a listed issue has the label, because Gitea ignores a filter by an unknown label."""
+        """Return whether a listed issue has the label: Gitea lists all issues if it does not know the label."""
         return label in issue.labels
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue with its newest comments and their authors' roles, cut to the limit."""
+        """Return an issue with its newest comments and their authors' roles, cut to `ISSUE_LIMIT_BYTES`."""
         found = self.read_comments(client, f"issues/{number}") if answer.comments else ()
         issue = bounded_issue(answer.issue(tuple(each.comment() for each in found)))
         standings = self._standings(client, issue.comments)
@@ -239,7 +239,7 @@ class GiteaForge(RestForge):
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing`, unless it is empty, to an issue, and remove the labels `surplus`."""
+        """Add the label `missing` to an issue unless `missing` is empty, and remove the labels `surplus`."""
         there = client.get(GiteaIssueAnswer, f"issues/{number}").labels or ()
         if missing:
             _add_labels([missing], client, number)

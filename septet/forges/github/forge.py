@@ -242,7 +242,7 @@ class GitHubForge(RestForge):
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing`, unless it is empty, to an issue, and remove the labels `surplus`."""
+        """Add the label `missing` to an issue unless `missing` is empty, and remove the labels `surplus`."""
         if missing:
             client.write("POST", f"issues/{number}/labels", {"labels": [missing]})
         for each in surplus:

@@ -88,7 +88,7 @@ class GitLabForge(RestForge):
         return f"/projects/{quote(self.name_now(project), safe='')}"
 
     def issue_history(self, number: int, label: str = "") -> IssueHistory:
-        """Return an issue's edits, and who set a label; see `TellingForge.issue_history`.
+        """Return an issue's edits, and who set `label`; see `TellingForge.issue_history`.
 
         GitLab reports edits as notes, and labels as label events.
         """
@@ -181,7 +181,7 @@ class GitLabForge(RestForge):
         return f"{thing}/notes/{comment_id}"
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue with its newest comments, oldest first, cut to the limit."""
+        """Return an issue with its newest comments, oldest first, cut to `ISSUE_LIMIT_BYTES`."""
         notes: list[GitLabNoteAnswer] = []
         size = 0
         if answer.comments:
@@ -232,7 +232,7 @@ class GitLabForge(RestForge):
         )
 
     def change_labels(self, client: "ApiClient", number: int, missing: str, surplus: Sequence[str]) -> None:
-        """Add the label `missing`, unless it is empty, to an issue, and remove the labels `surplus`."""
+        """Add the label `missing` to an issue unless `missing` is empty, and remove the labels `surplus`."""
         facts = {"add_labels": missing, "remove_labels": ",".join(surplus)}
         client.write("PUT", f"issues/{number}", {name: value for name, value in facts.items() if value})
 

@@ -109,7 +109,7 @@ _REMEDIES: Final = (
 
 
 def protected_branches(place: Place) -> frozenset[str]:
-    """Return the branches to which no work order pushes: its base branch and the origin's default branch."""
+    """Return the branches to which Septet never pushes: the work order's base and the origin's default branch."""
     return frozenset({place.base_branch, record_of(place).default_branch} - {""})
 
 
@@ -120,8 +120,8 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
     origin's URL, so it reads no setting that an agent can write.
 
     Args:
-        expected_tip: The present commit of the origin's branch, which `sha` must contain unless this work order
-            has pushed it; `None` if the branch must not exist.
+        expected_tip: The present commit of the origin's branch; `sha` must contain this commit unless this work
+            order has pushed it. `None` if the branch must not exist.
 
     Raises:
         InvalidInputError: The branch is the base or the default branch.
@@ -168,7 +168,7 @@ def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str
 def remote_tips(place: Place, branch: str, *, token: str | None = None) -> tuple[str | None, str | None]:
     """Return the commits of the base branch and of `branch`, each as the remote has it; `None` if it is missing.
 
-    The origin has the base branch. `branch` is in the fork, if there is one, which needs a second request.
+    The origin has the base branch. If there is a fork, it has `branch`, and a second request is needed.
 
     Raises:
         GitUnavailableError: The origin was not reached.

@@ -85,7 +85,7 @@ def protected_changes(
 
 
 def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str, str]) -> str | None:
-    """Return why a path counts: a text about a symlink, an empty text for its own name, `None` if it does not."""
+    """Return why a path counts: a text about a symlink, or empty for its own name; `None` if it does not count."""
     if paths.cover(path):
         return ""
     if paths.lead_through(path) and {entry.mode, entry.old_mode} & set(_NO_FOLDERS):
@@ -152,7 +152,7 @@ def _links(git: Git, tree: str) -> dict[str, str]:
 
 
 def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
-    """Follow a path; return each symlink on the way, then the end: `path` itself if the way leaves the tree."""
+    """Follow a path; return each symlink on the way, then the last path: `path` if the way leaves the tree."""
     left, here, way = path.split("/"), list[str](), list[str]()
     while left:
         name = left.pop(0)

@@ -79,7 +79,7 @@ def forget_chain(vault: Git, order_id: str) -> None:
 
 
 def has_forgotten(vault: Git, kept_for: timedelta) -> bool:
-    """Return whether `drop_forgotten` can free disk space, because unneeded objects are older than `kept_for`."""
+    """Return whether the vault has a pack of unneeded objects that is older than `kept_for`."""
     return any(is_older(path, kept_for) for path in (vault.git_dir / "objects" / "pack").glob("*.mtimes"))
 
 

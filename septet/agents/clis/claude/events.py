@@ -1,6 +1,6 @@
 """The events of claude: the fields that Septet reads, and claude's background tasks.
 
-While a task is open, the CLI continues after its result.
+While a background task is open, the CLI continues after it has printed a result.
 """
 
 from collections.abc import Iterable
@@ -62,7 +62,7 @@ class BackgroundTasks:
             self._close(task_id, str(patch.get("status") or event.status))
 
     def take_result(self) -> None:
-        """Record which tasks are open at a new result; forget earlier results."""
+        """Record which tasks are open at a new result, in place of the record for the result before it."""
         self._left, self._stopped = dict(self._open), {}
 
     @property
@@ -75,9 +75,9 @@ class BackgroundTasks:
         return "tasks" if self._left else ""
 
     def missing_work(self, *, ended_by_itself: bool) -> str:
-        """Return the names of unfinished work: open tasks except commands, and tasks that the CLI has stopped.
+        """Return the names of unfinished work: tasks that the CLI has stopped, and open tasks except commands.
 
-        Unless `ended_by_itself`, a command that the CLI has stopped does not count.
+        A stopped command counts only if the CLI `ended_by_itself`.
         """
         stopped = (task for task in self._stopped.values() if ended_by_itself or task.kind != _COMMAND)
         return _names((*stopped, *(task for task in self._open.values() if task.kind != _COMMAND)))

@@ -127,8 +127,8 @@ class OpenCode(Adapter):
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
         """Return the APIs of providers with keys in variables, and of providers in opencode's own variable.
 
-        A provider with a login in the login file is left out, and so is a key in the user's settings. A provider
-        that no model of the turn uses permits no requests.
+        The result has no provider with a login in the login file, and no key from the user's settings. The API of
+        a provider that no model of the turn uses permits no requests.
         """
         chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
