@@ -107,7 +107,7 @@ class OrderDecisions:
     ) -> TaskReply:
         """Approve the plan that waits now; `plan_sha256`, if given, must be the SHA-256 of this plan.
 
-        With `findings`, which are ids, approve these findings instead of a plan.
+        With `findings`, approve the findings with these ids instead of a plan.
         """
         if findings and plan_sha256:
             raise InvalidInputError("findings: decide on them without naming a plan.")

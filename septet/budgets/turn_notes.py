@@ -87,7 +87,7 @@ _TAKEN: Final = ".taken"
 
 @dataclass(frozen=True, slots=True)
 class NoteFiles:
-    """The notes of one host: a file for each turn, which a later note replaces."""
+    """A host's notes about what turns have used: a file for each turn, which a later note replaces."""
 
     root: Path
 

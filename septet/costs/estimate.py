@@ -94,7 +94,7 @@ class Question:
 
 
 def estimate_costs(question: Question, own: CostHistory | None, others: Sequence[CostHistory] = ()) -> Estimate:
-    """Return the expected costs of some work; without numbers if too few work orders were completed.
+    """Return the expected costs of the work; they have no numbers if too few work orders were completed.
 
     `others` are the histories of other projects, used if the project's own has too few work orders.
     """
@@ -153,7 +153,7 @@ class _Forecast:
     question: Question
 
     def amounts(self, steps: Collection[str]) -> Amounts:
-        """Return what the given steps will cost in all of the work."""
+        """Return what the given steps will cost, in all work orders of the question together."""
         return Amounts(
             usd=self._dollars(steps),
             tokens=self._interval(self.orders, steps, lambda use: float(use.tokens)),

@@ -144,7 +144,7 @@ class RestForge(ABC):
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the open pull request of branch `new.head`; if there is none, open one.
 
-        If an addition such as a label fails, the pull request has a warning.
+        If an addition such as a label fails, the result has a warning.
         """
         opened = open_once(partial(self.find_pull_request, fork=new.head_project), self.create_pull_request, new)
         warnings: list[str] = []

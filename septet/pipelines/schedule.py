@@ -13,7 +13,7 @@ CLOSED: Final = frozenset({IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatu
 def next_to_plan(
     issues: Iterable[IssueState], ready: Collection[str], held_back: Collection[str], plans_ahead: int
 ) -> IssueState | None:
-    """Return the waiting issue to plan now; `None` if there is none, or its work order is not ready.
+    """Return the waiting issue to plan now; `None` without one, or if the next one's work order is not ready.
 
     A person has moved the work orders `held_back` on the board so that they wait. `plans_ahead` limits the plans
     that wait for an executor; plans that wait for another issue do not count.
@@ -98,7 +98,7 @@ def held_by(issue: IssueState, issues: Mapping[str, IssueState]) -> frozenset[st
 def below_of(issue: IssueState, issues: Mapping[str, IssueState]) -> IssueState | None:
     """Return the completed dependency on whose branch an issue builds; `None` without one.
 
-    It is the dependency whose branch contains most other dependencies, and of several the latest.
+    It is the dependency whose branch contains the most other dependencies; among equals, the latest.
     """
     candidates = [issues[name] for name in issue.depends_on if issues[name].done_at]
     needs = frozenset(issue.depends_on)

@@ -45,7 +45,7 @@ class PromotionCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """The result of a promotion: the promoted and the former build, the percentage, the work orders that wait."""
+    """The result of a promotion: both builds, the percentage, and the work orders that now have to wait."""
 
     build: str
     before: str

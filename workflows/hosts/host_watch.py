@@ -134,7 +134,7 @@ class HostWatch(KnownHosts):
         self.dead = host
 
     def leave_lost_host(self, last_host: str) -> None:
-        """After a reset, give up the present host if the work order had already moved on to `last_host`."""
+        """After a reset, give up the present host unless it is `last_host`, where the previous run ended."""
         if self.workspace is not None and last_host and not self.holds(last_host):
             self.give_up(self.workspace.host)
 

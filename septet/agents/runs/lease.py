@@ -31,7 +31,7 @@ ATTEMPTS_FILE: Final = "attempts.jsonl"
 RESTORED: Final = b'{"before_the_backup":'
 """The first bytes of a line that was restored from a backup."""
 WAY_SECONDS: Final = 1.0
-"""The seconds after which to check whether the lock's holder is a stopped process."""
+"""The seconds after which to check whether SIGSTOP has stopped the lock's holder."""
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -234,7 +234,7 @@ def worker_id(pid: int) -> WorkerId:
 
 
 def end_stopped_writer(runs: Runs, order_id: str, older_writers: Collection[WorkerId]) -> bool:
-    """Kill a stopped worker that holds a work order's writer's lock; return whether a worker was killed.
+    """Kill a worker that SIGSTOP has stopped while it holds the writer's lock; return whether one was killed.
 
     Only a worker in `older_writers` is killed, with its children that work in the worktree. Its agents in other
     worktrees live on.

@@ -18,7 +18,7 @@ _SIGKILL = 9
 
 
 class Hands:
-    """Tools that write, edit and delete files in one folder; a script can make the tools kill the process."""
+    """Tools that write, edit and delete files in one folder; a script can make the tools kill this process."""
 
     def __init__(self, stream: Stream, folder: Path, crash_after: int | None, *, leave_notes: bool) -> None:
         """Take the stream for events and the folder; after `crash_after` edits, the process kills itself."""

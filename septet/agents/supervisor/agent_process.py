@@ -19,7 +19,7 @@ NEVER = float("inf")
 
 
 class AgentProcess:
-    """The process of one agent, with the agent's proxy and recorder."""
+    """An agent's process and proxy, and the recorder that copies the agent's output to disk."""
 
     def __init__(self, order: Order, locks: list[int], user: RunUser | None, watch: ResourceWatch) -> None:
         """Take the order with its locks, the guest's user, and the object that checks the guest's resources."""
