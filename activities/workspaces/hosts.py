@@ -83,7 +83,7 @@ class HostActivities:
 
     @activity.defn(name="deliver_cancel")
     async def deliver_cancel(self, work: CancelledWork) -> None:
-        """Make the attempts of a cancelled work order in this process learn of the cancel now. Idempotent.
+        """Notify the attempts in this process, at once, that their work order was cancelled. Idempotent.
 
         Raises:
             ApplicationError: No attempt of the work order runs here: another worker of this host may run it.
@@ -94,7 +94,7 @@ class HostActivities:
 
     @activity.defn(name="move_workspace")
     async def move_workspace(self, request: MoveWorkspace) -> Workspace:
-        """Open a lost host's workspace on this host, as it was at a checkpoint; a full host leaves it to others.
+        """Open a lost host's workspace here, as it was at a checkpoint; a full host leaves the move to others.
 
         Idempotent: this uses the results of an earlier attempt. If this host has the work order already, its
         workspace stays. Leaves mirror, vault and workspace on disk, with the files of the repository's set-up, and
@@ -230,7 +230,7 @@ def terms_of(settings: Settings) -> Terms:
 
 
 async def find_owner(client: Client, place_id: str) -> Owner:
-    """Return a workspace's owner, which counts as running if its work order, rounds or pipeline runs."""
+    """Return a workspace's owner; it counts as running while the work order, its rounds or its pipeline runs."""
     own, pipeline_id = await _describe_workflow(client, place_id), pipeline_of(place_id)
     if own.status != "running" and pipeline_id is None and await _is_followed(client, place_id):
         return Owner("running")
@@ -252,7 +252,7 @@ async def _is_followed(client: Client, order_id: str) -> bool:
 
 
 async def _describe_workflow(client: Client, workflow_id: str) -> Owner:
-    """Return a workflow as an owner; if the server does not answer, the workflow counts as running."""
+    """Return an owner that is a workflow; if the server does not answer, the workflow counts as running."""
     try:
         workflow = await client.get_workflow_handle(workflow_id).describe()
     except RPCError as error:

@@ -135,7 +135,7 @@ def _marks(state: StateDir, place_id: str) -> Iterator[tuple[Path, _Mark]]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _mark(folder: Path) -> _Mark:
-    """Return the work order, number and start of a run from the run's record, which is read only once."""
+    """Return the work order, number and start of a run from the run's record; cache the result."""
     return msgspec.json.decode((folder / "run.json").read_bytes(), type=_Mark)
 
 
@@ -158,7 +158,7 @@ def refused_in_setup(state: StateDir, order_id: str) -> tuple[str, ...]:
 
 
 def refused_to(in_setup: Iterable[str], runs: Iterable[AgentRun]) -> tuple[str, ...]:
-    """Return the network addresses that the sandbox refused to set-up and to agents, each once."""
+    """Return the network addresses that the sandbox refused during set-up or to an agent, each once."""
     return tuple(dict.fromkeys((*in_setup, *(name for run in runs for name in run.refused_hosts))))
 
 

@@ -44,7 +44,7 @@ def mcp_route(operations: Operations) -> Route:
 
 @dataclass(slots=True)
 class _Endpoint:
-    """The MCP endpoint, which keeps no session, so that the end of this process loses no state."""
+    """The MCP endpoint; each request has its own MCP session, so that the end of this process loses no state."""
 
     context: OperationsContext
     _sessions: "Callable[[], StreamableHTTPSessionManager] | None" = None

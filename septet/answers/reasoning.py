@@ -93,7 +93,7 @@ def _marks_outside_values(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_printed_by_model(mark: re.Match[str]) -> bool:
-    """Return whether a tag is no quotation, because it names a channel or is at the start of a line."""
+    """Return whether the model itself printed a tag: the tag names a channel or begins a line."""
     if mark["channel"] or mark["answers"]:
         return True
     before = mark.string[max(mark.start() - _DEEPEST_INDENT, 0) : mark.start()]

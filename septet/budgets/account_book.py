@@ -1,4 +1,4 @@
-"""Decide for one account which turns may start, and which waiting work orders must request again."""
+"""Decide for one account which turns may start, and which waiting work orders must repeat their request."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -98,7 +98,7 @@ class AccountBook:
         self._count(call.key, call.used)
 
     def note_time(self) -> None:
-        """Let `take_callers` return more work orders, because earlier ones may have ended without a request."""
+        """Let `take_callers` return more work orders: those that it returned may have ended without a request."""
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:
@@ -115,9 +115,9 @@ class AccountBook:
         self._to_call = list(self._waiting)
 
     def take_callers(self, now: datetime) -> list[str]:
-        """Return the work orders that must request again now, and no longer count them as waiting.
+        """Return the work orders that must repeat their request now, and no longer count them as waiting.
 
-        After a raise, all request again, a part at a time. Otherwise only some do, when there is new room or when
+        After a raise, all repeat it, a part at a time. Otherwise only some do: when there is new room, or when
         reserved amounts are used up.
         """
         self.take_time(now)

@@ -102,7 +102,7 @@ class OrderCosts(Wire):
 
     @property
     def by_step(self) -> dict[str, Spending]:
-        """The use of each step, by step."""
+        """The use of each step; the keys are the steps."""
         sums: dict[str, Spending] = {}
         for turn in self.turns:
             sums[turn.step] = sums.get(turn.step, Spending()).plus(turn.use)
@@ -121,7 +121,7 @@ class CostRow(Wire):
 
 
 class CostHistory(Wire):
-    """A project's costs, as one workflow records them."""
+    """A project's costs, recorded by one workflow."""
 
     project: str
     rows: tuple[CostRow, ...] = ()

@@ -62,7 +62,7 @@ class StepSettings(SomeLimits):
 
 
 class IssueRequest(InnerWire):
-    """A request for work by a person who may push, in a label or a comment."""
+    """A request to begin work, made by a person who may push: a label or a comment."""
 
     by: str = Field(default="", max_length=200)
     """The person's user name on the forge."""

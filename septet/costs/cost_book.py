@@ -114,7 +114,7 @@ class CostBook:
 
 
 def _mixes(order: OrderCosts, note: CostNote) -> bool:
-    """Return whether, before `note`, another agent than `note.agent` planned, or executed, the work order."""
+    """Return whether another agent than `note.agent` did the plan, or the execution, before `note`."""
     planner = order.planner if note.step in PLAN_STEPS else ""
     executor = order.agent if _executes(note.step, note.use) and _steps_of_executor(order) else ""
     return (planner or executor or note.agent) != note.agent

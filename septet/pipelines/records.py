@@ -225,7 +225,7 @@ _LOCK: Final = ".lock"
 
 
 def note(store: PipelineStore, some: PipelineView) -> PipelineView:
-    """Write the states of changed issues and all results; return the pipeline with all issues on this disk.
+    """Write the states of changed issues and all results; return the pipeline with every issue that is on disk.
 
     `some` has at least the issues that changed since the last call.
 

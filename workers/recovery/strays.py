@@ -42,7 +42,7 @@ _SETTLED_NS: Final = 1_000_000_000
 class BusyOrders:
     """Finds the work orders on one host whose writer's lock is held, by an agent, an attempt or a warm process.
 
-    A folder with an unchanged time is skipped, because taking a free lock changes the folder.
+    A folder whose locks were free is skipped until its time changes: taking a lock changes the time.
     """
 
     runs: Runs

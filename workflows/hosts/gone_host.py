@@ -72,7 +72,7 @@ class KnownHosts:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the workspace's host was reported silent, and not reported back since."""
+        """Whether the workspace's host is silent, as far as the work order knows."""
         return self.workspace is not None and self.workspace.host in self.silent_since
 
     def take_words(self) -> bool:
@@ -98,7 +98,7 @@ class HostWait(ABC):
     """Waits for activities on a host that may be gone; one object serves one work order."""
 
     def __init__(self, hosts: KnownHosts, state: HostNews, show: Callable[[], None]) -> None:
-        """Use a work order's known hosts; `show` publishes the work order's state for people."""
+        """Use a work order's known hosts; record news in `state`; `show` publishes the work order's state."""
         self.hosts = hosts
         self._state = state
         self._show = show

@@ -55,7 +55,7 @@ class Notes:
         await workflow.wait_condition(lambda: self._writing is None or self._writing.done())
 
     def noted_issues(self) -> NotedIssues:
-        """Return what the pipeline's next workflow run has to know about the notes."""
+        """Return the facts about the notes that the pipeline's next workflow run needs."""
         outdated = set(self._find_outdated())
         return NotedIssues(
             queue=self._host_queue, lacks=tuple(name for name in _closed_issues(self._state) if name in outdated)
@@ -91,7 +91,7 @@ class Notes:
 
     @property
     def _queue(self) -> str:
-        """The queue of the planner's host, or if that host is gone, of another lane's host; empty for any host."""
+        """The queue of the planner's host or, if that is gone, of another lane's host; empty if none is known."""
         lanes = (self._state.planner, *self._state.executors)
         return next((lane.task_queue for lane in lanes if lane.task_queue not in self._gone_queues), "")
 

@@ -118,7 +118,7 @@ class WorkOrder(WorkOrderBase):
         return Follow(call=call, terms=terms, url=task.pr_url or "")
 
     async def _report_outcome(self, steps: Coroutine[Any, Any, None]) -> None:
-        """Run the steps, answer a move that still waits, and close the work order with the outcome of the steps.
+        """Run the steps, and close the work order with their outcome.
 
         The steps are a coroutine: the garbage collector could close a generator too early when a worker's cache
         drops the workflow.

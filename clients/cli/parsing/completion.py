@@ -54,7 +54,7 @@ def pages(incomplete: str) -> list[str]:
 
 
 def snapshots(incomplete: str) -> list[str]:
-    """Return the names of this host's rescues that begin with `incomplete`."""
+    """Return the names of this host's rescues that begin with `incomplete`; omit checkpoints."""
     try:
         settings = load_settings()
         snapshots = snapshots_of(StateDir(settings.state_dir), settings.git_env, None, everything=False)

@@ -30,7 +30,7 @@ class Needs:
     """Collects the files that a guest has to see: real paths to mount, and links that lead to these paths."""
 
     search_path: str
-    """The PATH on which the interpreter of a script is searched."""
+    """The PATH in which a script's interpreter is searched."""
     home: Path | None = None
     """The user's home, which is never bound as a whole."""
     paths: list[Path] = field(default_factory=list)
@@ -40,8 +40,8 @@ class Needs:
     def add_all(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Add the files that a guest has to see so that a program starts.
 
-        `argv` has the program's absolute path, and words of the worker's settings that may name files. The files
-        of other programs, which the program starts, are not added.
+        `argv` has the program's absolute path, then words that may name files. The files of programs that this
+        program starts are not added.
         """
         if argv and Path(argv[0]).is_absolute():
             self.add_program(Path(argv[0]))
@@ -96,7 +96,7 @@ class Needs:
         return not home.is_relative_to(place) and place != (home / _USERS_OWN).resolve()
 
     def bindings(self, visible: Sequence[Path]) -> tuple[Binding, ...]:
-        """Return the mounts of the collected paths that are not inside `visible` or inside another mount."""
+        """Return mounts of the collected paths, except paths inside `visible` or inside another mount."""
         return tuple(map(Binding, self._roots(visible)))
 
     def placed_in(self, home_folders: Sequence[OwnFolder]) -> Iterator[PlacedInOwnFolder]:
@@ -152,7 +152,7 @@ def _python_in(place: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=32)
 def _editable_packages(environment: Path) -> tuple[Path, ...]:
-    """Return the folders outside a virtual environment from which it imports packages; cache the result."""
+    """Return the folders, except its own, from which a virtual environment imports packages; cache the result."""
     listings = sorted(environment.glob("lib/python3*/site-packages/*.pth"))
     lines = (line for path in listings for line in path.read_text("utf-8", errors="replace").splitlines())
     return tuple(Path(line) for line in lines if line.startswith(os.sep) and Path(line).is_dir())

@@ -24,7 +24,7 @@ def most_memory_bytes(root: str = "/") -> int:
 
 
 def memory_bytes(root: str = "/") -> int:
-    """Return how many bytes of memory the machine has, or the lowest limit of this process's control groups.
+    """Return the machine's memory in bytes, or the lowest memory limit of this process if that is less.
 
     Raises:
         OSError: `/proc/meminfo` is missing, as on systems other than Linux.
@@ -46,7 +46,7 @@ def limits_of_groups(root: str) -> Iterator[int]:
 
 
 def limits_above(mount: str, group: str, name: str) -> Iterator[int]:
-    """Yield the number in the file `name` of a group, and of each group above it."""
+    """Yield the limit in the file `name` of a control group, and of each group above it."""
     while True:
         with suppress(ValueError):
             yield int(read_file(f"{mount}/{group}/{name}"))
@@ -61,9 +61,9 @@ STATFS_WORDS = 32
 BLOCK_BYTES = 512
 USUAL_BUFFER_BYTES = 212992
 BUFFERS_HELD = 2
-"""How many times its buffer's size a connection may hold: a nearly full buffer accepts one more message."""
+"""The most bytes in a connection, as a multiple of its buffer: a nearly full buffer accepts one more message."""
 FEWEST_CONNECTIONS = 256
-"""The number of connections that any program may have, whatever its memory limit."""
+"""The number of connections that any guest may have, whatever its memory limit."""
 
 FileId = tuple[int, int]
 """A file's device and number."""
@@ -97,7 +97,7 @@ class OpenFiles:
 
 
 def most_connections(memory_bytes: int) -> int:
-    """Return how many sockets and pipes a guest may have: their buffers together fill the memory limit."""
+    """Return how many sockets and pipes a guest may have, so that their buffers fit into the memory limit."""
     told = read_file("/proc/sys/net/core/wmem_default").strip()
     buffer_bytes = int(told) if told.isdigit() else USUAL_BUFFER_BYTES
     return max(FEWEST_CONNECTIONS, memory_bytes // (BUFFERS_HELD * max(buffer_bytes, 1)))
@@ -106,7 +106,7 @@ def most_connections(memory_bytes: int) -> int:
 def sockets_beside(pids: Sequence[int]) -> int:
     """Return the number of sockets in the private network of these processes.
 
-    Sockets in messages that nobody has received count too. The number is 0 for the machine's own network.
+    Sockets in messages that nobody has received count too. For the machine's own network, the number is 0.
     """
     own = status_of("/proc/self/ns/net", follow=True)
     for pid in reversed(pids):

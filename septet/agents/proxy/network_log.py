@@ -1,8 +1,8 @@
 """Log a guest's network requests in the file `network.jsonl` of its run.
 
 A permitted request has a line at its beginning, and another line with the same `id` at its end. When no more lines
-fit, no request is permitted. The first refusals and unanswered requests have a line each. Later ones are only
-counted for each network host, and leave room for permitted requests.
+fit, no request is permitted. Each of the first refused or unanswered requests has a line. Later ones are only
+counted for each network host, so that permitted requests still fit.
 """
 
 import json

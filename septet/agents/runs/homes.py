@@ -125,7 +125,7 @@ class AgentHome:
     def prepare(self, session_id: str | None, run_seconds: float, *, anew: bool = True) -> tuple[OwnFolder, ...]:
         """Prepare the home for a run and return its folders; the caller holds the writer's lock.
 
-        If `anew`, clear the home first: no process may work there. The session `session_id` is restored from an
+        If `anew`, clear the home first: no process may use it then. The session `session_id` is restored from an
         earlier run, or copied from the user's own folders.
 
         Raises:
@@ -155,7 +155,7 @@ class AgentHome:
         return folders
 
     def _clear(self) -> None:
-        """Move the sessions to the store, keep the workspace's notes, and delete all other files."""
+        """Move the sessions to the store, keep the CLI's notes on the workspace, and delete all other files."""
         if not self.root.is_dir():
             return
         gone, names = self.root / f".gone-{secrets.token_hex(8)}", [path.name for path in self.root.iterdir()]
@@ -208,7 +208,7 @@ class Homes:
         return (self.root / order_id).exists()
 
     def take_logins_back(self, order_id: str, *, is_over: bool) -> None:
-        """Write refreshed logins of a work order back to the user; if `is_over`, also delete the home's copies.
+        """Copy a work order's refreshed logins to the user's files; if `is_over`, delete the home's copies.
 
         Raises:
             OSError: The disk refused.
@@ -216,7 +216,7 @@ class Homes:
         self.logins.take_back(self.root / order_id, is_over=is_over)
 
     def close(self, order_id: str) -> Path | None:
-        """Write a work order's logins back; return its home, which the caller deletes; `None` if there is none.
+        """Copy a work order's logins to the user's files; return its home, for the caller to delete, or `None`.
 
         Raises:
             OSError: The disk refused.
@@ -227,7 +227,7 @@ class Homes:
 
 
 def hide_keys_of(adapter: Adapter, machine: Machine) -> None:
-    """Mask, from now on, the keys that are in a CLI's login files and settings files."""
+    """Mask the keys of a CLI's login files and settings files in all later output."""
     facts = adapter.capabilities
     for name in (*(file.name for file in facts.logins), *(file.name for file in facts.settings)):
         path = locate(adapter, machine, name)

@@ -162,7 +162,7 @@ def take_lock(folder: Path) -> int:
 
 
 def hold_signals() -> None:
-    """Block SIGTERM and Ctrl-C until the runner's program handles them; an early signal still ends the runner."""
+    """Delay SIGTERM and Ctrl-C until the runner's program handles them; a delayed signal then ends the runner."""
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
 
 
@@ -218,7 +218,7 @@ def await_sweep(folder: Path, within_seconds: float = _ANSWER_SECONDS) -> None:
     A missing runner is no error, because the processes of its supervisors ended with the runner.
 
     Raises:
-        AgentCrashedError: The runner lives and does not answer, for example a stopped runner; a retry may succeed.
+        AgentCrashedError: The runner lives but does not answer, for example after SIGSTOP; a retry may succeed.
     """
     try:
         connected = connect_to_runner(folder)

@@ -38,7 +38,7 @@ class WarmSupervisor(Supervisor):
     """Supervises one warm process, from the first turn to the end of the process."""
 
     def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
-        """Take the first turn's order with three locks; the third lock shows that the process lives."""
+        """Take the supervisor's order for the first turn; the third of the locks shows that the process lives."""
         super().__init__(order, locks, client, user)
         self.lock = locks[2]
         self.turn_listener = socket.socket(socket.AF_UNIX)
@@ -109,7 +109,7 @@ class WarmSupervisor(Supervisor):
     def stop_agent(self) -> bool:
         """Stop the agent, kill its tools' leftovers and read its output; return whether the agent is stopped.
 
-        Processes in the agent's group, such as servers of tools, are stopped and not killed.
+        Processes in the agent's group, such as servers of tools, are stopped; only git is killed.
         """
         self.signal_group(signal.SIGSTOP)
         bound, again_at = time.monotonic() + STOP_SECONDS, time.monotonic() + AGAIN_SECONDS
@@ -130,9 +130,9 @@ class WarmSupervisor(Supervisor):
         return self.status is None
 
     def sweep_tools(self) -> bool:
-        """Kill the agent's descendants outside its process group; return whether there were none.
+        """Kill the agent's descendants outside its process group; return true if there were none to kill.
 
-        A git process in the group is killed too, because a stopped git would keep the repository's locks.
+        Any git in the group is killed too, because a stopped git would keep the repository's locks.
         """
         own = {pid for pid in group_of(self.agent) if not read_file(f"/proc/{pid}/comm").startswith(b"git")}
         tools = [pid for pid in descendants(os.getpid()) if pid not in own and pid not in {self.agent, *self.own}]

@@ -33,7 +33,7 @@ _LOGIN_SECONDS: Final = 0.25
 """The pause between two checks whether another agent has refreshed the login."""
 
 _SPARE_SECONDS: Final = 0.1
-"""How many seconds after an agent a spare supervisor starts: an earlier start would slow the agent's start."""
+"""How many seconds after an agent's start a spare supervisor starts; earlier, it would slow the agent."""
 
 _UNSTARTED_BORNE: Final = 3
 
@@ -158,7 +158,7 @@ class TurnAttempt:
         return await self._follow(run, await Attachment.over(attached), move)
 
     def _lock_and_decide(self) -> tuple[int, NextStep] | None:
-        """Take the writer's lock; return its descriptor and the next step, or `None` if the lock is held."""
+        """Take the writer's lock; return its descriptor and a decision, or `None` if another process holds it."""
         lock = self._runs.lock_writer(self.request.order_id)
         if lock is None:
             return None
@@ -170,7 +170,7 @@ class TurnAttempt:
             raise
 
     async def _find_living(self) -> Adopt | None:
-        """End another request's living agent; return this request's living agent, or `None` to decide again."""
+        """Return this request's living agent, or `None` to decide again; end a living agent of another request."""
         self.lease.check()
         living = await asyncio.to_thread(self._runs.living, self.request.order_id)
         if living is not None and not self._turn_runs.owns(living):
@@ -245,7 +245,7 @@ class TurnAttempt:
     def _note_end(
         self, reading: StreamReading, end: ExitRecord, start: Start | None, own_runs: list[Run]
     ) -> tuple[TurnResult, Move]:
-        """Write the login back, record the ended run, and return the run's result and the next move."""
+        """Give the login back, record the ended run; return its result, and whether to accept, give up or start."""
         return_login(self.request)
         return self._turn_runs.note_end(reading, end, start, own_runs)
 

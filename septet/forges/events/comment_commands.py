@@ -38,7 +38,7 @@ def parse_command(body: str) -> CommentCommand | None:
 
 
 def is_own_text(body: str) -> bool:
-    """Return whether a text has a hidden mark of Septet, so that Septet wrote it or it quotes Septet."""
+    """Return whether a text has a hidden mark of Septet: Septet wrote the text, or the text quotes Septet."""
     return "<!-- septet" in body
 
 

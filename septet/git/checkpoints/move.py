@@ -70,8 +70,8 @@ def is_here(move: WorkspaceMove) -> bool:
 def move_here(move: WorkspaceMove, options: SnapshotOptions) -> ChainState:
     """Restore the workspace at the checkpoint, and record on the remote that this host has the work order.
 
-    Returns what the remote's last commit said before. Idempotent. An older worktree of the work order on this host
-    is rescued first.
+    Returns the content of the remote's last commit before the move. Idempotent. An older worktree of the work
+    order on this host is rescued first.
 
     Raises:
         NotFoundError: The checkpoint is not on the remote, or this host cannot get the repository.
@@ -149,7 +149,7 @@ def _expect(chain: ChainState, name: str, ref: CheckpointRef) -> None:
 
 
 def _make_view(place: Place, fresh: Path) -> None:
-    """Make Septet's view of the future worktree, with an index of the base commit; delete the folder `fresh`."""
+    """Make Septet's view of the future worktree, with an index of the base commit; leave no folder `fresh`."""
     shutil.rmtree(fresh, ignore_errors=True)  # of an attempt that died; no agent has used it
     make_view(place, fresh_config(place, fresh))
     shutil.rmtree(fresh)

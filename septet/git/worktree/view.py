@@ -166,7 +166,7 @@ def _bound_size(place: Place, since: str, sha: str) -> None:
 
 
 def take_index(place: Place, index: Path, sha: str) -> None:
-    """Make `index`, which is of commit `sha`, the view's index, and copy it to the agent's `.git`."""
+    """Use `index`, an index of commit `sha`, as the view's index, and copy it to the agent's `.git`."""
     index.replace(view_folder(place) / "index")
     _note_held(place, sha)
     give_index(place, place.worktree / ".git")

@@ -173,7 +173,7 @@ def _usage(totals: StreamTotals, result: Event | None) -> Usage:
 
     The best source is the result's usage by model. Next is the result's `usage`, which lacks the request at which
     a budget ended the run. The last source is the sum of the messages, for a result without tokens.
-    `total_cost_usd` may be the cost of the whole session (in 2.1.329, not in 2.1.197).
+    `total_cost_usd`, used with the second source, can be the whole session's cost (in 2.1.329, not in 2.1.197).
     """
     if result is None:
         return totals.usage

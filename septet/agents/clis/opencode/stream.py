@@ -107,7 +107,7 @@ class OpenCodeStream(LineStream[_Event]):
 
     @property
     def usage(self) -> Usage:
-        """The usage of all steps of the model that have ended."""
+        """The usage of all ended steps of the model."""
         return self._used
 
     @property
