@@ -31,7 +31,7 @@ async def why_agent_ends(*, is_pushed: bool) -> str | None:
 
     A person's cancel ends the agent. If the worker stops or the attempt times out, the agent continues, and the
     next attempt adopts it. If the server no longer knows the attempt, the agent ends only if the work order is
-    closed: no later attempt would end it. After a reset, or if another attempt has begun, it continues.
+    closed: no later attempt would end it. After a reset, or if another attempt has begun, the agent continues.
 
     Args:
         is_pushed: Whether the server pushes cancels: it then reports a cancel, a reset and a termination alike.

@@ -75,7 +75,7 @@ def take_hold(place: Place, ref: CheckpointRef, host: str, tip: str) -> None:
 
 
 def claim(place: Place, ref: CheckpointRef, host: str) -> None:
-    """Record on the remote that `host` has the work order, because it has just opened the workspace.
+    """Record on the remote that `host`, which has just opened the workspace, has the work order.
 
     Raises:
         StaleError: Another host was faster.
@@ -123,7 +123,7 @@ def read_file(vault: Git, chain: ChainState, name: str) -> bytes | None:
 
 
 def _known_tip(vault: Git, ref: CheckpointRef) -> str | None:
-    """Return the last commit on the remote that this host knows; `None` if it knows none."""
+    """Return the remote's last commit, as far as this host knows it; `None` if it knows none."""
     completed = vault.try_run("rev-parse", "--verify", "--quiet", ref.local)
     return completed.stdout.decode().strip() or None
 

@@ -32,10 +32,10 @@ def has_many_loose_objects(git_dir: Path) -> bool:
 
 
 def join_packs(repository: Git, objects: Path | None = None) -> None:
-    """Join small packs and loose objects; the caller holds the lock for this.
+    """Join small packs and loose objects; the caller holds the repository's lock.
 
-    Others may read and write objects meanwhile, because git searches again for a moved object. After a kill, every
-    object is still in at least one file.
+    Other processes may read and write objects meanwhile: git searches again for a moved object. After a kill,
+    every object is still in at least one file.
 
     Raises:
         GitError: git failed; every object is still in place.
