@@ -42,7 +42,7 @@ class Snapshots:
     ignored_limit_bytes: int
 
     def scan(self, place: Place) -> WorktreeScan:
-        """Scan a worktree that no process changes now.
+        """Scan a worktree; call this only while no process changes it.
 
         Raises:
             SnapshotError: The worktree cannot be read, or is larger than its limit.

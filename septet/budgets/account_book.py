@@ -110,7 +110,7 @@ class AccountBook:
         return call.expected in {"", str(self._amounts.limit_of(call.step) or "")}
 
     def set_limit(self, call: LimitCall, *, raises: bool) -> None:
-        """Set, remove or raise a limit, and let all waiting work orders request again."""
+        """Set, remove or raise a limit; all waiting work orders must then repeat their request."""
         self._amounts.set_limit(call, raises=raises)
         self._to_call = list(self._waiting)
 
@@ -157,7 +157,7 @@ class AccountBook:
         return timedelta(seconds=max(min(ends) - now.timestamp(), 0.0))
 
     def has_agents(self, now: datetime) -> bool:
-        """Return whether an agent with a reservation may still run."""
+        """Return whether an agent with a reservation can still be running."""
         return any((hold.ends_at or 0.0) > now.timestamp() for hold in self._amounts.open_holds())
 
     @property

@@ -136,7 +136,7 @@ class Deployment:
         return frozenset(json.loads(entry.data)) if entry is not None else None
 
     async def tell_patches(self, build: str, patches: Iterable[str]) -> None:
-        """Record a build's patches in its metadata; the server must know the build."""
+        """Record a build's patches in its metadata; call this only for a build that the server knows."""
         data = json.dumps(sorted(patches)).encode()
         request = UpdateWorkerDeploymentVersionMetadataRequest(
             namespace=self.client.namespace,

@@ -91,7 +91,7 @@ class HostNews(Protocol):
         """Record the end of a wait for a host; return whether such a wait was recorded."""
 
     def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
-        """Record that the work continues on another host."""
+        """Record that the work continues on another host; return whether this changes the record."""
 
 
 class HostWait(ABC):

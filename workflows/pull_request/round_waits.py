@@ -66,7 +66,7 @@ class RoundWaits:
         return was_waiting
 
     def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
-        """Record that the round continues on another host."""
+        """Record that the round continues on another host; return true."""
         del lost_host, host, now
         self.error = None
         return True

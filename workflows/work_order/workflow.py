@@ -102,7 +102,7 @@ class WorkOrder(WorkOrderBase):
             await self._find_plan()
 
     async def _watch_pull_request(self) -> None:
-        """Start the workflow that watches the pull request after this workflow has ended."""
+        """Start a workflow that watches the pull request and outlives this workflow."""
         await watch_pull_request(self._state.task, self._hosts.here, self._follow())
 
     def _follow(self) -> Follow | None:

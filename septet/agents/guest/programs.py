@@ -152,7 +152,7 @@ def _python_in(place: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=32)
 def _editable_packages(environment: Path) -> tuple[Path, ...]:
-    """Return the folders, except its own, from which a virtual environment imports packages; cache the result."""
+    """Return the folders outside a virtual environment that add packages to it; cache the result."""
     listings = sorted(environment.glob("lib/python3*/site-packages/*.pth"))
     lines = (line for path in listings for line in path.read_text("utf-8", errors="replace").splitlines())
     return tuple(Path(line) for line in lines if line.startswith(os.sep) and Path(line).is_dir())

@@ -1,4 +1,4 @@
-"""Write the wanted files, links and folders below a root, in place of those that are known to be there.
+"""Write the wanted files, links and folders below a root, in place of the known present content.
 
 Each folder is opened from its parent and no link is followed, so nothing outside of the root changes. Paths that
 are not in the known content stay, with their folders.

@@ -106,14 +106,14 @@ class LinearTracker:
                 raise
 
     def attach(self, issue_id: str, session: str, url: str, title: str) -> None:
-        """Attach a link to the issue, and show it in the session unless `session` is empty."""
+        """Attach the link `url` to the issue; show it in the session too, unless `session` is empty."""
         self._attach(issueId=issue_id, url=url, title=title)
         if session:
             links = {"addedExternalUrls": [{"label": title, "url": url}]}
             self.api.ask(f"links of session {session}", LINK, {"id": session, "input": links}, DoneAnswer)
 
     def mark_started(self, issue_id: str) -> None:
-        """Move the issue to its team's first started state and become its delegate; see `Tracker.mark_started`."""
+        """Move the issue to its team's first started state; set its delegate; see `Tracker.mark_started`."""
         what = f"state of issue {issue_id}"
         answer = self.api.ask(what, START, {"id": issue_id}, StartAnswer)
         if changes := answer.changes():
