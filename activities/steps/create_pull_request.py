@@ -74,7 +74,7 @@ def prove_create_pull_request(host: Host, claim: Claim[CreatePullRequestAnswer])
     warnings = (*lost, *warn_of_edits_inside(claim, refuses=False))
     _, forge = host.forges.of(call.workspace.repository)
     token = host.forges.token_for(claim.place.destination)
-    base_tip, there = remote_tips(claim.place, progress.branch_name, token=token)
+    base_tip, there = remote_tips(claim.place, progress.branch_name, host.forges.token_for)
     work = _work_on_base(
         host, claim, BranchWork(progress.branch_name, progress.commit_sha, claim.began_at), base_tip
     )

@@ -5,6 +5,7 @@ A work order's pushes are recorded, because after a return to an earlier step it
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -165,10 +166,13 @@ def remote_branch(place: Place, branch: str, *, token: str | None = None) -> str
     return Remote(place.destination, place.env, token).refs(place.mirror, ref).shas.get(ref)
 
 
-def remote_tips(place: Place, branch: str, *, token: str | None = None) -> tuple[str | None, str | None]:
+def remote_tips(
+    place: Place, branch: str, token_for: Callable[[str], str | None]
+) -> tuple[str | None, str | None]:
     """Return the commits of the base branch and of `branch`, each as the remote has it; `None` if it is missing.
 
     The origin has the base branch. If there is a fork, it has `branch`, and a second request is needed.
+    `token_for` returns the key for a repository's address.
 
     Raises:
         GitUnavailableError: The origin was not reached.
@@ -177,8 +181,10 @@ def remote_tips(place: Place, branch: str, *, token: str | None = None) -> tuple
     """
     base, ref = f"refs/heads/{place.base_branch}", f"refs/heads/{branch}"
     wanted = (base,) if place.fork else (base, ref)
-    shas = Remote(place.origin, place.env, token).refs(place.mirror, *wanted).shas
-    return shas.get(base), remote_branch(place, branch, token=token) if place.fork else shas.get(ref)
+    shas = Remote(place.origin, place.env, token_for(place.origin)).refs(place.mirror, *wanted).shas
+    if place.fork:
+        return shas.get(base), remote_branch(place, branch, token=token_for(place.fork))
+    return shas.get(base), shas.get(ref)
 
 
 def _rejection(origin: str, branch: str, line: str, stderr: str) -> GitError:

@@ -66,7 +66,7 @@ def _head(place: Place) -> str:
 
 
 def _base_tip(place: Place) -> str | None:
-    return remote_tips(place, BRANCH)[0]
+    return remote_tips(place, BRANCH, lambda _: None)[0]
 
 
 def _files(place: Place, sha: str) -> list[str]:

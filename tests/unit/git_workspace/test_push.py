@@ -15,7 +15,7 @@ from fakes.shell_programs import write_program
 from septet.errors import GitError, InvalidInputError, NotFoundError, RemoteFullError
 from septet.git.commits.branches import branch_refusal, create_branch
 from septet.git.commits.commit import commit_all
-from septet.git.commits.push import push
+from septet.git.commits.push import push, remote_tips
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place
 from septet.git.workspace.workspace import OrderStart, open_workspace
@@ -58,6 +58,21 @@ def test_a_push_whose_answer_is_lost_is_looked_up(
 
         assert sha == push(place, BRANCH, sha, token=forge.token) == origin.sha(BRANCH)
         assert len(forge.seen_faults) == 1
+
+
+def test_a_fork_and_its_origin_get_one_request_each_with_the_key_for_its_address(
+    place: Place, origin: Origin, tmp_path: Path
+) -> None:
+    """The base branch is read from the origin and the work's branch from the fork; without a fork both in one."""
+    fork = make_origin(tmp_path / "fork", "r.git")
+    theirs, own = origin.push({"a": "1"}, branch="main"), fork.push({"b": "1"}, branch=BRANCH)
+    asked = list[str]()
+    forked = replace(place, fork=str(fork.bare))
+
+    assert remote_tips(forked, BRANCH, asked.append) == (theirs, own)
+    assert asked == [place.origin, forked.fork]
+    assert remote_tips(place, BRANCH, asked.append) == (theirs, None)
+    assert asked[2:] == [place.origin]
 
 
 def test_somebody_elses_branch_is_never_overwritten(
