@@ -85,7 +85,7 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
 def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, *, waits: bool) -> None:
     """Run the checks in a copy unless their result exists; if `waits` is false, run them in another thread.
 
-    If another activity already runs the checks, this waits for their end if `waits` is true, else returns.
+    If another activity already runs the checks, wait for their end, or return at once if `waits` is false.
     """
     if read_result(folder) is not None:
         return
@@ -113,7 +113,7 @@ def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, 
 
 
 def _run_beside(host: Host, place: Place, settings: RepositorySettings, folder: Path, lock: int) -> None:
-    """Run the checks, log an error, and release the lock."""
+    """Run the checks and release the lock; an error is logged and not raised."""
     try:
         _run(host, place, settings, folder, lock)
     except (SeptetError, OSError) as error:

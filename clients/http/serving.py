@@ -45,7 +45,7 @@ class Door:
 
 @dataclass(frozen=True, slots=True)
 class ServedApi:
-    """The addresses of a running API, the page's visitors, and the codec."""
+    """The addresses of a running API, the check of browsers' cookies, and the codec for sealed payloads."""
 
     address: str
     page: str

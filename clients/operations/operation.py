@@ -30,7 +30,7 @@ class CancelBody(StrictWire):
 
 
 class PlanBody(CancelBody):
-    """The plan of a decision, the person who decides, and the reason."""
+    """The plan that a decision is about, the person who decides, and the reason."""
 
     plan_sha256: Sha256 | None = None
     """The SHA-256 of the plan that you read, as the work order has it: a decision on another plan is refused. The

@@ -169,12 +169,12 @@ _OUGHT_TO_USE: Final[Mapping[Step, tuple[Need, ...]]] = MappingProxyType(
 
 
 def ought_to_use(step: Step, name: str = "") -> tuple[Need, ...]:
-    """Return the facts that a command of `step` should contain; if `name` is `rework`, only the feedback."""
+    """Return the facts that a command's placeholders should give: for `rework` the feedback, else `step`'s."""
     return (_FEEDBACK,) if name == REWORK else _OUGHT_TO_USE[step]
 
 
 def missing(command: Command) -> tuple[str, ...]:
-    """Return a warning for each needed fact that a command does not use."""
+    """Return a warning for each needed fact that none of a command's placeholders contains."""
     arguments = arguments_of(command.step, command.name)
     meaning = {str(number): {name} for number, name in enumerate(arguments, start=1)} | {"ARGUMENTS": {*arguments}}
     used: set[str] = set()

@@ -56,7 +56,7 @@ class StartReply(TaskReply):
 
 
 class DetailReply(TaskReply):
-    """A work order with its agent runs and its moves."""
+    """A work order with its agent runs and its moves on the board."""
 
     runs: tuple[AgentRun, ...] = ()
     """The agent runs on the host that replies, oldest first."""
@@ -94,7 +94,7 @@ class TasksReply(PagedReply):
 
 
 class BoardSummary(Wire):
-    """The numbers of work orders on the board."""
+    """How many work orders are on the board, in all and by state."""
 
     total: int = 0
     in_progress: int = 0

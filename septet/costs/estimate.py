@@ -127,8 +127,8 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
     """Return the last work orders with the same steps and agents as the question.
 
-    If enough of them have the same model, only those count. For a pipeline, only work orders of pipelines count,
-    and for a single work order only single ones.
+    If enough of them have the same model, only those count. The same then holds for the work orders of pipelines
+    if the question is about a pipeline, and otherwise for single work orders.
     """
     needed = set(question.steps) - _NOT_ALWAYS
     alike = [
@@ -161,9 +161,9 @@ class _Forecast:
         )
 
     def _dollars(self, steps: Collection[str]) -> Interval | None:
-        """Return the expected dollars; `None` if too few costs are known.
+        """Return the expected dollars, by the work orders with a cost for each run, if there are enough of these.
 
-        If too few work orders have a cost for each run, estimates replace the missing costs.
+        Otherwise, by all work orders, with estimates for the missing costs; `None` if too many costs are missing.
         """
         orders = [each for each in self.orders if not any(turn.use.unpriced for turn in _turns_of(each, steps))]
         if len(orders) < FEWEST:

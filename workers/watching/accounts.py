@@ -219,7 +219,7 @@ class SharedForgePauses:
         return pause.until if pause is not None else 0.0
 
     def note(self, budget: str, host: str, until: float) -> None:
-        """Share with all hosts that the rate limit `budget` of the forge at `host` pauses until `until`."""
+        """Share with all hosts the pause, until `until`, of the rate limit `budget` of the forge at `host`."""
         pause = QuotaPause(agent=host, until=until, message="It takes no more requests from this key until then.")
         self._answer(self.accounts.note_pause(_login(budget), pause))
 
@@ -243,5 +243,5 @@ class SharedForgePauses:
 
 
 def _login(budget: str) -> str:
-    """Return the name that stands for a forge's rate limit among the paused logins."""
+    """Return the name under which hosts share the pause of a forge's rate limit, like the pause of a login."""
     return f"forge-{budget[:24]}"

@@ -55,7 +55,7 @@ class InSession(Wire):
 
 
 class ArchivedRuns(Wire):
-    """The ended runs of work orders that have left a lane: names, and sums by session."""
+    """The ended runs of work orders that have left a lane: folder names, and each session's usage and bytes."""
 
     runs: frozenset[str] = frozenset()
     """The names of the runs' folders."""
@@ -63,7 +63,7 @@ class ArchivedRuns(Wire):
     sessions: dict[str, InSession] = Field(default_factory=dict)
 
     def of(self, session_id: str | None) -> InSession:
-        """Return the sums of a session; zeros for an unknown session."""
+        """Return the usage and bytes of a session's archived runs; zeros for an unknown session."""
         return self.sessions.get(session_id or "", InSession())
 
 
@@ -204,7 +204,7 @@ class Runs:
         """Make a run's folder; return the run, and the descriptor of the run's lock.
 
         Raises:
-            InvalidInputError: A name would leave the folder.
+            InvalidInputError: The id or the step cannot be a folder's name.
             OSError: The disk is full or read-only.
         """
         folder = self._new_folder(order_id, f"{number}-{_check_name(record.step)}")

@@ -71,7 +71,7 @@ class TurnStream:
         return line
 
     def _take_task(self, event: dict[str, object]) -> None:
-        """Add a task that may run in the background; remove an ended task, except one that surely ran there."""
+        """Add a task that may run in the background; remove an ended task unless it surely ran there."""
         task, kind = event.get("task_id"), event.get("subtype")
         patch = event.get("patch") if kind == "task_updated" else event if kind == "task_started" else {}
         in_background = patch.get("is_backgrounded") if isinstance(patch, dict) else None
@@ -94,7 +94,7 @@ class TurnStream:
 
 
 def _read_object(text: bytes, *, ends_line: bool = False) -> dict[str, object]:
-    """Return a JSON object; empty for other text and, if `ends_line`, for an object without a `session_id`."""
+    """Return `text` as a JSON object, or else an empty object; if `ends_line`, the object needs a `session_id`."""
     try:
         event = json.loads(text)
     except (ValueError, RecursionError):

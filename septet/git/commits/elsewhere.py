@@ -39,14 +39,14 @@ def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[st
 
 
 def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
-    """Copy the files of the latest stash or else a branch into the worktree, unless that overwrites files.
+    """Copy the latest stash's files, or else a branch's, into the worktree, unless that overwrites files.
 
     The stash or branch must contain HEAD. HEAD, branches, stash and the agent's index stay. Returns whether any
     file was copied.
 
     Raises:
         SnapshotError: No snapshot could be taken first; nothing was changed.
-        WorkspaceError: git would wait at a pipe.
+        WorkspaceError: git would wait at a named pipe in the worktree.
     """
     known = first_and_last(vault_at(place), place.order_id)
     stash = (read_ref(place.worktree / ".git", b"refs/stash") or b"").strip().decode(errors="replace")
@@ -78,7 +78,7 @@ def _whole_tree(place: Place, sha: str) -> str:
 
 
 def work_beside(place: Place, head: Head, own_branch: str | None) -> tuple[str, ...]:
-    """Return texts about stashes, and about branches except `own_branch` that have commits that HEAD lacks."""
+    """Return texts about stashes, and about branches other than `own_branch` with commits that HEAD lacks."""
     return (*_stash(place), *_branches_beside(place, head, {own_branch}))
 
 

@@ -107,7 +107,7 @@ def merge_trees(place: Place, theirs: str) -> MergedTree:
     """Merge `theirs` with HEAD, and return the result; the worktree does not change.
 
     Raises:
-        WorkspaceError: git would wait at a pipe.
+        WorkspaceError: git would wait at a named pipe in the worktree.
         GitError: git cannot merge the commits.
     """
     refuse_pipes(place.worktree)

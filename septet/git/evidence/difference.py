@@ -62,7 +62,7 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
     symlink.
 
     Raises:
-        WorkspaceError: The worktree's `.git` is missing or leads elsewhere, or git would wait at a pipe.
+        WorkspaceError: The worktree's `.git` is missing or leads elsewhere, or git would wait at a named pipe.
         GitError: git could not read the worktree, or took too long.
         OSError: There is no worktree, or no room for a copy of the index.
     """

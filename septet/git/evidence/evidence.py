@@ -51,7 +51,7 @@ def look(place: Place, survey: Survey | None = None) -> Dirt:
     If a survey shows that nothing has changed since the last call with a survey, no process runs.
 
     Raises:
-        WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a pipe.
+        WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a named pipe.
         GitError: git could not read the worktree.
     """
     refuse_pipes(place.worktree, survey)
@@ -73,7 +73,7 @@ def new_files(place: Place) -> frozenset[bytes]:
     """Return the relative paths of untracked files that git does not ignore.
 
     Raises:
-        WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a pipe.
+        WorkspaceError: `.git` is missing, HEAD leads to no commit, or git would wait at a named pipe.
         GitError: git could not read the worktree.
     """
     return frozenset(entry.path for entry in look(place).entries if entry.is_untracked)

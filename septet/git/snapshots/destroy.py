@@ -146,7 +146,7 @@ def change_tree(place: Place, git: Git, was: str, to: str, options: SnapshotOpti
 
     Raises:
         SnapshotError: No snapshot could be taken first; nothing was changed.
-        WorkspaceError: git would wait at a pipe.
+        WorkspaceError: git would wait at a named pipe in the worktree.
         GitError: git refuses, since present files would be overwritten.
     """
     refuse_pipes(place.worktree)
@@ -222,7 +222,7 @@ def disarm_repository(place: Place) -> None:
 
 
 def _unkept_repositories(place: Place, have: Mapping[bytes, Item]) -> list[bytes]:
-    """Return the repositories that git would read but no snapshot has, in ignored folders over the limit."""
+    """Return the repositories that git would read and no snapshot has, as their ignored folders are too large."""
     paths = (join(path, GIT_FOLDER) for path in gitlinks(f"{place.worktree}/.git"))
     return [path for path in paths if path not in have and os.path.lexists(place.worktree / os.fsdecode(path))]
 

@@ -67,7 +67,7 @@ def pack_look(entries: Mapping[bytes, Figures]) -> Look:
 
 
 def pipes_in(look: Look) -> list[bytes]:
-    """Return the names of pipes in a folder."""
+    """Return the names in a folder that are named pipes."""
     if not any(map(stat.S_ISFIFO, set(array("q", look.figures)[::FIGURES]))):
         return []
     return [name for name, row in look.entries().items() if stat.S_ISFIFO(row.mode)]
@@ -249,10 +249,10 @@ _LONGEST_PATH_BYTES: Final = 4096
 
 
 def refuse_pipes(worktree: Path, survey: Survey | None = None) -> None:
-    """Refuse a worktree in which git would wait at a pipe; a current `survey` makes a new listing unnecessary.
+    """Refuse a worktree in which git would wait at a named pipe; a current `survey` replaces a new listing.
 
     Raises:
-        WorkspaceError: git would wait at a pipe; the message names the pipe.
+        WorkspaceError: git would wait at a named pipe; the message has its path.
     """
     for path in _find_pipes(os.fsencode(worktree)) if survey is None or survey.closed else _pipes_in(survey):
         folder, _, name = path.rpartition(b"/")
@@ -264,14 +264,14 @@ def refuse_pipes(worktree: Path, survey: Survey | None = None) -> None:
 
 
 def _pipes_in(survey: Survey) -> Iterator[bytes]:
-    """Yield the paths of pipes in a survey, except those in the worktree's own `.git`."""
+    """Yield the paths of named pipes in a survey, except those in the worktree's own `.git`."""
     for folder, look in survey.looks.items():
         if folder.partition(b"/")[0] != GIT_FOLDER or (folder + b"/").startswith(_MODULES + b"/"):
             yield from (join(folder, name) for name in pipes_in(look))
 
 
 def _find_pipes(worktree: bytes) -> Iterator[bytes]:
-    """Yield the relative paths of pipes below a folder; skip folders that cannot be listed."""
+    """Yield the relative paths of named pipes below a folder; skip folders that cannot be listed."""
     folders = [b""]
     while folders:
         folder = folders.pop()

@@ -157,7 +157,7 @@ class OpenCode(Adapter):
         return tuple(places)
 
     def asked_hosts(self, invocation: Invocation, host: Machine) -> Collection[str]:
-        """Return the network hosts of the selected providers whose keys do not stay outside the sandbox."""
+        """Return the network hosts of the selected providers, except those whose keys stay outside the sandbox."""
         chosen = self._asked_providers(invocation, host)
         kept = {place.name for place in self.model_places(invocation, host) if place.is_kept}
         asked = [name for name in _PROVIDERS if name not in kept and (chosen is None or name in chosen)]

@@ -79,7 +79,7 @@ class _Event(LineEvent, gc=False):
 
 
 def _used_in(step: _Part) -> Usage:
-    """Return the usage of a step; opencode's output tokens do not include reasoning."""
+    """Return the usage of a step; unlike opencode's own numbers, its output tokens include reasoning."""
     tokens, reasoning = step.tokens, count(step.tokens.reasoning)
     return Usage(
         input_tokens=count(tokens.input),
