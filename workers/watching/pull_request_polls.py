@@ -78,7 +78,10 @@ class WebhookNotes:
 
 @dataclass(frozen=True, slots=True)
 class LookPace:
-    """The shortest and the longest pause between polls; in this range, the pause equals the pull request's age."""
+    """The shortest and the longest pause between polls: `look_seconds` and `longest_look_seconds` of the settings.
+
+    Between them, the pause equals the pull request's age.
+    """
 
     first_seconds: float
     longest_seconds: float

@@ -1,4 +1,4 @@
-"""Decide what follows a run: accept its outcome, give up, or start an agent again."""
+"""Decide what follows a run: accept its outcome, give up, or start an agent again. `turn_attempt` adopts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
