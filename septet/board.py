@@ -216,8 +216,8 @@ def first_in_turn(
     """Return the requests in the order in which they get seats, so that each project has its turn.
 
     The result consists of groups. In each group, each project has at most `project_limit` requests, the best
-    scores first. `running` has the project of each running work order; these take places in the first groups. A
-    project with many requests thus displaces no other.
+    scores first. `running` has the project of each running work order; running work orders take places in the
+    first groups. A project with many requests thus displaces no other.
     """
     ahead = Counter(running)
     turns: list[tuple[int, SeatRequest]] = []

@@ -139,4 +139,4 @@ async def _run_turn(prepared_step: PreparedTurn, heartbeats: Heartbeats, budget:
 
 
 async def _leave_worktree() -> None:
-    """Leave the worktree as it is, because a new agent only repeats the request for a summary."""
+    """Do nothing before a new agent starts: a summary, unlike a step, does not need a restored worktree."""

@@ -58,7 +58,7 @@ def find_order(
 ) -> tuple[WorkOrderInput, str | None]:
     """Read a work order's issue from its tracker; return the work order and its id.
 
-    Unless the work order names its agent or repository, the settings for the issue's project or team name them.
+    If the work order names no agent or no repository, the settings for the issue's project or team name it.
 
     Raises:
         InvalidInputError: No key or no repository is set here, or the agent does not exist.
@@ -90,7 +90,7 @@ def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
 
 
 def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInput:
-    """Return `order`, which repeats `first`, with facts of `first` if both name the same issue in a tracker."""
+    """Return `order`, which repeats `first`; if both name one tracker's issue, fill its gaps from `first`."""
     if order.tracker is None or first.tracker is None or order.tracker.key != first.tracker.key:
         return order
     repository = first.repository if tracker_key(order.repository) else order.repository

@@ -125,7 +125,7 @@ _UNSEEN: Final = re.compile(
     r"\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)",
     re.IGNORECASE,
 )
-"""The pattern of attributes whose words a page shows never, or only under the mouse pointer."""
+"""The pattern of attributes whose words a page never shows, or shows only under the mouse pointer."""
 _TAG_NAME: Final = re.compile(r"</?([A-Za-z0-9-]+)")
 _SOURCE: Final = re.compile(r"\s(?:src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _INSTEAD: Final = re.compile(r"\salt\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", re.IGNORECASE)
@@ -200,7 +200,7 @@ class Outgoing:
         return self._prose(instead[1] or instead[2] or "", "") if instead else ""
 
     def _is_own(self, address: str) -> bool:
-        """Return whether an address is the repository's picture; a query other than `raw` could carry data."""
+        """Return whether a picture's address is in the repository; a query other than `raw` could carry data."""
         path, _, query = address.partition("?")
         if query and query not in {"raw=true", "raw=1"}:
             return False

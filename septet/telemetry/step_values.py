@@ -78,7 +78,7 @@ def _record_verdict(step: str, result: StepResult, recorder: Recorder) -> None:
 
 
 def earlier_of(call: StepCall | FinalizeCall) -> StepResult | None:
-    """Return the result of earlier activities of the same try; `None` if they started no agents."""
+    """Return the summed result of the try's earlier activities; `None` if they started no agents."""
     earlier = (
         call.result if isinstance(call, FinalizeCall) else call.earlier if isinstance(call, EndCall) else None
     )

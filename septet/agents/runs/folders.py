@@ -44,7 +44,7 @@ _KEPT_FILES: Final = 1024
 
 
 class InSession(Wire):
-    """The usage and bytes of all runs of one session, as sums."""
+    """Sums over all runs of one session: the usage, and the bytes of prompts and streams."""
 
     usage: Usage = Usage()
     prompt_bytes: int = 0

@@ -52,7 +52,7 @@ def copy_pushes(lane: Place, place: Place) -> None:
 
 
 def _key(place: Place, branch: str) -> str:
-    """Return the key of a branch in the record of pushes, with the id of the work order."""
+    """Return the key of a branch in the record of pushes; in a lane, the key contains the work order's id."""
     return f"{place.visitor}{_OF}{branch}" if place.visitor else branch
 
 

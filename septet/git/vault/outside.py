@@ -42,16 +42,16 @@ class Scene:
     survey: Survey
     records: Mapping[bytes, Record]
     fresh: Mapping[bytes, dict[bytes, Figures]]
-    """The folders that differ from `records`, with their names and `lstat` numbers."""
+    """The folders that differ from `records`, with the names in each folder and the `lstat` numbers of these."""
     tracked: Container[bytes]
     """The files and folders of the base commit; empty if `records` has them already."""
 
 
 def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
-    """Return the paths outside of git's trees, and those that the snapshot leaves out.
+    """Return the paths that git ignores or refuses, and the ignored ones that the snapshot leaves out.
 
-    git reads only the `.gitignore` files. All ignored files together may take `limit_bytes` on disk. The smallest
-    are taken first, so an `.env` is in the snapshot even if `node_modules` is not.
+    Only `.gitignore` files decide what git ignores. All ignored files together may take `limit_bytes` on disk. The
+    smallest are taken first, so an `.env` is in the snapshot even if `node_modules` is not.
     """
     sorting = Sorting()
     candidates = _find_candidates(scene, sorting)

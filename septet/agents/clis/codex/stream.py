@@ -159,7 +159,7 @@ class CodexStream(LineStream[_Event]):
 
 
 def _difference(thread: _Tokens, before: Usage) -> Usage:
-    """Return the usage of `thread` minus `before`; codex's input tokens include cached tokens."""
+    """Return `thread` minus `before`; the result's input tokens, unlike codex's, do not include cached tokens."""
     cache_read, cache_written = count(thread.cached_input_tokens), count(thread.cache_write_input_tokens)
     uncached = count(thread.input_tokens) - cache_read - cache_written
     return Usage(

@@ -125,10 +125,10 @@ class OpenCode(Adapter):
         return {} if provider in _PROVIDERS else super().keys_of(host, provider)
 
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
-        """Return the APIs of providers with keys in variables, and of providers in opencode's own variable.
+        """Return the APIs of all known and configured providers, except those with a login in the login file.
 
-        The result has no provider with a login in the login file, and no key from the user's settings. The API of
-        a provider that no model of the turn uses permits no requests.
+        Keys come from environment variables, and never from the user's settings. The API of a provider that no
+        model of the turn uses permits no requests.
         """
         chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
