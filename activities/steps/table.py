@@ -70,7 +70,7 @@ def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
     """Return findings: the reader's suspicions, and the parts that did not fit in the reader's prompt.
 
     Raises:
-        WorkspaceError: The content is no longer on this host.
+        WorkspaceError: What the reader has read is no longer on this host.
         EvidenceError, GitError: The commits could not be read.
     """
     leaving, outgoing = leaving_of(claim.place, claim.call), outgoing_for(host, claim)
@@ -85,7 +85,7 @@ def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
 
 
 def _content(place: Place, leaving: Leaving, path: str) -> bytes:
-    """Return bytes that identify a path's content: a text, git's hash of the file, or the digest of `leaving`."""
+    """Return bytes that identify the content of `path`: a text of `leaving`, git's hash, or `leaving`'s digest."""
     if path in leaving.texts:
         return leaving.texts[path].encode(errors="replace")
     found = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{leaving.head}:{path}")

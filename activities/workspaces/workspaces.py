@@ -192,7 +192,7 @@ class WorkspaceActivities:
         )
 
     def _restore(self, place: Place, fresh: str, snapshot: str) -> str:
-        """Restore a lane's snapshot in a new workspace; return the name of the workspace's own snapshot of it."""
+        """Restore a lane's snapshot in a new workspace, take a checkpoint there, and return the checkpoint's name."""
         last = list_snapshots(vault_at(place), place.order_id)[-1].name
         if last != fresh:
             return last
@@ -213,7 +213,7 @@ class WorkspaceActivities:
 
 
 async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
-    """Return the request; if a person has retried the issue, leave out the check whether the issue changed."""
+    """Return the request; if this is a retry after `IssueChangedError`, leave out the check that raised it."""
     info = activity.info()
     run_id = info.workflow_run_id or ""
     if request.requested is None or request.first_run_id in {"", run_id}:

@@ -74,7 +74,7 @@ def problems(*statuses: HTTPStatus) -> dict[int | str, dict[str, Any]]:
 
 
 def problems_of_a_body() -> dict[int | str, dict[str, Any]]:
-    """Return OpenAPI's description of the error answers that every path with a body may give."""
+    """Return OpenAPI's description of the error answers that every route with a request body may give."""
     refused = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
     return problems(*refused, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
 

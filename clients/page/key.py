@@ -38,7 +38,7 @@ def deciding_key(key: str) -> str:
 
 
 def page_host(token: str | None) -> str:
-    """Return the host name at which browsers find the page and Temporal's web UI; the API's token decides it.
+    """Return the host name at which browsers find the page and Temporal's web UI, derived from the API's token.
 
     The name is the same after each start, because a browser stores data by host name.
     """

@@ -19,7 +19,7 @@ PROMPT_LIMIT: Final = 8000
 
 
 def tracked_order_id(tracker: TrackerName, key: str) -> str:
-    """Return the id of the work order for an issue; the issue alone decides it."""
+    """Return the id of the work order for an issue, derived from the issue alone."""
     return f"wo-{tracker}-{key.lower()}"
 
 

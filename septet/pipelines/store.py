@@ -25,9 +25,9 @@ _ISSUE: Final = re.compile(ISSUE_ID)
 _LANE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 _KNOWN_FILES: Final = 4096
-"""The most documents in the cache, so that an unchanged document is not read again."""
+"""The most documents in the cache, which saves a second read of an unchanged document."""
 _SETTLED_NS: Final = 1_000_000_000
-"""How old a file must be, in nanoseconds, to be cached: younger versions could have the same time."""
+"""How old a file must be, in nanoseconds, to be cached: a younger file may change and keep its time."""
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Septet's messages in a tracker's session, each with a key that is the same for every sender."""
+"""Septet's messages in a tracker's session, each with a fixed key, so that no message is sent twice."""
 
 import re
 from typing import Final

@@ -102,7 +102,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return result
 
     async def _go_back(self, step: Step, result: StepResult) -> StepResult:
-        """Repeat the step to which `result` goes back, if any, the commit, and `step`; return the last result."""
+        """Repeat the step that `result` goes back to, `create_commit` and `step`; return the result of `step`."""
         self._went_back = True
         self._checkpoint = result.checkpoint or self._checkpoint
         if result.goes_back_to is not None:

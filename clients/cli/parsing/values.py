@@ -13,7 +13,7 @@ def convert(kind: Any, tokens: Sequence[Token], least: float | None, most: float
     """Return the value of an option or argument; a number must be at least `least` and at most `most`.
 
     Raises:
-        ValueError: The value is invalid, or given to a flag; the message is the reason.
+        ValueError: The value is invalid, or a flag was given a value; the message is the reason.
     """
     if kind is bool:
         raise ValueError("is a flag, and takes no value")

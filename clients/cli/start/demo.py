@@ -107,7 +107,7 @@ async def _stage(settings: Settings) -> AsyncIterator[_Stage]:
 
 
 def remove_earlier_demos(demos: Path) -> None:
-    """Delete the state directories of earlier demos, except of a demo whose server runs."""
+    """Delete the state directories of earlier demos whose server has ended."""
     for used in demos.glob(f"*/{SERVER_LOCK}"):
         if (lock := take_lock(used)) is not None:
             with close_after(lock):

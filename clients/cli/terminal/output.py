@@ -38,7 +38,7 @@ _PROGRAM: Final = re.compile(r"[(\"]?(?:SEPTET_.* )?(?:\S*/bin/)?septet")
 def wrap(text: str, width: int, indent: int = 0) -> str:
     """Return a text whose lines fit `width`; a word longer than a line is not broken.
 
-    A `width` of 0 changes nothing. `indent` counts the spaces before all lines of a paragraph except the first.
+    A `width` of 0 changes nothing. `indent` spaces precede each line of a paragraph except the first.
     """
     return "\n".join(_wrap_line(line, width, indent) for line in text.split("\n")) if width else text
 

@@ -178,9 +178,9 @@ class Adapter(ABC):
         return () if kept else self.capabilities.model_hosts
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> Sequence[str] | None:
-        """Return texts with the model addresses that the worker's settings name for an invocation.
+        """Return the texts in which the worker's settings name model addresses for an invocation.
 
-        `None` means that each address in the CLI's settings or own variables may be a model's address.
+        `None` means that all of the CLI's settings and `own_variables` may name model addresses.
         """
         del invocation, host
         return None

@@ -108,7 +108,7 @@ def _read_variables(name: str, path: Path) -> dict[str, str]:
 _SYSTEM_SETTINGS: Final = {"claude": "/etc/claude-code", "codex": "/etc/codex", "gemini": "/etc/gemini-cli"}
 """The folders in which a machine's owner may have stored a login for all users."""
 _OTHER_LOGIN: Final = re.compile(rb"api_?key|auth|provider|\"env\"", re.IGNORECASE)
-"""The words by which settings may contain a login, although the CLI's usual login is missing."""
+"""The words in settings that suggest a login other than the CLI's usual one."""
 
 
 def usable_agents(machine: Machine, worktree: Path) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ class EndsWithSupervisor(FixedProtection):
 
 @dataclass(frozen=True, slots=True)
 class SystemFiles:
-    """The system's programs and a list of the system's settings, read-only."""
+    """The system's programs, and the system's settings that `_SETTINGS` names, read-only."""
 
     def arguments(self) -> tuple[str, ...]:
         """Return bubblewrap's arguments to mount the files that exist; links stay links."""
@@ -111,7 +111,7 @@ class OwnTemporaryFiles(FixedProtection):
 
     fixed = (
         "--size", str(1024 * _MIB), "--perms", "1777", "--tmpfs", _TMP, "--dir", TEMPORARY_FOLDER,
-        # The link is relative: bubblewrap makes mount points below it through it.
+        # The link is relative: bubblewrap follows it to make mount points below.
         "--dir", "/var", "--symlink", f"..{_TMP}", "/var/tmp",
         "--size", str(16 * _MIB), "--tmpfs", "/run",
     )  # fmt: skip
@@ -119,7 +119,7 @@ class OwnTemporaryFiles(FixedProtection):
 
 @dataclass(frozen=True, slots=True)
 class OwnHome:
-    """An empty home in memory, in which a guest sees only named files of the user's home."""
+    """An empty home in memory; other parts mount those files of the user's home that a guest sees."""
 
     home: Path
 

@@ -138,7 +138,7 @@ class Proxy:
         passage.pass_on(changed, rest)
 
     def split(self, client: socket.socket, text: str, usual_port: int) -> tuple[str, int]:
-        """Return the host and port of a request; if they are invalid, answer the guest and raise `OSError`."""
+        """Return the host and port in `text`; if they are invalid, answer the guest and raise `OSError`."""
         try:
             return split_host(text, usual_port)
         except NetworkRefusalError as refusal:

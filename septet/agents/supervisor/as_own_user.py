@@ -1,4 +1,4 @@
-"""Start bubblewrap as an ordinary user, as a root supervisor does for a guest; a worker runs this as a trial.
+"""Start bubblewrap as an ordinary user, for a root worker that runs a guest without a supervisor.
 
 The first argument is a JSON list of paths that the guest sees. Bubblewrap's command line follows.
 """

@@ -52,7 +52,7 @@ class GitHubConversation(RestConversation):
     """The conversation on one pull request; see `Conversation`."""
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return all threads of reviews, because the REST API does not report which are resolved."""
+        """Return review threads, even resolved ones: the REST API does not report which are resolved."""
         by_root: dict[int, list[ReviewCommentAnswer]] = {}
         for answer in self._review_comments():
             by_root.setdefault(answer.in_reply_to_id or answer.id, []).append(answer)

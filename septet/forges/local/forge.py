@@ -93,7 +93,7 @@ class LocalForge(LocalIssues):
         return merged
 
     def find_obstacle(self, number: int) -> SeptetError | None:
-        """Return why a pull request cannot be merged here; `None` if it can."""
+        """Return why Septet cannot merge a pull request; `None` if it can."""
         try:
             record = self._open_pull(number)
             merge_branch(self.git, record.base, record.head, "", only_try=True)

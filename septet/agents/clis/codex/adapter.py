@@ -77,7 +77,7 @@ class Codex(Adapter):
     """The adapter of the codex CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments of the program for `turn`; most are settings (`-c`), which `resume` accepts too.
+        """Return the arguments of the program for `turn`; most are settings (`-c`), also valid for `exec resume`.
 
         The answer's schema is written to a file in the CLI's own folder.
 
@@ -129,7 +129,7 @@ class Codex(Adapter):
         return [name for name in hosts if name != "api.openai.com"] if has_account_alone else hosts
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> list[str]:
-        """Return texts with the addresses that settings and variables name for the chosen provider."""
+        """Return the values of `own_variables`, and the addresses that settings name for the chosen provider."""
         settings, _, provider = self._provider(host)
         own = (settings.get("openai_base_url"), settings.get("chatgpt_base_url"))
         named = own if provider is None else (provider.get("base_url"),) if isinstance(provider, dict) else ()

@@ -252,7 +252,7 @@ def _usage(stats: _Stats) -> Usage:
 
 
 class GeminiTranscript(EventTranscript):
-    """Turns gemini's stream into entries; joins pieces of a text. The last text is the result."""
+    """Turns gemini's stream into entries; joins the pieces of each text. The last text is the result."""
 
     def __init__(self) -> None:
         super().__init__()
