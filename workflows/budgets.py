@@ -206,7 +206,7 @@ def _check_step(call: LimitCall) -> None:
 
 
 def _check_expected(call: RaiseCall) -> None:
-    """Refuse an expected limit whose text is not written as Septet writes limits: it would equal no limit."""
+    """Refuse an expected limit in another notation than Septet's: it would never equal the current limit."""
     if not call.expected:
         return
     try:

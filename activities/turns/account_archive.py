@@ -82,7 +82,7 @@ async def read_ended_account(opening: AccountState) -> AccountState:
     Writes nothing. All attempts return the same state, because an account has one run at a time.
 
     Raises:
-        ApplicationError: The server's list does not show the end of the last run yet; Temporal retries.
+        ApplicationError: The server's list does not show the end of the previous run yet; Temporal retries.
     """
     client, info = activity.client(), activity.info()
     workflow_id = info.workflow_id or ""

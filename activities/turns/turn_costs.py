@@ -60,7 +60,7 @@ def note_unread_turns(host: Host, place_id: str) -> None:
 
 
 def is_unread(run: Run) -> bool:
-    """Return whether a project pays for a run whose usage was not read yet."""
+    """Return whether a run's usage was not read yet, although a project pays for the run."""
     return run.has_started and run.record is not None and run.record.payer is not None and read_usage(run) is None
 
 

@@ -29,7 +29,7 @@ _HINTS: Final[Mapping[Effect, ToolAnnotations]] = {
     "restores": ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False),
 }
 _IDS: Final = frozenset({"order_id", "pipeline_id"})
-"""The arguments of operations that are called `id` in a tool."""
+"""The names of operations' arguments; a tool names each of them `id`."""
 _DEFAULTS: Final = {Parameter.empty: ...}
 
 

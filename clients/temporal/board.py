@@ -187,9 +187,9 @@ class BoardRows:
         return TaskCounts({stage: max(stages[stage], 0) for stage in Stage}, max(completed - planned, 0))
 
     async def _closed_before(self, project: str | None, until: datetime | None) -> list[int]:
-        """Return how many failed, ended and plan-only runs, in this order, have been replaced by a later run.
+        """Return how many failed, ended and plan-only runs a later run has replaced, as three numbers.
 
-        Call this method before all runs are counted, so that a task that closes meanwhile is not subtracted.
+        Call this method before the runs are counted, so that a task that closes meanwhile is not subtracted.
         """
         last = await taken_up_again(self.client, _of_project(project, ""))
         kinds = (_FAILED, _ENDED, _PLANNED)

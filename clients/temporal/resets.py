@@ -137,7 +137,7 @@ async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int,
     """Return the event ids of three workflow tasks: before any step, of the last step before `step`, of `step`.
 
     A missing task is 0. The first is the task that received the failure to open the workspace, else the workflow's
-    first task. An earlier reset's event takes the place of the first of these tasks after it.
+    first task. For the first of these tasks after an earlier reset, the id is that of the reset's event.
     """
     first = last = taken_back = opening = 0
     has_failed = False

@@ -50,7 +50,7 @@ class JsonCandidate:
 
 
 def whole_scalar(text: str) -> list[JsonCandidate]:
-    """Return the scalar that is the whole text, in a list; for any other text, an empty list."""
+    """Return a list with the scalar if the whole text is one scalar; else, return an empty list."""
     bare = text.strip(_AROUND)
     try:
         return [JsonCandidate(json.loads(bare), "json")] if bare and bare[0] not in "[{" else []

@@ -1,1 +1,1 @@
-"""Budget accounts, which permit turns and count their use, and a host's notes until the use is reported."""
+"""Budget accounts, which permit turns and count their use; and a host's notes of use that it has not reported."""

@@ -15,10 +15,10 @@ EventId = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern
 
 
 class ReworkEvent(Wire):
-    """An event on a pull request, which an agent answers once; texts that people wrote stay on the forge."""
+    """An event on a pull request, which an agent answers once; it contains no text of a review or comment."""
 
     id: EventId
-    """`checks:<commit>`, `review:<id on the forge>`, or `conflict:<commit>`."""
+    """`checks:<commit>`, `review:<id>`, `thread:<id>:<last comment>`, or `conflict:<commit>:<base commit>`."""
     kind: EventKind
     title: Annotated[str, Field(max_length=TITLE_LIMIT)] = ""
     """A short text, such as the names of the failed checks, or the reviewer who requests changes."""

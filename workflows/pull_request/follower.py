@@ -52,7 +52,7 @@ class Follower:
         self.rescues: tuple[Rescue, ...] = ()
 
     def begin(self, follow: Follow, task: Task) -> None:
-        """Follow the pull request from now on; forget the rounds of an earlier completion."""
+        """Follow the pull request from now on; count its rounds and their work time from zero."""
         self._follow, self._news_at = follow, workflow.now()
         self._base_usage, self.usage = task.usage, Usage()
         self.hosts.workspace = follow.call.workspace

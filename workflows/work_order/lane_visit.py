@@ -137,7 +137,7 @@ class LaneVisit:
         return self._grant is not None and self._grant.summarise and self._session.id is not None
 
     async def begin_anew(self, call: SummariseCall, activity_id: str | None) -> SessionSummary:
-        """Request a summary of the session, and begin a new session even without one; return the summary."""
+        """Request a summary of the session, and return it; begin a new session even if there is no summary."""
         try:
             summary = await SUMMARISE_SESSION.start(
                 call,
@@ -176,7 +176,7 @@ class LaneVisit:
 
         Args:
             done_at: The branch and the last snapshot of a completed work order.
-            plan: The path and the duration of the plan.
+            plan: The plan's path, when the plan was made, and how long that took.
         """
         if self._grant is None:
             return

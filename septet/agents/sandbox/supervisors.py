@@ -150,8 +150,8 @@ _CLOCK_SECONDS: Final = 2.0
 def sweep_leftovers(mark: str, folder: Path) -> int:
     """Kill every process of a dead run; return the number of killed processes.
 
-    The variable `SEPTET_RUN` in the environment identifies the processes. A process without this variable can only
-    be in a sandbox, and ends with the sandbox. This function waits for the end of the sandbox.
+    The run's processes have `mark` in the variable `SEPTET_RUN`. A process without this variable can only be in a
+    sandbox, and ends with the sandbox. This function waits for the end of the sandbox.
     """
     killed: set[int] = set()
     bound = time.monotonic() + _BOUND_SECONDS

@@ -68,7 +68,7 @@ class GitLabMemberAnswer(Foreign):
 
     @property
     def standing(self) -> str:
-        """The role, in GitLab's word."""
+        """GitLab's name for the member's role."""
         return next((word for level, word in _LEVELS if self.access_level >= level), "none")
 
 

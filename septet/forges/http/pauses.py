@@ -76,7 +76,7 @@ class ForgePauses:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_for(self, token: str, budget: str) -> None:
-        """Count a key's requests towards the limit `budget`, which the keys of an App or installation share."""
+        """Record that a key has the rate limit `budget`, which the keys of an App or installation share."""
         with self._lock:
             self._budgets[token] = budget
             if len(self._budgets) > _MOST_KEYS:  # keys of an App last an hour

@@ -1,4 +1,4 @@
-"""Merges of the `local` forge, in the repository and in a clean checkout of the base."""
+"""Merges of the `local` forge, which also update a clean checkout of the base."""
 
 import shlex
 import tempfile

@@ -207,7 +207,7 @@ _QUOTING: Final = re.compile(r"^(?!remote:).*(?:packed-refs|alternate|config|git
 
 
 def shallow(url: str) -> InvalidInputError:
-    """Return the error for an origin that lacks a part of its history; git does not fetch from it."""
+    """Return the error for an origin that is a shallow clone, because git does not fetch from one."""
     path = shlex.quote(url) if url.startswith("/") else "PATH"
     return InvalidInputError(
         f"repository: {url} is a shallow clone, which lacks a part of its history.",

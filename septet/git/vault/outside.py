@@ -62,7 +62,7 @@ def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
 
 
 def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
-    """Return the paths that git can check without waiting at a pipe; a pipe as `.gitignore` ignores nothing."""
+    """Return `paths` without those for which git would wait at a named pipe as `.gitignore`."""
     looks = scene.survey.looks if paths else {}
     ruled = {path: look for path, look in looks.items() if _IGNORE_RULES in look.names}
     silent = {path for path, look in ruled.items() if _IGNORE_RULES in pipes_in(look)}
@@ -180,7 +180,7 @@ def _usage(scene: Scene, path: bytes, totals: Mapping[bytes, int]) -> int | None
 
 
 def _record_of(scene: Scene, path: bytes) -> Outside | None:
-    """Return what the last snapshot recorded of a path outside of git's trees; `None` if it recorded nothing."""
+    """Return the last snapshot's record of a path outside of git's trees; `None` if there is none."""
     folder, _, name = path.rpartition(b"/")
     record = scene.records.get(folder)
     return next((item for item in record.outside if item.name == name), None) if record is not None else None
