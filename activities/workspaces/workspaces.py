@@ -192,7 +192,7 @@ class WorkspaceActivities:
         )
 
     def _restore(self, place: Place, fresh: str, snapshot: str) -> str:
-        """Restore a lane's snapshot in a new workspace, take a checkpoint there, and return the checkpoint's name."""
+        """Restore a lane's snapshot in a new workspace, and return the name of the checkpoint taken there."""
         last = list_snapshots(vault_at(place), place.order_id)[-1].name
         if last != fresh:
             return last
