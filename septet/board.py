@@ -79,7 +79,7 @@ class WaitingOrders(Wire):
 
     waiting: tuple[SeatRequest, ...] = ()
     all: bool = True
-    """Whether `waiting` has all of these work orders."""
+    """Whether `waiting` has all waiting work orders that the board does not know."""
 
 
 Until = Literal["merged", "completed", "closed"]

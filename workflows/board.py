@@ -22,7 +22,7 @@ _AT_A_TIME: Final = 100
 """The most work orders to notify in one workflow task."""
 _SHOWN: Final = 10
 _STOCK_LASTS: Final = 300.0
-"""The seconds between two reads of the waiting work orders that the board had to leave out."""
+"""The seconds between two lists of the waiting work orders whose requests the board has dropped."""
 _STOCK_AGAIN: Final = 10.0
 """The same time, in seconds, if the board knows few waiting work orders."""
 
@@ -101,7 +101,7 @@ class Board:
         return self._seats.due(_now())[:_AT_A_TIME]
 
     def _is_stock_due(self) -> bool:
-        """Return whether to read left-out work orders now: few known ones wait, or the last read is old."""
+        """Return whether to list the dropped requests again now: few others wait, or the last list is old."""
         age = _now() - self._stock_at
         return age >= _STOCK_LASTS or (age >= _STOCK_AGAIN and self._seats.is_low)
 

@@ -16,7 +16,7 @@ from septet.forges.values import NewComment
 from septet.system.text import timestamp
 
 _OLDEST: Final = timedelta(days=3)
-"""The age from which a command is ignored, as in a webhook's delivery."""
+"""The greatest age of a command that is obeyed; it is the same for commands that a webhook delivers."""
 _LATE: Final = timedelta(minutes=2)
 """How late a comment may appear in a forge's list, including the difference of clocks."""
 _log = structlog.get_logger()

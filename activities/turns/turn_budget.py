@@ -54,7 +54,7 @@ class OverBudgetError(BudgetSpentError):
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """The agent and login for the next start, and the accounts that have to allow it."""
+    """The agent and login for the agent's next start, and the accounts that must allow this start."""
 
     request: TurnRequest
     """The turn's request, with an agent and a login that no usage limit pauses."""
@@ -178,7 +178,7 @@ class TurnBudget:
             _log.warning("logins_not_asked", agent=self.turn.request.adapter.name, error=refusal.message)
 
     async def report(self, model: str | None = None) -> None:
-        """Report the turn's use to the accounts after its agents have ended; a report that fails is made later.
+        """Report the turn's use to the accounts after its agents have ended; a failed report is repeated later.
 
         This waits up to five seconds for a run's record that its supervisor has not yet written.
 

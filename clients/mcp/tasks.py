@@ -205,7 +205,7 @@ def _read(kind: type[Params], context: Context) -> Params:
 
 
 def becomes_task(tool: str, context: Context) -> bool:
-    """Return whether the server answers a client's call of a tool with a task, which the client polls."""
+    """Return whether a call of `tool` is answered with a task that the client polls."""
     is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
     return tool in _TASK_TOOLS and is_modern and _declares_tasks(context)
 

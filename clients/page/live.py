@@ -127,7 +127,7 @@ def _facts(reply: WatchReply | DetailReply) -> tuple[object, ...]:
 
 
 async def keep_alive(events: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-    """Yield the events, and a comment in each pause, so that the server notices a closed browser.
+    """Yield the events, and after each ten idle seconds a comment, so that the server notices a closed browser.
 
     After an error the stream ends, and the browser connects again by itself.
     """

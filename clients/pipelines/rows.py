@@ -55,7 +55,7 @@ def view_of_row(row: WorkflowExecution) -> PipelineView:
 
 
 def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError | None = None) -> PipelineView:
-    """Return a pipeline's view with its final status, time and error; a terminated pipeline records none."""
+    """Return a pipeline's view with its final status, time and error, which a terminated one did not record."""
     word = CLOSED_AS.get(row.status)
     if word is None or view.status in OVER:
         return view

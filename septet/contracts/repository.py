@@ -86,7 +86,7 @@ class FirstPart:
         """Return names for a branch; the caller takes the first that is free on the origin.
 
         The second name ends with the work order's id, because another work order may have the first. The last
-        names have no slash, because the origin may have a branch with the folder's name.
+        names have no slash, because the origin may have a branch named like the part before the slash.
         """
         order_id = self.order_id if is_branch_name(f"x-{self.order_id}") else "-".join(_words(self.order_id))
         kind = _KINDS[self.issue_class] if self.issue_class else "work"

@@ -21,7 +21,7 @@ class Forge(Protocol):
     """One repository's issues and pull requests on a forge.
 
     All methods raise `ForgeUnavailableError` if the forge does not answer, `ForgeError` if it refuses, and
-    `NotFoundError` if the worker can see no issue or pull request of a number.
+    `NotFoundError` if the worker can see no issue or pull request with the number.
     """
 
     @property
@@ -114,7 +114,7 @@ class Conversation(Protocol):
     """
 
     def threads(self) -> tuple[ReviewThread, ...]:
-        """Return the unresolved threads, oldest first; all threads if the forge reports nothing about that."""
+        """Return the unresolved threads, oldest first; all if the forge does not report which are resolved."""
 
     def comments(self) -> tuple[Comment, ...]:
         """Return the comments on the pull request as a whole, from the oldest to the newest."""

@@ -73,7 +73,7 @@ class IssueState(Wire):
     executor: str = ""
     """The lane that implemented the issue."""
     done_at: str = ""
-    """The last snapshot of a completed issue."""
+    """The name of a completed issue's last snapshot, at which dependent issues may start."""
     builds_on: str = ""
     """The issue on whose branch this issue's branch starts: the dependency that contains the most other
     dependencies."""
@@ -134,7 +134,7 @@ class PipelineReport(Wire):
 
 
 class NotedIssues(Wire):
-    """The closed issues whose current states are on a host's disk: all except `lacks`."""
+    """Which closed issues have their current states on a host's disk: all except `lacks`."""
 
     queue: str
     """The queue of the host that has the records."""
@@ -224,7 +224,7 @@ class PipelineReply(Reply):
 
 
 class DryRunIssue(Wire):
-    """One issue of a pipeline that was not started."""
+    """One issue in the dry run of a pipeline."""
 
     id: str
     title: str = ""
@@ -232,7 +232,7 @@ class DryRunIssue(Wire):
 
 
 class PipelineDryRunReply(Reply):
-    """A pipeline that was not started."""
+    """The dry run of a pipeline: the pipeline was not started."""
 
     repository: str
     planner: str

@@ -36,7 +36,7 @@ def forget(running: workflow.ActivityHandle[Any]) -> None:
 async def send_signal(workflow_id: str, signal: str, content: object) -> bool:
     """Signal another workflow, and return whether that workflow exists.
 
-    The signal is sent in a separate task: otherwise a cancel during this wait would be lost.
+    The signal is sent in a separate task: otherwise a cancel while it is sent would be lost.
     """
     sending = asyncio.create_task(workflow.get_external_workflow_handle(workflow_id).signal(signal, content))
     await workflow.wait_condition(sending.done)

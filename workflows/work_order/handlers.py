@@ -202,7 +202,7 @@ class WorkOrderHandlers:
     @workflow.update(description="A host is dead: continue on another one now. Some work may be paid for twice.")
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
-        """Give up a host that a person reports dead, at once and even if its agents may still run."""
+        """Give up at once a host that a person reports dead, even if its agents may still run."""
         self._hosts.give_up(host)
 
     @host_gone.validator

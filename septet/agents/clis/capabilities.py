@@ -97,7 +97,7 @@ class Capabilities:
     session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """If the CLI reports no amount in `limited`, return words for what it lacks; otherwise an empty text."""
+        """Return words for what the CLI does not report; empty if `limited` is empty or has a known amount."""
         if not limited or "seconds" in limited or not {*self.tells}.isdisjoint(limited):
             return ""
         return "no dollars" if self.tells else "neither dollars nor tokens"

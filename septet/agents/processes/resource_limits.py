@@ -19,7 +19,7 @@ from septet.agents.processes.process_tree import LINUX, living_families, read_fi
 LOOK_SECONDS = 2.0
 NO_FILES: Mapping[memory.FileId, int] = {}
 TELLS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
-"""Whether the kernel lists a process's children; a kernel may be built without these files."""
+"""Whether the kernel lists a process's children in `/proc`; a kernel may be built without these lists."""
 NO_DUMP = 1
 """The limit of core dumps, in bytes: with 1 the kernel writes no file, and starts no program of `core_pattern`."""
 MOST_OPEN_FILES = 8192
@@ -101,7 +101,7 @@ class ResourceWatch:
         return None
 
     def may_hide_memory(self, files: memory.OpenFiles) -> bool:
-        """Return whether shared memory has grown by more than the limit, perhaps because of the guest.
+        """Return whether shared memory has grown by more than the limit, and the guest is suspected.
 
         The kernel does not report the owner of shared memory. The guest is suspected if two successive checks find
         files in unreceived messages, or if the deleted files that it maps, but has not open, exceed the limit.
@@ -160,7 +160,7 @@ class ResourceWatch:
     def written_files(self) -> Iterator[os.stat_result]:
         """Yield `stat` results: of entries below `folders` that changed since the start, of open nameless files.
 
-        Files are not opened, because the guest may have left a pipe, which would block this process.
+        Files are not opened, because the guest may have left a named pipe, which would block this process.
         """
         for pid in self.processes:
             for path in memory.names_in(f"/proc/{pid}/fd"):

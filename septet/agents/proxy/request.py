@@ -91,7 +91,7 @@ class RequestBody:
         self.pending = b""
         self.may_switch = is_upgrade(request)
         self.answer = b""
-        """The first bytes of the host's answer."""
+        """The first bytes of the server's answer."""
         self.has_switched = False
 
     def take(self, data: bytes) -> tuple[bytes, bool]:
@@ -127,7 +127,7 @@ class RequestBody:
         return taken, not self.is_chunked and bool(self.pending)
 
     def take_line(self, line: bytes) -> bytes:
-        """Return the bytes to send to the host for a line between two chunks."""
+        """Return the bytes to send to the server for a line between two chunks."""
         if self.is_in_trailer:
             self.is_chunked = bool(line)
             return b"" if line else END_OF_LINE
@@ -144,7 +144,7 @@ class RequestBody:
         return b"%x\r\n" % self.left
 
     def hear(self, data: bytes) -> None:
-        """Read the host's answer, which may accept the switch to web sockets."""
+        """Read the server's answer, which may accept the switch to web sockets."""
         if len(self.answer) < len(SWITCHED):
             self.answer += data[: len(SWITCHED)]
             self.has_switched = self.may_switch and self.answer.startswith(SWITCHED)

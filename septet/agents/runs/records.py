@@ -74,7 +74,7 @@ class RunRecord:
 
     @property
     def worker(self) -> str:
-        """The agent's name, and in parentheses the name of the login, unless it is the worker's own login."""
+        """The agent's name; for a run with a further login, also the login's name, in parentheses."""
         return f"{self.agent} ({self.login})" if self.login else self.agent
 
 

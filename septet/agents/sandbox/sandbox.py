@@ -151,7 +151,7 @@ def find_sandbox(
 
 
 def _try_program(program: Path, env: Mapping[str, str], world: World) -> Sandbox:
-    """Try bubblewrap and return the sandbox; if a worker that is root cannot give up root, try again as root."""
+    """Try bubblewrap and return the sandbox. If the worker is root, try without root first, and then as root."""
     sandbox = Sandbox(str(program), world=world)
     if os.geteuid() != 0:
         return _start_once(sandbox, env)

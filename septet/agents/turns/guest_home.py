@@ -31,7 +31,7 @@ _VERSIONS_KEPT: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class _FirstStart:
-    """A start of a CLI in a sandbox, which only fills a folder with packages."""
+    """A start of a CLI in a sandbox, only to fill a folder with packages."""
 
     folder: Path
     """The folder that receives the packages."""
@@ -147,7 +147,7 @@ def return_login(request: TurnRequest, *, holds_lock: bool = False) -> None:
     """Write a refreshed login back to the user; delete the copy if no process works in the home.
 
     An error of the disk or a lock is only logged; a later start, worker or janitor writes the login back. The
-    CLI's keys are masked from now on.
+    CLI's keys are masked in all later output.
     """
     homes = request.runtime.homes
     if homes is None:

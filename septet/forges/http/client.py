@@ -161,7 +161,7 @@ class ApiClient:
         body: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """Send a request, and return the answer; if the API requests a short pause, repeat a read.
+        """Send a request, and return the answer; a read is repeated after a short pause that the API requests.
 
         `path` follows the root; with a leading slash it follows the API's address, and a whole address is used as
         it is. `body` is sent as JSON.

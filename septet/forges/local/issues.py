@@ -42,7 +42,7 @@ class LocalIssues(LocalRecords):
 
         Raises:
             NotFoundError: There is no repository.
-            ForgeUnavailableError: Other processes were always faster.
+            ForgeUnavailableError: Other processes kept writing, so that all tries failed.
             ForgeError: The title is blank.
         """
         if not title.strip():

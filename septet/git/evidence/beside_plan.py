@@ -102,7 +102,7 @@ class PlanAlone:
         Raises:
             EvidenceError: The plan cannot be kept alone at its path; nothing was changed.
             SnapshotError: No snapshot could be taken first, or the disk failed halfway: repeat the call with the
-                same snapshot.
+                same `current`, and the rescue as `begun_by`.
         """
         place, before = self.place, self.before
         vault = vault_at(place)
@@ -131,7 +131,7 @@ class PlanAlone:
         return True, rescue
 
     def _find_leftovers(self, unkept_first: Collection[bytes], touched: Collection[bytes]) -> Leftovers:
-        """Return the leftovers; the first snapshot lacks `unkept_first`, and agents changed `touched` of these."""
+        """Return the leftovers; the first snapshot lacks `unkept_first`, of which agents changed `touched`."""
         vault = vault_at(self.place)
         have, first = read(vault, self.current.commit), read(vault, self.before.first.commit)
         adding = self._of_setup()

@@ -57,7 +57,7 @@ def compose(pack: Pack, records: Mapping[bytes, Record], usual: Mapping[int, int
     """Store the manifest and the tree of a snapshot's commit, and return the tree's id.
 
     Args:
-        records: Every folder of the workspace; the folders' objects are already in the pack or the vault.
+        records: By path, the record of every folder; the recorded objects are already in the pack or the vault.
         usual: For each of git's modes, its usual permission bits; only other bits are recorded by path.
     """
     outside = {
