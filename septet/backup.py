@@ -131,7 +131,7 @@ def _copy_database(database: Path, copy: Path) -> bool:
 
 @dataclass(frozen=True)
 class _Copier:
-    """Copies files from `root` to `target`; existing copies stay, and no two states of a work order mix."""
+    """Copies files from `root` to `target`; a file that `target` has already is not copied again."""
 
     root: Path
     target: Path

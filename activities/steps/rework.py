@@ -37,7 +37,7 @@ def prove_rework(host: Host, claim: Claim[ReworkAnswer]) -> Proof:
         RefusedError: The agent reports that the work could not be done.
         EvidenceError: The agent's report is wrong, a check failed, or the branch has moved.
         FindingsError: The work holds a text that looks like a key, or changes a protected path.
-        ForgeUnavailableError: The forge did not answer; a retry writes only the answers again.
+        ForgeUnavailableError: The forge did not answer; a retry writes only the missing answers.
     """
     rework, answer = _rework_of(claim), claim.answer
     if not answer.success:

@@ -43,7 +43,7 @@ class InputResponse(Wire):
 
 
 async def input_requests(operations: Operations, detail: DetailReply) -> dict[str, JsonValue]:
-    """Return the form for the decision that a work order waits for, by the form's key; empty if there is none.
+    """Return the form for the decision that a work order waits for, under the form's key; empty if there is none.
 
     Raises:
         ServerNotReachedError: The work order waits for a decision, but no worker answered.

@@ -34,7 +34,7 @@ Kind = TypeVar("Kind")
 
 
 class LazyPart(Generic[Kind]):
-    """A descriptor that makes a part of `Operations`, such as `board`, and imports the part's class if needed.
+    """A descriptor that makes a part of `Operations`, such as `board`, and imports the part's class on first use.
 
     The part gets its fields from the fields and properties of `Operations` that have the same names.
     """

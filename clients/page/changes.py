@@ -202,7 +202,7 @@ def _coloured(file: PatchFile) -> list[Markup]:
 
 
 def _colour(language: Language, lines: Sequence[PatchLine]) -> list[Markup]:
-    """Return the code of each line in colours, without the line's sign; a string may extend over several lines."""
+    """Return each line's code in colours, without its `+` or `-`; a string may extend over several lines."""
     coloured: list[list[Markup]] = [[] for _ in lines]
     at = 0
     for kind, text in pieces_of(language, "\n".join(line.text[1:] for line in lines)):

@@ -196,7 +196,7 @@ class PipelineClient(Executions[PipelineView]):
         return PipelineReply(pipeline=view)
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> PipelineView:
-        """Return a pipeline's view from a worker; if no worker answers, make the view from the input."""
+        """Return the view of a pipeline without a result, from a worker or, if none answers, from the input."""
         del has_failed
         cause = await self.stuck_cause(row)
         view = await self.answer_of(row.id, self.query, PipelineView) if cause is None else None

@@ -143,7 +143,7 @@ class Outgoing:
     closes: frozenset[str] = frozenset()
     """The references to the issue that a text may close, in lower case: `#7`, `o/r#7` and its address."""
     pictures: tuple[str, ...] = ()
-    """The prefixes of the addresses of the repository's pictures; relative addresses always count as such."""
+    """The prefixes of the addresses of the repository's pictures; a relative address needs none of them."""
     without_keys: Callable[[str], str] = mask
     """A function that masks what looks like a key."""
 

@@ -36,7 +36,7 @@ class ActivityIds:
 
 
 def reader_of(call: StepCall, unread: StepResult) -> StepCall:
-    """Return the reader's call, for another agent in a new session; `unread` is the result that waits for it."""
+    """Return the call of a reader in a new session; `unread` is the result that waits for the reader."""
     return call.model_copy(
         update={
             "reads": unread.unread,

@@ -113,7 +113,7 @@ class PipelineState:
     def prepare_visit(self, lane: Lane, issue: IssueState) -> Lane:
         """Return a lane as a work order's visit finds it: without a session if each issue begins a new session.
 
-        An executor starts from the work of another issue on which `issue` depends.
+        An executor with a branch for each issue starts from the completed dependency that `below_of` returns.
         """
         self.visits += 1
         values: dict[str, object] = {"session_id": None} if self.request.fresh else {}

@@ -36,7 +36,7 @@ class EventReader(Generic[E]):
     """
 
     def __init__(self, event_type: type[E], is_own: Callable[[E], bool] = lambda _: True) -> None:
-        """Take the events' type, whose fields are read; a field of type `Any` or `msgspec.Raw` takes any value.
+        """Take the events' type; only its fields are read. A field of type `Any` or `msgspec.Raw` takes any value.
 
         `is_own` returns whether an event that follows other text is an event of this CLI.
         """

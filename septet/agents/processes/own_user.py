@@ -72,7 +72,7 @@ class StagedFiles:
                 self.sources.append((source, BINDINGS[option]))
 
     def place_program(self, program: str) -> str:
-        """Return a path of bubblewrap for the run's user, who cannot enter the folder of the Python packages."""
+        """Return `program`, or a mapped path in its place if the run's user cannot enter the packages' folder."""
         packages = program.removesuffix(BUNDLED)
         if packages == program or is_below(program, SEEN_BY_ALL):
             return program
@@ -141,7 +141,7 @@ def map_users(user: int) -> int:
 def mapped_tree(source: str, writable: bool, namespace: int) -> int:
     """Return the descriptor of a mapped mount of a file or folder; -1 for a missing source.
 
-    If a read-only source cannot be mapped, the guest may read of it only what any user may read.
+    If a read-only source cannot be mapped, the guest can read only what every user can read in it.
 
     Raises:
         OSError: A writable source cannot be mapped.

@@ -1,10 +1,10 @@
 r"""The supervisor of one agent run: a separate program, which survives the worker that started it.
 
-The fork server or a runner forks the supervisor, which then receives an order. The supervisor starts the agent in
-a separate session, enforces limits, ends the agent, kills leftover processes, and writes `exit.json`.
+The fork server or a runner forks the supervisor, which then receives an `Order`. The supervisor starts the agent
+in a separate session, enforces limits, ends the agent, kills leftover processes, and writes `exit.json`.
 
-The agent gets none of the order's locks. An attempt connects to the socket `control.sock`. The attempt may send
-`end <why>\n`, and receives `ended <json>\n` when the agent has ended.
+The agent gets none of the locks that come with the order. An attempt connects to the socket `control.sock`. The
+attempt may send `end <why>\n`, and receives `ended <json>\n` when the agent has ended.
 """
 
 import errno
@@ -43,7 +43,7 @@ class Supervisor(AgentProcess):
     """Supervises one agent, from the agent's start to the record of its end."""
 
     def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
-        """Take the order with its locks, the connection of the first attempt, and the guest's user."""
+        """Take the order, its locks' descriptors, the connection of the first attempt, and the guest's user."""
         super().__init__(order, locks, user, ResourceWatch(order, time.time()))
         self.clients = {client.fileno(): (client, b"")}
         self.listener = socket.socket(socket.AF_UNIX)

@@ -68,7 +68,7 @@ class WarmStart:
     worktree: Path
 
     def fingerprint(self, mark: str) -> str:
-        """Return a digest of this start, the orders' version and `mark`; see `WarmProcess.mark`."""
+        """Return a digest of this start, `ORDER_VERSION` and `mark`; see `WarmProcess.mark`."""
         env = (f"{name}={value}" for name, value in sorted(self.env.items()))
         parts = (mark, str(ORDER_VERSION), str(self.worktree), *self.argv, "", *env)
         return hashlib.sha256(b"\0".join(map(os.fsencode, parts))).hexdigest()
@@ -87,7 +87,7 @@ def connect_to_warm_process(folder: Path) -> socket.socket | None:
 
 
 def take_place(runs: Runs, order_id: str, why: str) -> int:
-    """End a workspace's warm process and leftover processes; return the next process's descriptor of the lock.
+    """End a workspace's warm process and leftover processes; return the lock's descriptor, for the next process.
 
     Raises:
         AgentError: The process does not end.
@@ -188,7 +188,7 @@ class TurnProcess:
     ) -> socket.socket:
         """Send an order to the supervisor of the process; return the connection to the supervisor.
 
-        Write the run's files first: after the connection, a warm supervisor does nothing but wait for the order.
+        Write the run's files before this call, because a connected warm supervisor only waits for the order.
 
         Raises:
             OSError: No supervisor could be started, or the disk is full.

@@ -67,7 +67,7 @@ class AnswerBounds:
         )
 
     def before(self, request: httpx.Request) -> None:
-        """Raise `TooMuchError` if the time is over; request gzip, which can be unpacked in parts."""
+        """Raise `TooMuchError` if the time is over; accept answers only in gzip, which unpacks in parts."""
         self.check()
         request.headers["Accept-Encoding"] = "gzip"
         request.extensions["trace"] = self._trace

@@ -68,7 +68,7 @@ class Builder:
     present: set[bytes]
     """The ids of objects that the vault has already; they are not written again."""
     usual: Mapping[int, int]
-    """By git's mode, the usual permission bits."""
+    """The usual permission bits for each git mode."""
     now_ns: int
     """The file system's time before the first file is read."""
     file_limit_bytes: int = 0
@@ -230,7 +230,7 @@ def git_mode(mode: int) -> int:
 
 
 def usual_bits(fresh: Mapping[bytes, Mapping[bytes, Figures]]) -> dict[int, int]:
-    """Return the most common permission bits by git's mode; only other bits are recorded.
+    """Return the most common permission bits for each git mode; only other bits are recorded.
 
     Of two equally common values, the higher counts.
     """

@@ -92,7 +92,7 @@ _CONFIG: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The commit from which a work order starts, and its branch."""
+    """The branch and the commit from which a work order starts."""
 
     branch: str
     sha: str
@@ -109,7 +109,7 @@ def refresh_mirror(mirror: Path, remote: Remote, base: str | None = None) -> Bas
     Raises:
         GitUnavailableError: The origin was not reached.
         NotFoundError: There is no such repository or branch.
-        InvalidInputError: The repository has no commit yet, is shallow, or has no default branch without a `base`.
+        InvalidInputError: The repository has no commit, is shallow, or, without a `base`, has no default branch.
         GitError: The origin refused.
     """
     with hold_lock(mirror_lock(mirror)):
@@ -136,7 +136,7 @@ def find_base(git_dir: Path, env: Mapping[str, str], base: str | None = None) ->
 
     Raises:
         NotFoundError: There is no such branch; the remedy names similar branches.
-        InvalidInputError: The repository has no commit yet, is shallow, or has no default branch without a `base`.
+        InvalidInputError: The repository has no commit, is shallow, or, without a `base`, has no default branch.
         GitError: The repository cannot be read.
     """
     place = git_dir.parent if git_dir.name == ".git" else git_dir
