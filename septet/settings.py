@@ -76,7 +76,7 @@ class Settings(SettingFields):
 
     @property
     def guest_resources(self) -> dict[str, int]:
-        """The limits of one agent or check in the sandbox, by the supervisor's names; 0: no limit.
+        """The limits of one agent or check in the sandbox, by the fields of `Limits`; 0: no limit.
 
         Without a memory limit, the supervisor derives one from its machine or container.
         """

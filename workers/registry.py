@@ -84,7 +84,7 @@ async def parts_of(
     """Build a worker's parts and yield them; while the block runs, one supervisor is ready for the next agent.
 
     Args:
-        serves: The abilities that this host's workspaces announce.
+        serves: The services that this host's workspaces list, because hosts of older versions lack them.
         accounts: The budget accounts, in which room is reserved before an agent starts.
 
     Raises:

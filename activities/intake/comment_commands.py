@@ -29,8 +29,8 @@ from septet.telemetry.recorder import RECORDER
 Decide = Callable[[Client, str, CommentCommand, str], Awaitable[Task]]
 """Runs a command about a work order; takes the client, the work order's id, the command, and the person."""
 _REMEMBERED: Final = timedelta(hours=12)
-"""How long every server remembers a comment; later, only Septet's reply on the forge shows that the command was
-obeyed."""
+"""How long every server remembers a comment's workflow; later, only Septet's reply on the forge shows that the
+command was obeyed."""
 _log = structlog.get_logger()
 
 

@@ -190,7 +190,7 @@ class Deliveries:
         return await self._start("CommentCommand", call, comment_workflow_id(event.forge, key, event.comment_id))
 
     async def _nudge(self, event: PullRequestTouched, digest: str) -> WebhookReply:
-        """Make the watches of the event's pull request check the pull request now."""
+        """Notify the watches that the event concerns; return the reply to the delivery."""
         match event.look:
             case "none":
                 return _NOTHING

@@ -36,7 +36,7 @@ class PullRequestWatch(Wire):
     forge: str
     """`github`, `gitlab`, `gitea` or `local`."""
     task_queue: str = ""
-    """The queue of the host with the disk of a local forge."""
+    """For a local forge, the queue of the host with the repository; otherwise empty."""
     watcher: WatchingHost | None = None
     """The host that polls the pull request; `None` if the workspace's host does not poll: the workflow then polls
     with an activity."""

@@ -45,7 +45,7 @@ def withhold_words(logger: object, method: str, event: MutableMapping[str, Any])
 
 
 def withhold_cause(record: logging.LogRecord) -> bool:
-    """Replace the error in a library's log record by its type and, for a defect, its stack; return `True`."""
+    """Replace a log record's error by its type and, for a defect, its stack; return `True` to keep the record."""
     message = _without_quotes(record)
     error = record.exc_info[1] if record.exc_info else None
     if error is not None:

@@ -43,7 +43,7 @@ class EventReader(Generic[E]):
         self.skipped_lines = 0
         """The number of lines over 16 MiB."""
         self.words = ""
-        """The last part of the output that is no event."""
+        """The end of the text in lines without events, with keys masked."""
         self.last: E | None = None
         self._decoder = msgspec.json.Decoder(event_type)
         self._is_own = is_own

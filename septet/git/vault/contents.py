@@ -157,7 +157,7 @@ class _Reading:
             os.close(self._folder)
 
     def entry(self, name: bytes, row: Figures) -> LedgerEntry:
-        """Store the content of one name, and return its entry; if that fails, add the reason to `missing`."""
+        """Store the content of one name, and return its entry; add the reason of a failure to `missing`."""
         full = join(self._path, name)
         kind = self._kind(full, name)
         sha, reason, size = self._content(full, name, row)
