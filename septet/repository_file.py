@@ -35,7 +35,7 @@ _LONGEST_STATEMENT_LINES: Final = 50
 
 
 def line_of(text: str, path: Sequence[int | str]) -> int:
-    """Return the line, from 1, on which the value at `path` begins; if it is missing, that of the nearest key.
+    """Return the line, from 1, of the value at `path`; if it is missing, that of the innermost key on the path.
 
     `path` lists the keys from the outermost table, and numbers for positions in lists.
     """

@@ -1,1 +1,1 @@
-"""Check and clean all content before it leaves for a forge, and give it to the reader."""
+"""Check all content that leaves for a forge, mask keys in its texts, and give it to the reader."""

@@ -119,7 +119,7 @@ class AttemptFailedError(Exception):
 
 @asynccontextmanager
 async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[None]:
-    """Translate each error and cancel of the block, and end its agent unless the agent should continue.
+    """Translate errors and cancels of the block; end the attempt's agent unless the agent should continue.
 
     Raises:
         WorkEndedError: A person has cancelled or closed the work order; the agent was ended.

@@ -142,7 +142,7 @@ _CHANGES_NOTHING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _POLICIES: Final = {
     "X-Frame-Options": "SAMEORIGIN",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # no link in a work order's text sends this name to its server
+    "Referrer-Policy": "same-origin",  # links in a work order's text then do not send this name
 }
 _OWN_FRAMES: Final = "frame-ancestors 'self'"
 """The policy that forbids other origins to show the UI in a frame, because such a page could misdirect a click.
@@ -221,7 +221,7 @@ class UiRelay:
         returned = ((name.lower(), value) for name, value in answer.headers.raw)
         response.raw_headers = [each for each in returned if each[0].decode("latin-1") not in _HOP_BY_HOP]
         response.headers.update(_POLICIES)
-        response.headers.append("Content-Security-Policy", _OWN_FRAMES)  # beside the UI's own, which holds too
+        response.headers.append("Content-Security-Policy", _OWN_FRAMES)  # the UI's own policy holds too
         return response
 
 

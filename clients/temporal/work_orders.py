@@ -200,7 +200,7 @@ class WorkOrders(Executions[Task]):
         return moves
 
     async def waiting_for(self, order_id: str, *, tells_next_try: bool = False) -> str | None:
-        """Return the cause of a work order's wait, such as a full disk or a host without a slot; else `None`.
+        """Return why a work order waits, and with `tells_next_try` when the next attempt is; else `None`.
 
         Raises:
             NotFoundError: The work order does not exist.
@@ -226,7 +226,7 @@ class WorkOrders(Executions[Task]):
         return await with_watch(self.client, view) if view.stage is Stage.REVIEW else view
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> Task:
-        """Return an open work order from a worker; if no worker answers, from the server's list."""
+        """Return a work order as a worker reports it; if it is stuck or failed, or no worker answers, its row."""
         if (cause := await self.stuck_cause(row)) is not None:
             return (await task_of_row(row)).model_copy(update={"stuck": cause})
         task = None if has_failed else await self.answer_of(row.id, self.query, Task)

@@ -28,7 +28,7 @@ UNSEALED_INPUT: Final = "UnsealedInput"
 
 @dataclass(frozen=True, slots=True)
 class SealedBox:
-    """Sealed content, with the id and the check of the key that opens it."""
+    """Sealed content, with the id and a digest (`key_check`) of the key that opens it."""
 
     key_id: str
     key_check: str

@@ -42,8 +42,7 @@ class OpenWorkspace(Wire):
     push_to: str | None = None
     """The fork to push work to, such as `me/r`; the worker's setting when absent."""
     restores: str = ""
-    """The snapshot of a lane on the same host with which the work order begins, if the work order now continues
-    outside of its pipeline."""
+    """The lane's snapshot, on this host, from which a work order continues outside of its pipeline; or empty."""
     tracker: TrackedIssue | None = None
     """The issue, if the issue is on a tracker and not on the forge."""
     requested: IssueRequest | None = None
@@ -88,7 +87,7 @@ class Workspace(Wire):
     """The services that this host has and hosts of older versions lack. The queues of hosts are not versioned: a
     workflow schedules such work only on a host that lists the service."""
     probe_seconds: float = 60.0
-    """The seconds of a step after which the workflow probes the host."""
+    """The seconds of a step before the workflow first probes the host."""
     orphan_limit_seconds: float = 1800.0
     """The seconds after which agents of a host without a worker have ended, even if the host cannot be reached."""
     kept: bool = False

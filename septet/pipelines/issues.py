@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the members of one circle of dependencies, the first again at the end; empty without a circle.
 
-    `after` maps each thing to the things that must come before it; all of them are keys.
+    `after` maps each thing to the things that must come before it; each of these is a key too.
     """
     finished_ids: set[str] = set()
     for start in after:
@@ -98,7 +98,7 @@ def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue])
 
 
 def read_issue_file(path: Path) -> tuple[PipelineIssue, ...]:
-    """Return the issues of a JSON file: a list of `{id, title, body, depends_on?}` or of the forge's numbers.
+    """Return the issues of a JSON file: a list of `{id, title, body, depends_on?}`, or of issue numbers.
 
     Raises:
         NotFoundError: The file cannot be read.
@@ -193,7 +193,7 @@ _WORDS_BYTES: Final = 160
 
 
 def shorten_issue(state: IssueState, among: int) -> IssueState:
-    """Return a closed issue's state, without less important parts if `among` such states would be too long."""
+    """Return a closed issue's state; if `among` states of its size would be too long, omit minor parts."""
     limit_bytes = _ALL_BYTES // among
     for leave_out in _LEFT_OUT:
         if len(to_json(state)) <= limit_bytes:

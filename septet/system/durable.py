@@ -52,7 +52,7 @@ def fsync_folder(folder: Path) -> None:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write `content` to the file `path`, completely or not at all; a power failure may lose the file.
 
-    The draft is in the same folder. Its name is no valid name of a ref, so git ignores a draft among its refs.
+    The draft is in the same folder. Its name ends with `.lock`, so git does not take it for a ref.
     """
     _replace(path, content, on_disk=False)
 

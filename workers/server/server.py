@@ -50,18 +50,18 @@ DYNAMIC_CONFIG: Final[Mapping[str, JsonValue]] = {
     "history.transferProcessorMaxPollRPS": 2000,
     # Else each attempt after a failure, and each timer, waits for a second at least.
     "history.timerProcessorMaxTimeShift": "50ms",
-    # Without these a project of few steps waits for one of many; partitions are fair each for itself.
+    # Else a project of few steps waits for a project of many; fairness holds only within one partition.
     "matching.enableFairness": True,
     "matching.numTaskqueueReadPartitions": 1,
     "matching.numTaskqueueWritePartitions": 1,
     **dict.fromkeys(PUSH_OF_CANCELS, True),
-    # A page in a browser of this machine could post to it; our programs speak gRPC.
+    # A page in a browser of this machine could post to the HTTP API; our programs speak gRPC.
     "frontend.httpAllowedHosts": [],
-    # After so many failures in a row lists show a work order as stuck; after five, the default, it takes a minute.
+    # After this many failures in a row, lists show a work order as stuck; the default, five, takes a minute.
     "system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute": 2,
     # Else an unused workflow stays in the server's memory until 8,096 others have entered it.
     "history.cacheBackgroundEvict": {"Enabled": True, "LoopInterval": "5s", "MaxEntryPerCall": 1024},
-    # Else each start of a worker leaves 80 lines of metrics in memory: of the queue that notifies it of cancels.
+    # Else each start of a worker leaves 80 lines of metrics in memory, about the queue that brings its cancels.
     "metrics.breakdownByTaskQueue": False,
 }
 """The server's dynamic configuration; `docker/temporal/dynamic.yaml` has the same for other servers."""

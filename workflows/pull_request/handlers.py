@@ -204,13 +204,13 @@ class PullRequestHandlers:
     )
     @reads_input("host_gone", str)
     def host_gone(self, host: str) -> None:
-        """Give up a dead host at once, even if its agent may still run."""
+        """Give up a host that a person reports as gone, even if its agent may still run."""
         self._follower.hosts.give_up(host)
 
     @host_gone.validator
     @reads_input("host_gone", str)
     def _works_on(self, host: str) -> None:
-        """Refuse the report that a host is gone unless a round runs on that host."""
+        """Refuse a report that a host is gone if no round runs on that host."""
         if self._task.stage is not Stage.EXECUTING or not self._follower.hosts.holds(host):
             raise refusal(f"no agent works on this pull request on host {host}")
 

@@ -193,7 +193,7 @@ def parse_way_out(
 ) -> NetworkSettings:
     """Return the settings for the networks of guests, from the worker's settings.
 
-    `network` is `proxy` or `open`; `requests` are further requests to models, as `METHOD /path`.
+    `network` is `proxy` or `open`; `requests` are further requests that models may get, as `METHOD /path`.
 
     Raises:
         InvalidInputError: An entry is no host, or no request.

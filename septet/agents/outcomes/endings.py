@@ -188,7 +188,7 @@ def _at_limit(end: ExitRecord) -> Ending | None:
 
 
 def _when_idle(words: str, *, spoke: bool) -> Ending:
-    """Return the ending of a run that was silent too long; if it had spoken, quote only lines about limits."""
+    """Return the ending of a run that fell silent; if it had printed to stdout, quote only lines about limits."""
     if spoke:
         words = "\n".join(line for line in words.splitlines() if classify(None, line).kind in _LIMITS)
     message = f"The agent printed nothing for too long. {words}".strip()

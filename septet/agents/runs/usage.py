@@ -37,7 +37,7 @@ class Spent(Wire):
 
 
 def note_spent(run: Run, outcome: Outcome, *, by_unknown_error: bool = False) -> None:
-    """Record a run's usage and session in its folder; skip a run with neither session nor unknown error."""
+    """Record a run's usage and session in its folder; skip a run without a session unless `by_unknown_error`."""
     if outcome.session_id is not None or by_unknown_error:
         session_id = outcome.session_id or ""
         note = Spent(session_id=session_id, usage=outcome.usage, by_unknown_error=by_unknown_error)

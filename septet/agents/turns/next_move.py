@@ -1,4 +1,4 @@
-"""Decide what follows a run: accept its outcome, give up, or start an agent again. `turn_attempt` adopts."""
+"""Decide what follows an ended run: accept its outcome, give up, or start an agent again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -102,7 +102,7 @@ def hand_over(move: Move, starts: Sequence[StartReason], last: Outcome | None) -
 
 
 def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
-    """Start again, unless this attempt saw the interruption and no budget caused it: the cause may still last."""
+    """Start again if the interruption was read from disk or a budget caused it; else its cause may still last."""
     if not seen_now or last.kind == BUDGET:  # the budget is checked before the next start
         return Start("interrupted", last.session_id)
     return Accept() if last.kind == SUPERSEDED else GiveUp()  # the lease refuses a superseded attempt

@@ -96,7 +96,7 @@ def _with_staged(place: Place, head: Head) -> tuple[Git, tuple[bytes, ...]]:
     """Return Septet's view of the worktree, with the paths that the agent staged; and the agent's unmerged paths.
 
     Only two facts of the agent's index count: added paths (an ignored file, a submodule) and removed paths (a file
-    that is now ignored). Everything else is in the worktree. Flags, which could hide changes, do not count.
+    that is now ignored). All else is read from the worktree. Flags, which could hide changes, do not count.
     """
     git, content = view_git(place), touched_index(place)
     if content is None:
@@ -255,7 +255,7 @@ class _Status:
 
 
 _statuses: Final = dict[Path, _Status]()
-"""The last status of each worktree by its records' folder, for steps after which no file has changed."""
+"""The last status of each worktree, by the folder of its records, for use while no file changes."""
 
 
 def read_status_output(git: Git) -> bytes:

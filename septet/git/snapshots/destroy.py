@@ -222,7 +222,7 @@ def disarm_repository(place: Place) -> None:
 
 
 def _unkept_repositories(place: Place, have: Mapping[bytes, Item]) -> list[bytes]:
-    """Return the repositories that git would read and no snapshot has, as their ignored folders are too large."""
+    """Return repositories that git would read and no snapshot has, because their ignored folders are too large."""
     paths = (join(path, GIT_FOLDER) for path in gitlinks(f"{place.worktree}/.git"))
     return [path for path in paths if path not in have and os.path.lexists(place.worktree / os.fsdecode(path))]
 

@@ -46,7 +46,7 @@ class Pack:
     """A pack that is being written; at the end of a `with` block it is discarded unless it was published."""
 
     def __init__(self, vault: Path, present: Container[bytes] = frozenset()) -> None:
-        """Begin a pack for a repository, which already has the objects `present`."""
+        """Begin a pack for the repository `vault`, which already has the objects `present`."""
         self._folder = vault / "objects" / "pack"
         self._present = present
         self._places: dict[bytes, tuple[int, int]] = {}
@@ -122,7 +122,7 @@ class Pack:
         self._offset = offset
 
     def publish(self) -> None:
-        """Give pack and index their final names, the index last because git looks for it."""
+        """Give pack and index their final names; the index is last, because git finds a pack by its index."""
         trailer = self._seal()
         index = self._index(trailer)
         descriptor, name = tempfile.mkstemp(dir=self._folder, prefix="tmp_idx_")

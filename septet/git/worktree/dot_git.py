@@ -107,7 +107,7 @@ def clear_locks(git_dir: Path) -> None:
     """Delete the lock files of killed git processes; call this only while no agent runs in the worktree.
 
     Raises:
-        WorkspaceError: A folder of `.git` leads elsewhere.
+        WorkspaceError: `.git` has a link or a pipe in place of a folder.
         GitBusyError: A living git, such as a person's, holds a lock.
     """
     refuse_links(git_dir)

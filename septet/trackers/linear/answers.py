@@ -235,7 +235,7 @@ class StartAnswer(Foreign):
     issue: _ToStart
 
     def changes(self) -> dict[str, str]:
-        """Return the changes that start an issue; one without a delegate is also delegated to the key's app."""
+        """Return the changes that start the issue; without a delegate, it is also delegated to the key's app."""
         changes: dict[str, str] = {}
         first = min(self.issue.team.states.nodes, key=lambda each: each.position, default=None)
         if first is not None and self.issue.state.type not in {"started", *CLOSED}:
