@@ -82,7 +82,7 @@ class Account:
     @workflow.update(description="Whether an agent may start now, and within which limits.")
     @reads_input("reserve", ReserveCall, by_worker=True)
     async def reserve(self, call: ReserveCall) -> Grant:
-        """Grant or refuse room; later the account signals a refused work order, unless too many already wait."""
+        """Grant or refuse a reservation; later signal a refused work order, unless too many already wait."""
         await self._until_known()
         self._note_news()
         return self._book.reserve(call, workflow.now())

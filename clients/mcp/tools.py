@@ -47,7 +47,7 @@ class AgentTool:
 
     @cached_property
     def takes(self) -> type[StrictWire]:
-        """The model of the tool's input: the operation's arguments, with a body's fields instead of the body."""
+        """The class of the tool's input: the operation's arguments, with a body's fields instead of the body."""
         changes, arguments = self.operation.for_tool, self.operation.arguments
         fields: dict[str, Any] = {
             _field_of(each): changes.get(each.name) or (each.annotation, _DEFAULTS.get(each.default, each.default))

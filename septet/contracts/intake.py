@@ -120,8 +120,7 @@ class FindIssues(Wire):
     issue: int | None = None
     """The only issue to check; `None` to check all issues with the label."""
     comments_since: str = ""
-    """The time (ISO 8601) from which the pass searches comments with commands; empty: the pass searches no
-    comments."""
+    """The time (ISO 8601) from which the pass looks for comments with commands; empty: it looks for none."""
     comments_seen: tuple[int, ...] = ()
     """The ids of comments that earlier passes found."""
     passed_over: tuple[int, ...] = ()
@@ -136,7 +135,7 @@ class IssuesFound(Wire):
     comments: tuple[CommandComment, ...] = Field(default=(), max_length=OBEYED_AT_ONCE)
     """The comments with commands that earlier passes did not find, oldest first."""
     comments_until: str = ""
-    """The time from which the next pass searches comments; empty if this pass searched no comments."""
+    """The time from which the next pass looks for comments; empty if this pass looked for none."""
     comments_seen: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
     """The ids of the newest comments that this and earlier passes found; the next pass skips these comments."""
 
@@ -179,7 +178,7 @@ class IntakeResult(Wire):
 
     started: tuple[str, ...] = Field(default=(), max_length=TAKEN_AT_ONCE)
     comments_until: str = ""
-    """The time from which the next pass of the schedule searches comments; see `IssuesFound`."""
+    """The time from which the next pass of the schedule looks for comments; see `IssuesFound`."""
     comments_seen: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
     passed_over: tuple[int, ...] = Field(default=(), max_length=SEEN_LIMIT)
     """The issues that this and earlier passes did not take; see `FindIssues`."""

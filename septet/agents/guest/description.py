@@ -166,6 +166,6 @@ def _place(
 
 
 def guest_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return `env` for a guest: without `XDG_RUNTIME_DIR`; a `TMPDIR` becomes the guest's."""
+    """Return `env` for a guest: without `XDG_RUNTIME_DIR`; a set `TMPDIR` names the guest's own folder."""
     inside = {name: value for name, value in env.items() if name not in _MEANINGLESS}
     return inside | ({"TMPDIR": part.TEMPORARY_FOLDER} if "TMPDIR" in env else {})

@@ -31,7 +31,7 @@ class SessionFolder:
 
     @property
     def _guard(self) -> GuardedFolder | None:
-        """The same folder with safe access, because guests write there; `None` for the user's own folder."""
+        """The same folder with access that follows no links of guests; `None` for the user's own folder."""
         return None if self.home is None else GuardedFolder(self.home, str(self.root.relative_to(self.home)))
 
     def find(self, pattern: str) -> list[str]:

@@ -69,7 +69,7 @@ class Scenario:
         """Take a scenario's name and content, and check all parts of the content.
 
         Raises:
-            RefusalError: A key is unknown or a value is of another type.
+            RefusalError: A key is unknown or a value has the wrong type.
         """
         _check(name, content, self.keys)
         self.is_given = bool(name)

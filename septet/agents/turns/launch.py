@@ -1,4 +1,4 @@
-"""The start of an agent: the folder and record of the run, and the order to a supervisor."""
+"""The start of an agent: the run's folder and record, and the message by which a supervisor starts the agent."""
 
 import os
 import socket
