@@ -210,7 +210,7 @@ class Host:
         return self.homes.of(place.order_id, adapter, self.agents).sessions
 
     def guests(self, place: Place, folder: Path, writer_lock: int) -> GuestRunner:
-        """Return what runs a repository's own programs, such as checks; the caller must hold the writer's lock.
+        """Return a `GuestRunner` for a repository's programs; the caller must hold the writer's lock.
 
         Args:
             writer_lock: The descriptor of the writer's lock.

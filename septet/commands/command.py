@@ -68,7 +68,7 @@ REWORK_ARGUMENTS: Final = ("FEEDBACK_JSON", "BRANCH_NAME")
 
 
 def arguments_of(step: Step, name: str) -> tuple[str, ...]:
-    """Return the names of the values of a command's `$1`, `$2`, …, in this order."""
+    """Return the names of the values that replace a command's `$1`, `$2`, …, in this order."""
     return REWORK_ARGUMENTS if name == REWORK else ARGUMENTS[step]
 
 

@@ -79,7 +79,7 @@ class TakeTrackedIssue(Wire):
 
 
 class TrackedClaim(Wire):
-    """The result of `TakeTrackedIssue`: whether the workflow has the issue, the work order, and its options."""
+    """The result of `TakeTrackedIssue`: the work order, its options, and whether the workflow has the issue."""
 
     issue: TrackedIssue
     """The issue, with all facts that are known now."""

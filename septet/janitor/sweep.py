@@ -190,7 +190,7 @@ class Sweep:
                 self._tell_forgotten(vault, old)
 
     def _old(self, every: list[Snapshot], since: datetime | None) -> list[Snapshot]:
-        """Return the snapshots whose retention time is over, counted from the work order's end if known."""
+        """Return the snapshots whose retention time is over; it begins at `since` or at a later snapshot."""
         days = self.terms.snapshots_days
         moments = ((one, datetime.fromisoformat(one.taken_at)) for one in every)
         return [one for one, taken_at in moments if is_over(max(since or taken_at, taken_at), days, self.now)]
@@ -260,6 +260,6 @@ class Sweep:
 
 
 def until(seconds: float) -> Callable[[], bool]:
-    """Return a function that returns true for so many seconds from now, even if the clock jumps."""
+    """Return a function that returns true until `seconds` have passed, even if the clock jumps."""
     end = time.monotonic() + seconds
     return lambda: time.monotonic() < end

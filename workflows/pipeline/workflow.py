@@ -181,7 +181,7 @@ class Pipeline(PipelineBase):
 
 
 def format_table(state: PipelineState) -> str:
-    """Return a Markdown table: how many issues have each status, and the open issues, or else the last issues."""
+    """Return a Markdown table of the open issues, or else of the last ones, after the counts by status."""
     view, issues = state.view_of(), list(state.issues.values())
     counts = Counter(each.status for each in issues)
     summary = ", ".join(f"{counts[name]} {name.value}" for name in IssueStatus if counts[name])

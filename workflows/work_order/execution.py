@@ -55,7 +55,7 @@ class WorkOrderBase(WorkOrderHandlers):
             raise StepFailed(Step.FIND_PLAN_FILE, ("there is no plan file, even after a second plan",))
 
     async def _hand_over_plan(self) -> None:
-        """In a pipeline, wait for an executor's lane and enter it; plan first if a person wants another plan."""
+        """In a pipeline, wait for an executor's lane and enter it; until then, plan again if a person wants it."""
         await self._apply_reset()
         if self._order.pipeline is None:
             return

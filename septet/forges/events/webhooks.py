@@ -240,7 +240,7 @@ class EventForm:
         return PullRequestTouched(**self._origin(event), url=event.pull_request.html_url, look="followers")
 
     def checks(self, delivery: Delivery) -> ForgeEvent | None:
-        """Return the event of a completed check, or of all completed checks of an App."""
+        """Return the event of a completed check, or of a completed suite of an App's checks."""
         event = read_payload(_ChecksEvent, delivery)
         facts = event.check_run or event.check_suite
         if event.action != "completed" or facts is None:
