@@ -190,7 +190,7 @@ class Sweep:
                 self._tell_forgotten(vault, old)
 
     def _old(self, every: list[Snapshot], since: datetime | None) -> list[Snapshot]:
-        """Return the snapshots whose retention time is over; it begins at `since` or at a later snapshot."""
+        """Return the snapshots whose retention time is over; it begins at `since` or, if later, at `taken_at`."""
         days = self.terms.snapshots_days
         moments = ((one, datetime.fromisoformat(one.taken_at)) for one in every)
         return [one for one, taken_at in moments if is_over(max(since or taken_at, taken_at), days, self.now)]
