@@ -92,7 +92,7 @@ def read_answer(
             proof.reasons.append("Only reasoning was printed, and no answer behind it.")
         else:
             proof.reasons.append("The text is empty.")
-        if final != whole and not has_printed_marks(whole):  # the text speaks of such marks
+        if final != whole and not has_printed_marks(whole):  # the text only quotes such marks
             answer = proof.one_of(_plain(plain, whole))
         answer = answer or proof.one_of(_plain(plain, final))
     if not answer:

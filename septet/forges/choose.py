@@ -108,7 +108,7 @@ def no_key_for(host: str) -> InvalidInputError:
 
 
 def _naming(host: str) -> str:
-    """Return the remedy that adds a host name to the settings' list."""
+    """Return the remedy: add the host name to the setting that lists the hosts of its kind of forge."""
     return f"add {host} to one of {_HOSTS_NAMES}, by its API, and keep the hosts that you use"
 
 

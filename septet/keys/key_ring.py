@@ -111,7 +111,7 @@ class KeyRing:
 
     @property
     def may_read_again(self) -> bool:
-        """Whether the source has changed since the last try, or the last try is old enough to repeat."""
+        """Whether the source has changed since the last try, or the last try was long enough ago."""
         return self._clock() - self._tried_at >= _LOAD_AGAIN_SECONDS or self._fingerprint() != self._tried
 
     def _follow_source(self) -> None:

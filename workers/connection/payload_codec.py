@@ -59,11 +59,11 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
         return self if activity == self.activity else replace(self, activity=activity)
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Return the sealed payloads."""
+        """Seal the payloads, and return them."""
         return [self._seal(payload) for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """Return the opened payloads.
+        """Open the sealed payloads, and return all payloads; mark unsealed ones if the codec refuses these.
 
         Raises:
             UnknownKeyError: A payload is sealed with a key that this process does not have.

@@ -110,7 +110,7 @@ def spending_of(runs: Iterable[Run]) -> Spending:
 
 
 def spending_by_worker(runs: Iterable[Run]) -> dict[tuple[str, str], Spending]:
-    """Return the spending for each pair of agent and login, in the order of the first starts."""
+    """Return the spending by worker, here a pair of agent and login, in the order of the first starts."""
     by_worker: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         if run.record is not None:

@@ -36,7 +36,7 @@ _read_last: Final = dict[Path, StoreContents]()
 
 @dataclass(frozen=True, slots=True)
 class RefStore:
-    """A ref with files. A write succeeds only if the ref still has the contents that were read."""
+    """Files under one ref. A write succeeds only if the ref still has the contents that were read."""
 
     git: Git
     """The repository, with an identity in its environment."""
