@@ -207,7 +207,7 @@ class Opening:
     """Whether a reservation opens the account; if not, only a person can open it, by setting a budget."""
 
     def __post_init__(self) -> None:
-        """Set `opens`: only a limit of the account or of the step lets a reservation open the account."""
+        """Set `opens`: a reservation opens the account only if the account or the step has a limit."""
         object.__setattr__(self, "opens", self.account.limit is not None or self.step_limit is not None)
 
 

@@ -152,7 +152,7 @@ def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
 
 
 def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...]) -> bool:
-    """Return whether the push opens a pull request; without protected changes, true in any case."""
+    """Return whether a push with protected `changes` opens a pull request; without `changes`, always `True`."""
     head, fork = claim.call.progress.branch_name or "", claim.call.workspace.fork
     return not changes or forge.find_pull_request(head, fork) is None
 
@@ -179,7 +179,7 @@ def _find_or_open(
 def _add_to(
     forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest
 ) -> PullRequest:
-    """Add a notice, or this work order's part, to a pull request's text; return the pull request."""
+    """Add the notice of `new`, or this work order's part, to the text of `earlier`; return it."""
     if not claim.call.workspace.began_at and not new.notice:
         return earlier
     try:

@@ -25,7 +25,7 @@ from septet.contracts.pauses import QuotaPause
 from septet.errors import AgentApiUnavailableError, InvalidInputError, SeptetError
 
 WORTH_A_MOVE_SECONDS: Final = 300.0
-"""How many seconds of a login's pause a turn waits; for a longer pause, the second agent begins the step."""
+"""The longest pause of a login, in seconds, for which a turn waits; for a longer one, the second agent begins."""
 _AT_ONCE_SECONDS: Final = 0.1
 _MARGIN_SECONDS: Final = 1.0
 _POLL_SECONDS: Final = 4.0

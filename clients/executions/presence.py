@@ -94,7 +94,7 @@ def _serves_another(task_queue: str, state: StateDir) -> str:
 
 
 def _silence(workers: Sequence[ListedWorker], now: datetime) -> str:
-    """Return a notice that no worker runs, or with the time since the last heartbeat; empty if it was recent."""
+    """Return a notice if no worker runs or if the last heartbeat is late; else an empty text."""
     last = max(workers, key=lambda each: each.heard_at, default=None)
     if last is None or last.is_stopping:
         return "No worker runs, so no further step begins."

@@ -17,7 +17,7 @@ Seen = TypeVar("Seen")
 PATIENCE: Final = timedelta(minutes=15)
 """The longest wait for an absent server: enough time to move or upgrade a server."""
 _RETRIES_SECONDS: Final = 30.0
-"""If a read fails later than this, the server had answered before: an absent server fails it in ten seconds."""
+"""A read that fails after more seconds was answered at first: if the server is absent, it fails within ten."""
 
 
 @dataclass(slots=True)

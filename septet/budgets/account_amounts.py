@@ -73,7 +73,7 @@ class AccountAmounts:
         return limit is not None and min(_amounts_left(limit, self.use_of(step)).values()) <= 0
 
     def is_held(self, step: str = "") -> bool:
-        """Return whether a limit is set and not used up, so a turn waits only for other turns' reservations."""
+        """Return whether a limit is set and not used up: then a turn waits only for other turns' reservations."""
         return self.limit_of(step) is not None and not self.is_spent(step)
 
     def has_room(self, step: str = "") -> bool:
@@ -206,7 +206,7 @@ def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None
 
 
 def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
-    """Return all that is left, as amounts to reserve and as the agent's limits; `None` if nothing is left."""
+    """Return all that is left, once to reserve and once as the agent's limits; `None` if nothing is left."""
     return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
 
 

@@ -1,4 +1,4 @@
-"""The names of the project: agents, steps, statuses, stages, verdicts."""
+"""The names that all of Septet uses: agents, steps, statuses, stages, verdicts."""
 
 import re
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Step(StrEnum):
     """The step's position, from 1 to 7."""
 
     def __init__(self, _: str) -> None:
-        """Number the steps in their order."""
+        """Give the step its number, from 1."""
         self.number = len(type(self).__members__) + 1
 
     CLASSIFY_ISSUE = "classify_issue"

@@ -19,9 +19,9 @@ _MOST_AUTHORS: Final = 30
 
 
 def issue_for_agents(issue: Issue, writers: Writers | None) -> dict[str, JsonValue]:
-    """Return an issue as agents get it; `writers` is `None` if only people on this machine write.
+    """Return an issue as agents get it; if `writers` is `None`, with all comments.
 
-    A comment counts only if its author may push or wrote the issue. Other comments are left out and counted.
+    Otherwise only with comments whose author may push or wrote the issue; a note gives the number of others.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.

@@ -112,7 +112,7 @@ class CommentPlace:
 def put_once(place: CommentPlace, marker: str, body: str) -> None:
     """Write `body` into the worker's oldest comment with the hidden mark `marker`, or else into a new one.
 
-    After an error the comments are read again, because the forge may have written it.
+    After an error the comments are read again, because the forge may have written the comment.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.

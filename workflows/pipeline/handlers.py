@@ -41,7 +41,7 @@ class PipelineHandlers:
     @workflow.update(description="Start nothing new until it is resumed; work in progress continues.")
     @reads_input("pause", PipelineCall)
     def pause(self, call: PipelineCall = _ANYBODY) -> PipelineView:
-        """Start nothing new. An update's reply has only the issue that the update names, or else none."""
+        """Start nothing new. Each update's reply has only the issue that the update names, if it names one."""
         self._state.take_word("paused", call)
         self._state.is_paused = self._has_news = True
         return self._state.view_of()

@@ -1,4 +1,4 @@
-"""Watch a work order's pull request until it is merged or closed, or until a person decides."""
+"""Watch a work order's pull request until it is merged, or until a person moves the task to done."""
 
 import asyncio
 from contextlib import suppress

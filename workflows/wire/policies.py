@@ -58,15 +58,15 @@ _SCORES_TO_A_KEY: Final = 3
 _FAIRNESS_BYTES: Final = 64
 """The server's limit for a fairness key, in bytes."""
 _STAGES: Final = (range(1, 2), range(2, 5), range(5, 6), range(6, 8))
-"""The numbers of the steps that classify, plan, implement and deliver."""
+"""The numbers of the steps in each part of the work: to classify, plan, implement and deliver."""
 
 
 def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
     """Return a step's priority for a host's slots: best score first, and fairly between projects.
 
     The scores from 9 to -3 become the server's priority keys 1 to 5; the default score 3 becomes key 3. Within a
-    key, the server takes turns between fairness keys: each project has one for each stage of work orders. A key's
-    weight is the stage's number of steps, so that all projects complete equally many work orders.
+    key, the server takes turns between fairness keys: each project has one for each part of the work. A key's
+    weight is the part's number of steps, so that all projects complete equally many work orders.
     """
     key = 3 - round((task.score - _DEFAULT_SCORE) / _SCORES_TO_A_KEY)
     stage = next(stage for stage in _STAGES if step.number in stage)

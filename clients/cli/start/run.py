@@ -208,7 +208,7 @@ async def _notice(operations: Operations, order: WorkOrderInput) -> str:
 
 
 async def reviews_of(operations: Operations, repository: str, issues: Iterable[int | None]) -> str:
-    """Return a notice if issues have a pull request in review; else, or without a server, an empty text."""
+    """Return a notice on issues with a pull request in review; empty if there are none, or on an error."""
     with suppress(SeptetError):
         return await issues_in_review(operations.orders, repository, [each for each in issues if each is not None])
     return ""

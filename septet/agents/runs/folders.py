@@ -91,7 +91,7 @@ class Run:
     """The run's folder, relative to the state directory."""
 
     def __post_init__(self) -> None:
-        """Derive the name, which is read often."""
+        """Compute the name once, because it is read often."""
         object.__setattr__(self, "name", "/".join(self.folder.parts[-3:]))
 
     @property
@@ -160,7 +160,7 @@ class Runs:
         return self._list_except(order_id, frozenset())
 
     def lately(self, order_id: str) -> list[Run]:
-        """Return the same runs as `of`, without the archived runs of a lane, which may be thousands."""
+        """Return a work order's runs as `of` does, but without a lane's archived runs, perhaps thousands."""
         return self._list_except(order_id, read_archive(self.folder_of(order_id)).runs)
 
     def at(self, folder: Path) -> Run:

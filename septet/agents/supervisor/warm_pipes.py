@@ -71,7 +71,7 @@ class TurnStream:
         return line
 
     def _take_task(self, event: dict[str, object]) -> None:
-        """Add a task that may run in the background; remove an ended task unless it surely ran there."""
+        """Add a task that may run in the background; remove an ended one unless it was known to run there."""
         task, kind = event.get("task_id"), event.get("subtype")
         patch = event.get("patch") if kind == "task_updated" else event if kind == "task_started" else {}
         in_background = patch.get("is_backgrounded") if isinstance(patch, dict) else None

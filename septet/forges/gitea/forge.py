@@ -147,7 +147,7 @@ class GiteaForge(RestForge):
         return tuple(each.branch() for each in found if each.name.startswith(prefix))[:MOST_BRANCHES]
 
     def checks(self, commit: str) -> tuple[CommitCheck, ...]:
-        """Return the newest status of each name for a commit; see `Forge.checks`."""
+        """Return the newest status of each check of a commit; see `Forge.checks`."""
         with self.asking(f"the checks of {commit[:12]} in {self.project}") as client:
             answers = client.read_list(GiteaStatusAnswer, f"commits/{commit}/statuses", {"sort": "recentupdate"})
         checks: dict[str, CommitCheck] = {}
@@ -206,7 +206,7 @@ class GiteaForge(RestForge):
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:
         """Return the pull requests of a branch; see `RestForge.pulls_with_head`.
 
-        Gitea cannot filter by branch, so the branch is searched in the last 2,500 changed pull requests.
+        Gitea cannot filter by branch, so the branch is searched in the 2,500 pull requests that changed last.
         """
         with self.asking(f"pull requests of {self.project}") as client:
             answers = client.read_list(GiteaPullRequestAnswer, "pulls", {**self.recent_query, "state": state})

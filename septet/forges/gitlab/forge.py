@@ -133,7 +133,7 @@ class GitLabForge(RestForge):
         return GitLabConversation(self, number)
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return the comments after a time; see `CommentedForge.comments_since`.
+        """Return the comments since `since`; see `CommentedForge.comments_since`.
 
         For a whole project GitLab lists comments only as events, by whole days.
         """

@@ -26,7 +26,7 @@ def has_many_packs(git_dir: Path) -> bool:
 
 
 def has_many_loose_objects(git_dir: Path) -> bool:
-    """Return whether there are so many loose objects that they should be packed; this lists only one folder."""
+    """Return whether loose objects lie in so many folders that the objects should be packed."""
     with os.scandir(git_dir / "objects") as entries:
         return sum(len(entry.name) == len("ff") for entry in entries) > _LOOSE_FOLDERS_BEFORE_PACKING
 

@@ -152,7 +152,7 @@ def _links(git: Git, tree: str) -> dict[str, str]:
 
 
 def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
-    """Follow a path; return each symlink on the way, then the last path: `path` if the way leaves the tree."""
+    """Return the symlinks that `path` passes, then its target in the tree, or `path` if the target is outside."""
     left, here, way = path.split("/"), list[str](), list[str]()
     while left:
         name = left.pop(0)

@@ -104,7 +104,7 @@ def above(path: bytes) -> list[bytes]:
 def look_at(root: int, heavy: Collection[bytes] = (), limit_bytes: int = 0) -> Survey:
     """Return all names below the folder with descriptor `root`.
 
-    The last snapshot left out the folders `heavy` as too large; one that exceeds `limit_bytes` stays out.
+    The last snapshot left out the folders `heavy` as too large; those still above `limit_bytes` stay out.
     """
     survey = Survey()
     _Walk(survey, heavy, limit_bytes).enter(root, b"", 0)

@@ -127,8 +127,8 @@ class OpenCode(Adapter):
     def model_places(self, invocation: Invocation, host: Machine) -> tuple[ModelPlace, ...]:
         """Return the APIs of all known and configured providers, except those with a login in the login file.
 
-        Keys come from environment variables, and never from the user's settings. The API of a provider that no
-        model of the turn uses permits no requests.
+        Keys come from environment variables, and never from the user's settings. For a provider that no
+        model of the turn uses, no requests are permitted.
         """
         chosen = self._asked_providers(invocation, host)
         given = _providers(invocation.env.get(_CONFIG, "").encode())
