@@ -160,7 +160,7 @@ class RepositorySettings:
     ) -> str | None:
         """Return the model for a step; `None` for the agent's own default.
 
-        A model for the step precedes one for all steps, and the work order's model precedes the repository's.
+        Precedence: `by_order_for_step`, the repository's for the step, `by_order`, the repository's, `by_worker`.
         """
         for_step = by_order_for_step.model or self._own(step).model
         return for_step or by_order or self.model or by_worker

@@ -222,7 +222,7 @@ def _new(
 def _closes(body: str, workspace: Workspace) -> str:
     """Return the line by which a merge closes the issue; empty without an issue, or if the body has the line.
 
-    For an issue of Linear, the line has Linear's key in place of a number.
+    For an issue of Linear, the line has Linear's name of the issue, such as `ENG-7`.
     """
     if workspace.tracker is not None:
         verb, named = "Fixes", workspace.tracker.key

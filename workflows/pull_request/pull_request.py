@@ -100,7 +100,7 @@ class PullRequestWorkflow(PullRequestHandlers):
             await wait_despite_cancel(ending.done)
 
     async def _wait_for_news(self) -> None:
-        """Wait for a host's report or a person's move; after a nudge, poll once."""
+        """Wait for a host's report or a person's move; after the signal `nudge`, poll once."""
         try:
             await workflow.wait_condition(
                 lambda: self._looks_again or self._follower.is_due or self._task.stage is not Stage.REVIEW,
@@ -126,7 +126,7 @@ class PullRequestWorkflow(PullRequestHandlers):
                     self._end(end)
 
     async def _look(self) -> None:
-        """Poll until the pull request ends; return earlier after a nudge, or if the task has left review."""
+        """Poll until the pull request ends; stop after a signal `nudge`, or when the task leaves review."""
         self._looks_again = False
         looking = self._start_look()
         await workflow.wait_condition(

@@ -75,16 +75,16 @@ class BackgroundTasks:
         return "tasks" if self._left else ""
 
     def missing_work(self, *, ended_by_itself: bool) -> str:
-        """Return the names of unfinished work: tasks that the CLI has stopped, and open tasks except commands.
+        """Return the names of unfinished tasks: those the CLI has stopped, and open ones except shell commands.
 
-        A stopped command counts only if the CLI `ended_by_itself`.
+        A stopped shell command counts only if the CLI `ended_by_itself`.
         """
         stopped = (task for task in self._stopped.values() if ended_by_itself or task.kind != _COMMAND)
         return _names((*stopped, *(task for task in self._open.values() if task.kind != _COMMAND)))
 
     @property
     def commands(self) -> str:
-        """The names of the background commands that did not finish before the CLI ended."""
+        """The names of the background shell commands that did not finish before the CLI ended."""
         tasks = (*self._stopped.values(), *self._open.values())
         return _names(task for task in tasks if task.kind == _COMMAND)
 
