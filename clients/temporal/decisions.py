@@ -135,7 +135,7 @@ class OrderDecisions:
     async def retry(self, order_id: str, call: RetryCall | None = None) -> TaskReply:
         """Continue a work order; a closed work order continues at a step, by default the failed step.
 
-        An open work order must be blocked: it then starts, or its silent host is polled at once.
+        An open work order must be blocked: it then starts, or probes its silent host at once.
         """
         call = call or RetryCall()
         task = await self.orders.get(order_id)

@@ -3,7 +3,7 @@
 from septet.contracts.wire import Wire
 
 MEMO: str = "quota"
-"""The key of a workflow's memo with the pause of a login."""
+"""The key under which a workflow's memo holds the pause."""
 LONGEST_PAUSE_SECONDS: float = 32 * 86_400.0
 """The longest pause in seconds: usage limits reset within a month, so a later time is a mistake."""
 
@@ -18,7 +18,7 @@ class QuotaPause(Wire):
     until: float
     """The end of the pause, in seconds since the epoch."""
     message: str = ""
-    """The CLI's message, or a sentence about the forge."""
+    """The CLI's message about its limit, or Septet's about the forge's limit."""
 
 
 def quota_id(task_queue: str, login: str) -> str:

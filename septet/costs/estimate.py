@@ -127,8 +127,8 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
     """Return the last work orders with the same steps and agents as the question.
 
-    If enough of them have the same model, only those count. The same then holds for the work orders of pipelines
-    if the question is about a pipeline, and otherwise for single work orders.
+    Those with another model than the question's are dropped if enough others remain. Then, on the same condition,
+    only those of pipelines are kept, or only single ones, as in the question.
     """
     needed = set(question.steps) - _NOT_ALWAYS
     alike = [

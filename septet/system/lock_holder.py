@@ -62,7 +62,7 @@ def _has_open(process: psutil.Process, path: Path) -> bool:
 
 
 def find_lock_owner(locks: list[Path], folders: list[Path]) -> psutil.Process | None:
-    """Return a process that may have made one of the lock files `locks` in git's `folders`, or `None`."""
+    """Return a process that has one of `locks` open, or a git process in one of `folders`; else `None`."""
     return next((process for process in psutil.process_iter() if _works(process, locks, folders)), None)
 
 

@@ -65,7 +65,7 @@ async def scheduling_janitor(
 async def schedule_janitor(client: Client, settings: Settings, host_id: str, host_queue: str) -> None:
     """Schedule a host's janitor every few hours, for a week from now; a later call extends the week.
 
-    The schedule of a lost host thereby ends. A person's changes of the schedule stay, but the schedule's input is
+    So the schedule of a lost host ends. A person's changes of the schedule stay, but the schedule's input is
     sealed again. If the server refuses, the worker runs without a janitor.
 
     An existing schedule is not created again, because each refused creation leaves data in the server's database.
@@ -119,7 +119,7 @@ def sealing_intakes(client: Client, task_queue: str) -> AbstractAsyncContextMana
 async def seal_intakes_anew(client: Client, task_queue: str) -> None:
     """Seal the inputs of a queue's intakes with the current key.
 
-    This skips intakes that the current key has sealed already, that no key here opens, or that workers refuse.
+    It skips inputs that the current key has sealed already, that no key here opens, or that workers refuse.
 
     Raises:
         RPCError: The server refused.

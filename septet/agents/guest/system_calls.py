@@ -3,7 +3,7 @@
 The kernel refuses calls that read or control other processes, use the kernel's keys, change the kernel, or make
 mounts. It also refuses the set-user-id bit, because root may own a guest's files. Only sockets of the internet, of
 this machine and of netlink are allowed. A guest can neither enlarge socket buffers nor move
-memory into a pipe. A program of another architecture may make no call.
+its memory into a pipe. A program of another architecture may make no call.
 """
 
 import platform
@@ -31,7 +31,7 @@ _X32: Final = 0x40000000
 _TERMINAL_REQUESTS: Final = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX, which type into a terminal."""
 _OF_SOCKETS, _BUFFERS = 1, (7, 8)
-"""SOL_SOCKET with SO_SNDBUF and SO_RCVBUF: buffers keep the size by which the supervisor counts sockets."""
+"""SOL_SOCKET with SO_SNDBUF and SO_RCVBUF, which set the sizes of buffers: the supervisor counts usual sizes."""
 _SOCKETS: Final = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK."""
 _NEW_REFUSED: Final = {
@@ -136,7 +136,7 @@ def _decide(argument: int, values: tuple[int, ...], *, in_list: int, others: int
 
 
 def _without_owner(call: int, mode: int, flags: int | None = None) -> list[bytes]:
-    """Return instructions that refuse the set-user-id bit in `mode`; with `flags`, only if these make a file."""
+    """Return instructions that refuse a `mode` with the set-user-id bit; with `flags`, only if a file is made."""
     body = [
         _step(_LOAD, _FIRST_ARGUMENT + mode * _ARGUMENT_BYTES),
         _step(_HAS_ANY, _RUNS_AS_OWNER, if_false=1),

@@ -181,9 +181,9 @@ def _was_reset(attempt: Attempt, last: Attempt) -> bool:
 
 
 def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], list[bytes]]:
-    """Drop the lines at the end in which the worker of `attempt` recorded attempts at the same activity.
+    """Split off the last lines, which record attempts at the activity of `attempt`.
 
-    Return the lines before the activity's last attempts, and the lines of other workers for these attempts.
+    Return all lines before these; and, of the last lines, those of other workers: its own are dropped.
     """
     start = len(lines)
     of_others: list[bytes] = []

@@ -58,7 +58,7 @@ class TurnResult:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The next move, and the facts about earlier runs from which the move follows."""
+    """What an attempt does next for its turn, and the facts about earlier runs from which this follows."""
 
     move: Move
     starts: tuple[StartReason, ...]
@@ -95,7 +95,7 @@ class TurnRuns:
         return replace(last, recovered_by=None) if last is not None else None
 
     def decide(self) -> NextStep:
-        """Record the ends of dead runs, and decide the next move from the runs on disk.
+        """Record the ends of dead runs, and decide from the runs on disk what the attempt does next.
 
         Raises:
             WorkspaceBusyError: The supervisor of an earlier run lives, and has not written its record yet.

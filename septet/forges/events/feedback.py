@@ -64,7 +64,7 @@ class Feedback:
         }
 
     def _thread(self, thread: ReviewThread) -> JsonValue:
-        """Return those of a thread's newest comments whose authors may push, and how many others were left out."""
+        """Return a thread's newest comments, except by authors who may not push, and how many these wrote."""
         newest = [each.comment for each in thread.comments[-_MOST_SHOWN:]]
         kept = [each for each in newest if self.writers is None or self.writers.may_write(each.author)]
         comments: list[JsonValue] = [_in_form(each) for each in kept]
@@ -78,7 +78,7 @@ def read_feedback(
 ) -> Feedback:
     """Return the unanswered feedback on a pull request; empty if the pull request has ended.
 
-    `commit` is the last commit that the caller knows; `trusted_accounts` count like accounts that may push.
+    `commit` is the branch's last known commit; `trusted_accounts` count like accounts that may push.
 
     Raises:
         NotFoundError: The worker can see no pull request of this number.

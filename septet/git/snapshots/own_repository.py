@@ -100,7 +100,7 @@ def own_items(
 def _without_foreign(
     items: Mapping[bytes, Item], repositories: Collection[bytes]
 ) -> tuple[dict[bytes, Item], dict[bytes, bytes]]:
-    """Return the allowed items; and a map from each config or `.git` file, still to check, to its repository."""
+    """Return the allowed items, and the repository of each config or `.git` file, which the caller must check."""
     want, files = dict(items), {}
     for path, item in items.items():
         if GIT_FOLDER not in path:

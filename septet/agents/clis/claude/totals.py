@@ -49,7 +49,7 @@ class StreamTotals:
     api_error: str = ""
     """The CLI's word for an API error, in the session's own last message."""
     usage_by_models: Usage | None = None
-    """The usage of all models in this run: the sum of the reports in all results, each since the result before."""
+    """The usage of all models in this run, added up: each result reports the usage since the result before."""
     tasks: events.BackgroundTasks = field(default_factory=events.BackgroundTasks)
     took_back_nothing: bool = False
     """Whether the CLI printed an empty error after its result; the CLI may then end with code 1."""
