@@ -217,8 +217,8 @@ def by_agents(
     """Return a turn's request for the first agent, and its request for the fallback agent or `None`.
 
     A session continues only with the agent that owns it; any other agent begins a new session. A turn without a
-    model also begins a new session if the session would keep an earlier model. If `about_session` is set, only
-    the session's agent gets the turn.
+    model also begins a new session if the session would keep an earlier model. A turn with
+    `about_session` goes only to the session's agent.
     """
     session, runs, turn = request.turn.resume_id, request.runtime.runs, request.turn
     last = last_of_session(runs.lately(request.order_id), session) if session is not None else None

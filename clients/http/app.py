@@ -44,7 +44,7 @@ def mcp_route(operations: Operations) -> Route:
 
 @dataclass(slots=True)
 class _Endpoint:
-    """The MCP endpoint; each request has its own MCP session, so that the end of this process loses no state."""
+    """The MCP endpoint; each request has its own MCP session, so no state is lost when this process ends."""
 
     context: OperationsContext
     _sessions: "Callable[[], StreamableHTTPSessionManager] | None" = None
@@ -115,7 +115,7 @@ def _endpoint_of(operation: Operation) -> Callable[..., Awaitable[Reply]]:
 
 
 def _parameter_of(argument: Parameter) -> Parameter:
-    """Return an operation's argument as a parameter for FastAPI, which reads a body strictly."""
+    """Return an operation's argument as a parameter for FastAPI; a body is then read strictly."""
     kind, default = _PLACES.get(argument.name, argument.annotation), argument.default
     if is_body(argument):
         kind = Annotated[kind, read_strictly(kind)]

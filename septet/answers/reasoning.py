@@ -40,7 +40,7 @@ _DEEPEST_INDENT: Final = 200
 
 
 def answer_part(text: str) -> str:
-    """Return the text after the last closing tag of reasoning, or from the start, up to the next opening tag.
+    """Return the text from the last closing tag of reasoning, or the text's start, to the next opening tag.
 
     Tags inside a JSON value do not count. An opening tag without a closing tag counts only at the start of a line.
     Text inside tags is never returned.

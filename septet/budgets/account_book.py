@@ -98,7 +98,7 @@ class AccountBook:
         self._count(call.key, call.used)
 
     def note_time(self) -> None:
-        """Let `take_callers` return more work orders: those that it returned may have ended without a request."""
+        """After a wait without messages, let `take_callers` return more: those it returned last may have ended."""
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:

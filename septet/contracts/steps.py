@@ -132,7 +132,7 @@ class EndCall(StepCall):
     """The input of the activity that ends a step's try when the step's own activity could not."""
 
     earlier: "StepResult | None" = None
-    """The sum of the try's earlier activities; `None` if none returned a result."""
+    """The results of the try's earlier activities, added up; `None` if none returned a result."""
     activity_id: str | None = None
     """The activity that did not return; empty if none was running, `None` if it is unknown."""
 

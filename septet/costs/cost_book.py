@@ -114,7 +114,7 @@ class CostBook:
 
 
 def _mixes(order: OrderCosts, note: CostNote) -> bool:
-    """Return whether another agent than `note.agent` did the plan, or the execution, before `note`."""
+    """Return whether `note.agent` continues the plan or the execution of another agent."""
     planner = order.planner if note.step in PLAN_STEPS else ""
     executor = order.agent if _executes(note.step, note.use) and _steps_of_executor(order) else ""
     return (planner or executor or note.agent) != note.agent

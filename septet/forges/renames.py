@@ -25,7 +25,7 @@ class RepositoryNames:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def now(self, api_url: str, project: str) -> str:
-        """Return the present name of a repository; without a record, the name itself."""
+        """Return the present name of a repository; `project` if no other name is recorded."""
         with self._lock:
             return self._names.get((api_url, project.lower()), project)
 
@@ -46,7 +46,7 @@ NAMES: Final = RepositoryNames()
 
 
 class _Shown(Protocol):
-    """An issue or a pull request with its number and page."""
+    """An issue or a pull request with its number and the URL of its page."""
 
     @property
     def number(self) -> int: ...

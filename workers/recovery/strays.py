@@ -35,7 +35,7 @@ _NOT_LOOKED_AFTER: Final = "strays_not_looked_after"
 _log = structlog.get_logger()
 
 _SETTLED_NS: Final = 1_000_000_000
-"""How many nanoseconds after a folder's change another change may still leave the folder with the same time."""
+"""The nanoseconds after a folder's change in which a further change may not alter the folder's time."""
 
 
 @dataclass(slots=True)

@@ -72,8 +72,8 @@ class Row:
     def write(self, task: Task, more: Sequence[SearchAttributeUpdate[Any]] = ()) -> None:
         """Write the task's search attributes and those in `more`, once per stage, because each write costs money.
 
-        The memo is written when the task closes, and whenever a field changes that only the memo has. If only the
-        branch or an address changes, it is written with the next change.
+        The memo is written when the task closes, and at each change of a field that only the memo has. A changed
+        branch or address waits for the next write.
         """
         attributes = [*attribute_updates(task), *more]
         present = workflow.info().typed_search_attributes

@@ -66,7 +66,7 @@ class WorkOrder(WorkOrderBase):
         self._show()
 
     async def _wait_for_turn(self) -> None:
-        """Wait until the work may begin: by a person's move, or in stage `triaged` with a seat.
+        """Wait until a person moves the work order to `executing`, or until it has a seat in stage `triaged`.
 
         A reset to this wait moves the work order to `triaged`.
         """
@@ -90,7 +90,7 @@ class WorkOrder(WorkOrderBase):
                 self._show()
 
     async def _is_to_implement(self) -> bool:
-        """Return whether to implement the plan: always without `plan_only`, else only after a reset to here."""
+        """Return whether to implement the plan; with `plan_only`, only if a reset has returned to this point."""
         return not self._order.plan_only or await self._decisions.apply_reset()
 
     async def _wait_for_approval(self) -> None:

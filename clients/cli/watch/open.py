@@ -62,7 +62,7 @@ async def open_in_browser(options: OpenOptions) -> CommandReply:
 
 
 def open_page(state: StateDir, link: str) -> None:
-    """Open a file that leads a browser to `link`: other users could read the link's key in a browser's arguments.
+    """Open `link` by way of a file, because other users could read the link's key in a browser's arguments.
 
     Raises:
         NotFoundError: This machine has no browser.

@@ -130,7 +130,7 @@ def _prefixes(folders: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _packages_of(path: Path, real: Path) -> Iterator[Path]:
-    """Yield the folders to which a program belongs: node's modules, a wheel's libraries, or a Python."""
+    """Yield the folders of which a program is a part: node's modules, a wheel's libraries, Python environments."""
     modules = [parent for parent in real.parents if parent.name == "node_modules"]
     yield from modules[-1:]
     for place in {path.parent.parent, real.parent.parent}:

@@ -125,8 +125,8 @@ class AgentHome:
     def prepare(self, session_id: str | None, run_seconds: float, *, anew: bool = True) -> tuple[OwnFolder, ...]:
         """Prepare the home for a run and return its folders; the caller holds the writer's lock.
 
-        If `anew`, clear the home first: no process may use it then. The session `session_id` is restored from an
-        earlier run, or copied from the user's own folders.
+        `anew` clears the home first, so no process may be using the home. The session `session_id` is restored
+        from an earlier run, or copied from the user's own folders.
 
         Raises:
             LoginBusyError: Another agent is about to refresh the login.
@@ -208,7 +208,7 @@ class Homes:
         return (self.root / order_id).exists()
 
     def take_logins_back(self, order_id: str, *, is_over: bool) -> None:
-        """Copy a work order's refreshed logins to the user's files; if `is_over`, delete the home's copies.
+        """Copy a work order's refreshed logins to the user's files; after the run (`is_over`), delete the copies.
 
         Raises:
             OSError: The disk refused.

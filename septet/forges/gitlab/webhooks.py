@@ -23,7 +23,7 @@ from septet.forges.events.webhooks import (
 _GITLAB: Final = "gitlab"
 _SIGNING: Final = "whsec_"
 _CLOCKS_DIFFER_SECONDS: Final = 300.0
-"""The oldest age in seconds of an accepted delivery; an older one may be a replay."""
+"""The greatest age of an accepted delivery in seconds; an older one may be a replay."""
 _LOOKS: Final[Mapping[str, Look]] = {
     "merge": "merged",
     "close": "watches",
@@ -31,7 +31,7 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "approved": "followers",
     "approval": "followers",
 }
-"""For each action on a merge request, which watches must read its state."""
+"""For each action on a merge request, the watches that must then read the merge request's state."""
 
 
 class _User(Foreign):

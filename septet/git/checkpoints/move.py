@@ -149,7 +149,7 @@ def _expect(chain: ChainState, name: str, ref: CheckpointRef) -> None:
 
 
 def _make_view(place: Place, fresh: Path) -> None:
-    """Make Septet's view of the future worktree, with an index of the base commit; leave no folder `fresh`."""
+    """Make Septet's view of the future worktree, with an index of the base commit; `fresh` is used and deleted."""
     shutil.rmtree(fresh, ignore_errors=True)  # of an attempt that died; no agent has used it
     make_view(place, fresh_config(place, fresh))
     shutil.rmtree(fresh)

@@ -103,7 +103,7 @@ _NAMED: Final = 5
 
 
 def whole_lfs_files(place: Place, paths: Iterable[str]) -> str:
-    """Return a sentence about files that are committed whole although an attribute names Git LFS; else empty.
+    """Return a warning about files that are committed whole although an attribute names Git LFS, or an empty text.
 
     The worktree's own attributes count; Septet's view has others, which run no filter.
 

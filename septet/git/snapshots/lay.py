@@ -51,7 +51,7 @@ def lay(root: int, have: Mapping[bytes, Item], want: Mapping[bytes, Item], conte
 
 
 def _same(have: Item | None, want: Item) -> bool:
-    """Return whether an item needs no change, apart from a folder's content."""
+    """Return whether an item needs no change; a folder's content does not count."""
     if have is None or have.mode != want.mode:
         return False
     return want.mode == FOLDER or have.sha == want.sha

@@ -77,7 +77,7 @@ class LinearTracker:
         return self.api.ask(what, MARKS, {"id": issue_id}, MarksAnswer).oldest()
 
     def put_mark(self, issue: TrackerIssue, mark: IssueMark) -> None:
-        """Attach the mark to the issue: the issue's address, followed by the work order's id."""
+        """Attach the mark to the issue; the mark is the issue's address with the work order's id at its end."""
         self._attach(
             issueId=issue.id,
             url=mark_url(issue, mark.order_id),

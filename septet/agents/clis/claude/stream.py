@@ -150,7 +150,7 @@ def _api_error(result: Event, totals: StreamTotals, words: str) -> Ending:
 
 
 def _answer(result: Event | None) -> tuple[str | None, object]:
-    """Return the text and structured output of a result event; the text is JSON if the event has no string."""
+    """Return a result event's text, as JSON for a result that is no string, and its structured output."""
     if result is None:
         return None, None
     structured = read_field(result.structured_output, ANYTHING)
