@@ -245,7 +245,7 @@ class TurnAttempt:
     def _note_end(
         self, reading: StreamReading, end: ExitRecord, start: Start | None, own_runs: list[Run]
     ) -> tuple[TurnResult, Move]:
-        """Give the login back; record the ended run; return its result and the next move: accept, give up or start."""
+        """Give the login back; record the run; return its result and the next move: accept, give up or start."""
         return_login(self.request)
         return self._turn_runs.note_end(reading, end, start, own_runs)
 
