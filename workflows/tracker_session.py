@@ -70,7 +70,7 @@ class TrackerSession:
         if self._who_stopped() is not None:
             await _tell(issue, "stopped", "response", "Stopped before anything was started.")
             return ""
-        info = workflow.info()  # a session that Temporal has forgotten has another first run
+        info = workflow.info()  # after Temporal forgets a session, its first run is another
         request = TakeTrackedIssue(issue=issue, claimant=f"{info.workflow_id}/{info.first_execution_run_id}")
         claim = await TAKE_TRACKED_ISSUE.start(request, **OPTIONS, summary=f"take {issue.key}")
         if claim.why_not:

@@ -162,8 +162,8 @@ class LaneActivities:
                 place, "checkpoint", f"the lane is {request.opening.work_order_id}'s now"
             )
             session = KeptSession(workspace.agent, request.lane.session_id) if request.lane.session_id else None
-            # A lost host was to open the lane, and may have opened it without a report.
+            # A lost host may have opened the lane without a report.
             claims = request.lane.workspace is not None and not request.lane.task_queue
-            with fence.halt.over():  # the first step may begin on another host, with this and the session
+            with fence.halt.over():  # another host may need this and the session for the first step
                 keep(self.host, place, session, claims=claims)
             return workspace.model_copy(update={"checkpoint": fresh.name if fresh is not None else start.name})

@@ -80,7 +80,7 @@ MOVED_TO_BLOCKED: Final = "Blocked"
 
 
 class Move(Wire):
-    """One move of a work order: both stages, the time, the person or `septet`, and the reason."""
+    """One move of a work order on the board: both stages, the time, the person or `septet`, and the reason."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 

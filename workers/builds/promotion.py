@@ -175,7 +175,7 @@ async def _patches_of(deployment: Deployment, build: str, call: PromotionCall) -
 async def _waiting_under(
     client: Client, task_queue: str, patches: frozenset[str] | None
 ) -> Mapping[str, list[str]]:
-    """Return, for each patch that a build lacks, the running workflows that use the patch."""
+    """Return, for each patch that is missing in `patches`, the running workflows that use the patch."""
     query = f'TaskQueue="{task_queue}" AND ExecutionStatus="Running" AND TemporalChangeVersion IS NOT NULL'
     names: dict[str, list[str]] = defaultdict(list)
     async for row in client.list_workflows(query):

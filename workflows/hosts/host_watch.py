@@ -34,7 +34,7 @@ from workflows.wire.search_attributes import HOST
 
 
 class WatchedHostWait(HostWait):
-    """Waits without probes until other hosts report that the workspace's host is silent."""
+    """Waits for an activity, and probes its host only after other hosts report that this host is silent."""
 
     async def is_left(self, running: Running, call: HostCall) -> bool:
         """Wait for the activity; return whether the workspace moved to another host first."""

@@ -98,7 +98,7 @@ def refused_system_calls(machine: str = "") -> bytes:
 
 
 def _assemble(machine: _Machine) -> bytes:
-    """Return the filter's instructions, in groups; a group that decides nothing leads to the next."""
+    """Return the filter's instructions, in groups; a call that a group does not decide goes to the next group."""
     program = [
         _step(_LOAD, _ARCHITECTURE),
         _step(_EQUAL, machine.architecture, if_true=1),

@@ -101,7 +101,7 @@ class GuestRunner:
         return GuestEnd(record, _end_of(folder / "stdout.jsonl") + _end_of(folder / "stderr.log"))
 
     def _start(self, command: GuestCommand, folder: Path, mark: str, run_lock: int) -> socket.socket:
-        """Send the order, and return the socket to the supervisor; a close of the socket ends the program."""
+        """Send the order to a supervisor and return the open connection; a close of it ends the program."""
         seen_at = command.seen_at or command.directory
         files = GuestFiles(seen_at, self.objects, env=command.env, source=command.directory)
         confinement = self.sandbox.confinement(files)

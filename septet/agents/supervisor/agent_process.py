@@ -103,7 +103,7 @@ class AgentProcess:
             if self.recorder is not None:
                 self.recorder.start()
         except OSError:
-            os.kill(agent, signal.SIGKILL)  # before its pipes close: their end would let it begin
+            os.kill(agent, signal.SIGKILL)  # before its pipes close, which would let it begin
             os.waitpid(agent, 0)
             raise
 

@@ -56,7 +56,7 @@ def own_items(
     Args:
         items: The worktree's content, from a snapshot.
         root: The worktree's path, which may occur in settings.
-        passes_on: Whether another work order gets the worktree: only commits, refs and index stay in `.git`.
+        passes_on: Whether another work order gets the worktree; then only commits, refs and index stay in `.git`.
 
     Raises:
         GitError: The vault cannot be read or written.
