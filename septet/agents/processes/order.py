@@ -45,7 +45,7 @@ class Limits:
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
     ) -> None:
-        """Take limits in seconds: for a run, its silence, its end after SIGTERM, and its time without an attempt."""
+        """Take limits in seconds: of a run, its silence, its end after SIGTERM, its time without an attempt."""
         self.wall_seconds = wall_seconds
         self.idle_seconds = idle_seconds
         self.grace_seconds = grace_seconds
