@@ -135,7 +135,7 @@ class Outcome:
 
     @property
     def has_answer(self) -> bool:
-        """Whether the CLI finished the work; then the text, or a further turn, can give an answer."""
+        """Whether the CLI finished its work, so that its text, or a further turn, can give an answer."""
         return self.ended in {"ok", "denied"} or (self.ended == "no_result" and self.kind != "no_result_event")
 
 
