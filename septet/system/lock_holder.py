@@ -62,7 +62,7 @@ def _has_open(process: psutil.Process, path: Path) -> bool:
 
 
 def find_lock_owner(locks: list[Path], folders: list[Path]) -> psutil.Process | None:
-    """Return a process that has one of `locks` open, or a git process in one of `folders`; else `None`."""
+    """Return a process that has one of `locks` open, or a git that works in one of `folders`; else `None`."""
     return next((process for process in psutil.process_iter() if _works(process, locks, folders)), None)
 
 

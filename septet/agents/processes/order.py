@@ -1,4 +1,4 @@
-r"""Orders to supervisors: messages from workers; worker and supervisor may have different releases of Septet.
+r"""Orders to supervisors: messages from workers; worker and supervisor may be of different releases.
 
 An order is `<length>\n` and a JSON object of that length; a path or argument that is no UTF-8 is written as its
 raw bytes. A receiver ignores unknown fields. `version` rises only if an older receiver would misunderstand the

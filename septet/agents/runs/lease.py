@@ -183,7 +183,7 @@ def _was_reset(attempt: Attempt, last: Attempt) -> bool:
 def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], list[bytes]]:
     """Split off the last lines, which record attempts at the activity of `attempt`.
 
-    Return all lines before these; and, of the last lines, those of other workers: its own are dropped.
+    Return the lines before them, and those of the last lines that other workers recorded.
     """
     start = len(lines)
     of_others: list[bytes] = []
