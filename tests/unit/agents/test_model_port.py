@@ -23,18 +23,19 @@ from septet.agents.proxy.model_port import ModelPort
 from septet.agents.proxy.request import RequestHead
 from septet.agents.sandbox.model_hosts import model_keys, name_models, without_keys
 
+BODY = b"{}"
 KEY = "sk-real-5d1f-0123456789"
 ASKS = """
 import urllib.request
 init()
-request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages?beta=true", b"{}")
+request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages?beta=true", BODY)
 request.add_header("x-api-key", os.environ["ANTHROPIC_API_KEY"])
 try:
     answer = urllib.request.urlopen(request).read().decode()
 except OSError as error:
     answer = str(error)
 turn("m1"); result(answer + " " + str(KEY in str(os.environ)))
-""".replace("KEY in", repr(KEY) + " in")
+""".replace("KEY in", repr(KEY) + " in").replace("BODY", repr(BODY))
 
 
 @contextmanager
@@ -47,7 +48,11 @@ def model(tls: ssl.SSLContext | None = None) -> Iterator[tuple[int, list[bytes]]
             try:
                 client, _ = server.accept()
                 with client if tls is None else tls.wrap_socket(client, server_side=True) as connected:
-                    heard.append(connected.recv(65536))
+                    request = b""
+                    # A connection that is closed with unread bytes is reset, and the answer is lost.
+                    while not request.endswith(BODY) and (part := connected.recv(65536)):
+                        request += part
+                    heard.append(request)
                     connected.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer")
             except OSError:
                 return
