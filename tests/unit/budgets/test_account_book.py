@@ -103,6 +103,18 @@ def test_a_budget_is_seen_as_it_is_today_before_its_account_hears_of_the_day() -
     assert total.view.on("2026-03-11").spent == used
 
 
+def test_a_limit_of_a_step_holds_that_step_alone() -> None:
+    """A step with a used-up limit waits with the command that raises this limit, while another step continues."""
+    account = book("50usd")
+    limited = reserve("a").model_copy(update={"step_limit": parse_limit("3usd")})
+    assert account.reserve(limited, NOON).caps == Caps(usd=3.0)
+    account.settle(settle("a", 3.0), NOON)
+    assert "`septet budget raise order/wo-1 3usd --step implement_plan`" in refused(account, reserve("b")).remedy
+    assert account.reserve(reserve("c", step="create_commit"), NOON).granted
+    account.set_limit(LimitCall(limit="2usd", step=STEP), raises=True)
+    assert account.reserve(reserve("b"), NOON).caps == Caps(usd=2.0)
+
+
 def test_a_daily_limit_of_a_step_begins_anew_at_midnight() -> None:
     """Work orders that wait for a step's daily limit are called at midnight and get a grant."""
     account = book("50usd")
