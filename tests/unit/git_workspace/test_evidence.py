@@ -12,7 +12,7 @@ from fakes.repositories import Origin, git
 from septet.errors import EvidenceError, GitError
 from septet.git.engine.objects import read_base_file, read_base_files
 from septet.git.engine.place import Place
-from septet.git.evidence.evidence import gather
+from septet.git.evidence.evidence import contains, gather
 from septet.git.vault.contents import CLOCK_STEP_NS
 from septet.git.vault.survey import OPEN_FOLDER, Survey, look_at
 from septet.git.workspace.plan import plan_file
@@ -240,3 +240,8 @@ def test_links_in_the_base_are_followed_inside(open_place: Open, origin: Origin)
         "README.md",
     ]
     assert read_base_files(place, links) == {".septet/in.md": b"# Sample\n", "README.md": b"# Sample\n"}
+
+
+def test_no_commit_contains_one_that_is_not_there(place: Place) -> None:
+    """A commit that an agent invented is in no history."""
+    assert not contains(place, place.base_sha, "1" * 40)

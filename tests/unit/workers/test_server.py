@@ -77,6 +77,18 @@ async def test_a_server_that_does_not_start_shows_its_log(state: StateDir) -> No
     assert not state.server_file.exists()
 
 
+async def test_a_missing_server_is_named_with_the_source_of_its_address(state: StateDir) -> None:
+    """If no server answers, the error names the address and its source, and the remedy is `septet up`."""
+    settings = Settings(state_dir=state.root, environ={})
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    with pytest.raises(ServerNotReachedError, match=rf"answers at {address} \(--address\)") as failed:
+        await connect(settings, address=address)
+    assert "septet up" in failed.value.remedy
+    _write_server_file(state, address=address)
+    with pytest.raises(ServerNotReachedError, match=rf"answers at {address} \(server.json in "):
+        await connect(settings)
+
+
 @pytest.mark.parametrize("content", ["", "no json", "[]", '{"address": "x"}', '{"surprise": 1}'])
 def test_a_server_file_that_cannot_be_read_is_none(state: StateDir, content: str) -> None:
     """A server file that cannot be read counts as no server."""

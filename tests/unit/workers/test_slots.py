@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import pytest
+from temporalio.worker import WorkerTuner
 
 from septet.settings import MIB, Settings
 from workers.slots import agent_slots, agents_at_once
@@ -27,6 +28,16 @@ def test_by_itself_a_worker_runs_what_the_memory_holds(agent: str, memory_mib: i
 def test_a_number_is_taken_as_it_is() -> None:
     """A given number of agents counts without a look at the memory."""
     assert agent_slots(Settings(max_agents=7, environ={})) == {"max_concurrent_activities": 7}
+
+
+def test_nearly_full_memory_stops_further_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `auto` the SDK looks at the used memory, and gives from one slot to the number that the memory holds."""
+    monkeypatch.setattr(WorkerTuner, "create_composite", lambda **suppliers: suppliers)
+    settings = Settings(max_agents="auto", environ={})
+    supplier = agent_slots(settings)["tuner"]["activity_supplier"]
+    assert supplier.tuner_config.target_memory_usage < 1
+    most = agents_at_once(settings)
+    assert (supplier.slot_config.minimum_slots, supplier.slot_config.maximum_slots) == (1, most)
 
 
 @pytest.mark.parametrize(("hard", "told"), [(1400, "0 1328"), (1000, "328 1000")])
