@@ -12,7 +12,7 @@ from clients.executions.messages import server_refusals
 from clients.starting.repository_path import enclosing_repository, is_repository, with_host
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.names import AGENTS, SETTINGS_PATH, Stage, watched_order
-from septet.contracts.order import WorkOrderInput
+from septet.contracts.order import LONGEST_TITLE, WorkOrderInput
 from septet.errors import AlreadyRunningError, InvalidInputError, RepositorySettingsError
 from septet.git.engine.address import parse_address
 from workflows.wire.search_attributes import ISSUE, PULL_REQUEST, REPOSITORY, STAGE
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from septet.pipelines.inputs import PipelineInput
     from septet.repository_settings import RepositorySettings
 
-LONGEST_TITLE: Final = 200
 _PATH_SHOWN: Final = 200
 _GIVE: Final = "Give the path of a git repository, or an address such as https://github.com/o/r."
 

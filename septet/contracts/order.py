@@ -82,6 +82,8 @@ def text_sha256(title: str, body: str | None) -> str:
 
 TEXT_LIMIT_BYTES = 64 * 1024
 """The most bytes of a title and a description together."""
+LONGEST_TITLE: Final = 200
+"""The most characters of a work order's title, and of an issue's title in a pipeline; a longer title is cut."""
 FOLLOW_IN_PIPELINE: Final = "follow_pr: the work orders of a pipeline share their workspaces: leave it out there"
 """The message that refuses `follow_pr` in a pipeline."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from septet.contracts.order import LONGEST_TITLE
 from septet.contracts.wording import describe_mistakes
 from septet.errors import InvalidInputError, NotFoundError
 from septet.pipelines.inputs import MOST_BEFORE, MOST_DEPENDENCIES, MOST_ISSUES, PipelineIssue, ReadIssues
@@ -43,8 +44,6 @@ def circle_in(after: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 _FORM: Final = 'It is a JSON list of [{"id": "A", "title": "…", "body": "…", "depends_on": ["B"]}] or numbers.'
-SHOWN_TITLE: Final = 200
-"""The most characters that a pipeline remembers of an issue's title."""
 _LIMIT_BYTES: Final = 8 * 1024 * 1024
 _COMES_AFTER: Final = re.compile(
     r"^[ \t>*+-]{0,16}[*_]{0,2}(?:depends[ \t]{1,4}on|blocked[ \t]{1,4}by)[ \t]{0,4}[:*_]{0,5}"
@@ -90,7 +89,7 @@ def merge_issues(issues: Sequence[PipelineIssue], read: Sequence[PipelineIssue])
         if there is not None:
             more = (each for each in there.depends_on if each not in issue.depends_on)
             depends_on = (*issue.depends_on, *more)[:MOST_BEFORE]
-            title = (issue.title or there.title)[:SHOWN_TITLE]
+            title = (issue.title or there.title)[:LONGEST_TITLE]
             merged.append(issue.model_copy(update={"title": title, "depends_on": depends_on}))
         else:
             merged.append(issue)
@@ -266,7 +265,7 @@ def read_issues(forge: "Forge", request: ReadIssues) -> tuple[PipelineIssue, ...
     read = []
     for issue in issues:
         depends_on = depends_on_in(issue.body, known, str(issue.number))[:MOST_BEFORE]
-        read.append(PipelineIssue(id=str(issue.number), title=issue.title[:SHOWN_TITLE], depends_on=depends_on))
+        read.append(PipelineIssue(id=str(issue.number), title=issue.title[:LONGEST_TITLE], depends_on=depends_on))
     return tuple(read)
 
 
