@@ -140,15 +140,15 @@ class RepositorySettings:
     budget: str | None = None
 
     def budget_for(self, text: str) -> Limit | None:
-        """Return the lower value, for each amount, of a work order's limit `text` and the repository's limit."""
+        """Return a work order's limit: each amount is the lower one of `text` and the repository's limit."""
         return _lower_limit(text, self.budget)
 
     def budget_for_step(self, step: str, by_order: StepSettings = _NOTHING) -> Limit | None:
-        """Return the lower value, for each amount, of the work order's and the repository's limits for a step."""
+        """Return a step's limit: each amount is the lower one of the work order's and the repository's limits."""
         return _lower_limit(by_order.budget, self._own(step).budget)
 
     def budget_for_rounds(self, text: str | None) -> Limit | None:
-        """Return the lower value, for each amount, of `text` and the repository's limit for all rounds."""
+        """Return the limit for all rounds: each amount is the lower one of `text` and the repository's limit."""
         return _lower_limit(text, self.pull_request.follow_budget)
 
     def model_for(
@@ -166,7 +166,7 @@ class RepositorySettings:
         return for_step or by_order or self.model or by_worker
 
     def limits_for(self, step: str, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
-        """Return the limits for a step; each is the work order's for this step, or else the lowest that is set."""
+        """Return a step's limits: each from `by_order`, or the lowest of `bounds`, the repository's, Septet's."""
         lower: tuple[Timeouts | SomeLimits, ...] = (bounds, self.limits, self._own(step), STEP_TABLE[step])
         return Timeouts(
             wall_seconds=by_order.wall_seconds or min(each.wall_seconds for each in lower if each.wall_seconds),
@@ -175,7 +175,7 @@ class RepositorySettings:
         )
 
     def tools_for(self, step: str, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
-        """Return the tools of a step's agent: the work order's for this step, or else the fewest that are set.
+        """Return a step's tools: the work order's for it, or else the fewer of Septet's and the repository's.
 
         With `one_process`, one process serves all steps of a workspace, and has the tools of the steps that write.
         Git's evidence then shows whether a step did more than its task.

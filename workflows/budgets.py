@@ -124,7 +124,7 @@ class Account:
     @raise_limit.validator
     @reads_input("raise_limit", RaiseCall)
     def _may_raise_limit(self, call: RaiseCall) -> None:
-        """Refuse an invalid limit, or a limit that cannot be added to the current limit."""
+        """Refuse an invalid call, or an amount that cannot be added to the current limit."""
         _check_step(call)
         _check_expected(call)
         message, remedy = self._book.find_mistake(call)

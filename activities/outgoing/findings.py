@@ -98,10 +98,10 @@ def refuse_findings(
 
 
 def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool) -> None:
-    """Raise FindingsError if a change of a protected path waits for a person.
+    """Raise FindingsError if a change of a protected path waits for a person; with `refuse`, raise EvidenceError.
 
     Args:
-        opens: Whether the push opens a pull request, which can be a draft.
+        opens: Whether the push opens a pull request; with the setting `draft`, no change then waits.
     """
     _refuse((), _waiting_paths(host, claim, changes, opens=opens))
 

@@ -68,14 +68,14 @@ def _words(own_commits: list[MovedSubmodule]) -> str:
 
 
 def warn_of_edits_inside(claim: AnyClaim, *, refuses: bool) -> tuple[str, ...]:
-    """Return warnings about uncommitted files inside submodules, and about a submodule that cannot be read.
+    """Return warnings about uncommitted files inside submodules, and about the first submodule that is unreadable.
 
     Args:
         refuses: Whether to raise instead, because the step's agent can still revert or move the changes.
 
     Raises:
         EvidenceError: A submodule has a change, and the agent has to act; the message names the action.
-        GitError: git could not read the submodules.
+        GitError: git could not list the submodules.
     """
     if not has_submodules(claim.place):
         return ()

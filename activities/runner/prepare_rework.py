@@ -41,8 +41,8 @@ class PrepareRework:
     async def run(self, call: StepCall) -> PreparedRework:
         """Update the worktree to the pushed branch, write merge conflicts into its files, and save the feedback.
 
-        Idempotent: a prepared try is returned unchanged. Leaves the changed worktree, and the feedback in the work
-        order's records; a rescue holds earlier changes of the worktree.
+        Idempotent: if this try of the round is already prepared, its result is returned. Leaves the changed
+        worktree, and the feedback in the work order's records; a rescue holds earlier changes of the worktree.
 
         Raises:
             ApplicationError: The forge, the origin or the disk refused.

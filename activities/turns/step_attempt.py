@@ -123,7 +123,7 @@ class StepAttempt:
 async def attempting(
     host: Host, prepare: Callable[[Host, C], PreparedStep], call: C
 ) -> AsyncIterator[StepAttempt]:
-    """Run one attempt in the block; if it fails for good or a person cancels, save the work.
+    """Yield an attempt for the block; if the attempt fails for good or a person cancels, save the work.
 
     Raises:
         ApplicationError: The step failed; the details hold the remedy and the known facts of the step.

@@ -83,9 +83,9 @@ def look_at_base(host: Host, place: Place, settings: RepositorySettings, *, is_f
 
 
 def _look(host: Host, place: Place, settings: RepositorySettings, folder: Path, *, waits: bool) -> None:
-    """Run the checks in a copy unless their result exists; if `waits` is false, run them in another thread.
+    """Run the checks in a copy of the workspace, unless their result exists or another activity runs them.
 
-    If another activity already runs the checks, wait for their end, or return at once if `waits` is false.
+    If `waits` is true, wait for the end of the checks; if it is false, run them in another thread.
     """
     if read_result(folder) is not None:
         return

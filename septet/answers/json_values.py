@@ -80,7 +80,7 @@ def values_in(text: str) -> Iterator[JsonCandidate]:
 
 
 def value_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the beginning and the end of each outermost unbroken array or object of a text."""
+    """Yield the beginning and the end of each outermost array or object of a text; leave out broken ones."""
     for opening, reading in _readings_in(text):
         if reading.value is not None:
             yield opening.end(), reading.end

@@ -120,7 +120,7 @@ def _structures(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
 
 
 def _plain(read: PlainReader | None, text: str) -> Iterator[JsonCandidate]:
-    """Yield the value of a text in the step's plain form; for any other text, a candidate with its fault."""
+    """Yield at most one candidate: with the text's value, or with a fault if the text is not in the plain form."""
     try:
         if read and text.strip():
             yield JsonCandidate(read(text), "plain")

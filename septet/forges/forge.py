@@ -43,7 +43,7 @@ class Forge(Protocol):
         """
 
     def open_issues(self, label: str) -> tuple[Issue, ...]:
-        """Return the open issues with a label, without comments, by number.
+        """Return the open issues with a label, without comments, sorted by number.
 
         Raises:
             InvalidInputError: The label has more than `MOST_LABELLED` issues.

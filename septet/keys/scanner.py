@@ -47,7 +47,7 @@ class AddedLine:
 def read_added_lines(patch: bytes, message: bytes = b"", commit: str = "") -> Iterator[AddedLine]:
     """Yield the lines of a commit's message, and then the added lines and new files' paths of a patch, in order.
 
-    `patch` is git's output with `--unified=0` and without prefixes, and contains only patches of files.
+    `patch` is git's output with `--unified=0` and `--no-prefix`, without the commit's head and message.
     """
     for number, line in enumerate(message.rstrip(b"\n").split(b"\n") if message else (), 1):
         yield AddedLine(MESSAGE, number, line, commit)

@@ -39,7 +39,7 @@ _ONE: Final = re.compile(_REFERENCE, re.IGNORECASE)
 
 
 def without_mentions(text: str) -> str:
-    """Return a text in which each `@name` has become code, so that no forge notifies anybody."""
+    """Return a text with the name after each `@` in backquotes, so that no forge notifies anybody."""
 
     def quiet(match: re.Match[str]) -> str:
         if match["link"]:
@@ -50,7 +50,7 @@ def without_mentions(text: str) -> str:
 
 
 def without_closing(text: str, own: AbstractSet[str]) -> str:
-    """Return a text that closes no other issue: references after closing words have become code.
+    """Return a text that closes no other issue: a reference after a word such as `fixes` is put in backquotes.
 
     `own` has the references to the work order's own issue, in lower case.
     """

@@ -50,7 +50,7 @@ class GuardedFolder:
         return sorted(self._find((), _check_name(pattern).parts))
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, completely or not at all; replace a link of this name, and rename a folder of this name.
+        """Write a file, completely or not at all; replace a link of this name, but rename a folder to `.aside-*`.
 
         Raises:
             OSError: The disk refused.
@@ -98,7 +98,7 @@ class GuardedFolder:
         return False
 
     def remove(self, name: str) -> None:
-        """Delete the file `name`; if `name` is a folder, rename the folder.
+        """Delete the file `name`; if `name` is a folder, only rename it, to `.aside-*`.
 
         Raises:
             OSError: The disk refused.
@@ -111,7 +111,7 @@ class GuardedFolder:
                 os.unlink(path.name, dir_fd=folder)
 
     def make_place(self, name: str, *, is_folder: bool) -> None:
-        """Make a folder or a file as a mount point; rename a link of this name.
+        """Make a folder or a file as a mount point; rename anything else of this name to `.aside-*`.
 
         Raises:
             OSError: The disk refused.
@@ -161,7 +161,7 @@ class GuardedFolder:
 
 
 def _own_folder(folder: int, name: str) -> int:
-    """Return a descriptor of the folder `name`; make a missing folder, and rename a link or file of this name."""
+    """Return a descriptor of the folder `name`; make a missing folder, and rename a link or file to `.aside-*`."""
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except FileNotFoundError:

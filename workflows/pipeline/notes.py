@@ -116,7 +116,7 @@ class Notes:
                 self._unwritten = [*names, *(name for name in self._unwritten if name not in names)]
 
     async def _write_note(self, some: PipelineView, queue: str) -> bool:
-        """Write the states of issues; return whether the host has written them."""
+        """Write the issues of `some` into the notes; return whether the host has written them."""
         names = ", ".join(issue.issue_id for issue in some.issues)
         noting = NOTE_RESULTS.start(
             some, task_queue=queue or None, **_options(), summary=f"results of {names}"[:200]

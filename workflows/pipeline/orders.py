@@ -86,7 +86,7 @@ class Window:
             self._patience = asyncio.create_task(self._lose_patience())
 
     def end_patience(self) -> None:
-        """Cancel the later call of `go_on`, because lanes have work again."""
+        """Cancel the call of `go_on` that `begin_patience` has planned."""
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None

@@ -136,7 +136,7 @@ def _decide(argument: int, values: tuple[int, ...], *, in_list: int, others: int
 
 
 def _without_owner(call: int, mode: int, flags: int | None = None) -> list[bytes]:
-    """Return instructions that refuse a `mode` with the set-user-id bit; with `flags`, only if a file is made."""
+    """Return instructions that refuse a set-user-id bit in argument `mode`; with `flags`, only for a new file."""
     body = [
         _step(_LOAD, _FIRST_ARGUMENT + mode * _ARGUMENT_BYTES),
         _step(_HAS_ANY, _RUNS_AS_OWNER, if_false=1),

@@ -139,7 +139,7 @@ class LineStream(ABC, Generic[E]):
 
     @abstractmethod
     def take(self, event: E) -> None:
-        """Add what one event reports to the facts."""
+        """Add to the facts what one event reports."""
 
     @abstractmethod
     def is_own(self, event: E) -> bool:

@@ -103,8 +103,8 @@ class ResourceWatch:
     def may_hide_memory(self, files: memory.OpenFiles) -> bool:
         """Return whether shared memory has grown by more than the limit, and the guest is suspected.
 
-        The kernel does not report the owner of shared memory. The guest is suspected if two successive checks find
-        files in unreceived messages, or if the deleted files that it maps, but has not open, exceed the limit.
+        The kernel does not report the owner of shared memory. The guest is suspected if two checks in a row find
+        files in messages that nobody has received, or if the closed, deleted files that it maps exceed the limit.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if memory.shared_memory_bytes() - self.shared_before <= self.memory_bytes:
@@ -158,7 +158,7 @@ class ResourceWatch:
         return size, entries, length
 
     def written_files(self) -> Iterator[os.stat_result]:
-        """Yield `stat` results: of entries below `folders` that changed since the start, of open nameless files.
+        """Yield `stat` results of entries below `folders` that changed since the start and of open nameless files.
 
         Files are not opened, because the guest may have left a named pipe, which would block this process.
         """

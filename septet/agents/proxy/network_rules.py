@@ -157,7 +157,7 @@ def host_name(text: str) -> str:
 
 
 def split_host(text: str, usual_port: int) -> tuple[str, int]:
-    """Return the name and the port of `name:port`; without a port, return `usual_port`.
+    """Return the name and the port of `name:port`; `usual_port` replaces a missing port.
 
     Raises:
         NetworkRefusalError: The name or the port is not valid.

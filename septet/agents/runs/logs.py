@@ -55,7 +55,7 @@ class NetworkLine(msgspec.Struct):
 
 
 def network_lines(run: Run) -> Iterator[NetworkLine]:
-    """Yield the network lines of a run, and then of its checks; skip unreadable lines."""
+    """Yield the lines of the network logs of a run and then of its checks; skip unreadable lines."""
     yield from _lines_of(run.folder / NETWORK_LOG)
     for line in lines_of_commands(run.checks):
         line.of_check = True
@@ -63,13 +63,13 @@ def network_lines(run: Run) -> Iterator[NetworkLine]:
 
 
 def lines_of_commands(folder: Path) -> Iterator[NetworkLine]:
-    """Yield the network lines of every check or set-up command that has a record in `folder`."""
+    """Yield the lines of the network log of every check or set-up command that has a record in `folder`."""
     for record in _records_in(folder):
         yield from _lines_of(record / NETWORK_LOG)
 
 
 def lines_of_last_command(folder: Path) -> Iterator[NetworkLine]:
-    """Yield the network lines of the last check or set-up command that has a record in `folder`."""
+    """Yield the lines of the network log of the last check or set-up command that has a record in `folder`."""
     for record in _records_in(folder)[-1:]:
         yield from _lines_of(record / NETWORK_LOG)
 

@@ -147,7 +147,7 @@ def move_to_stdin(client: socket.socket) -> socket.socket:
 
 
 def fork_supervisors(worker: socket.socket) -> socket.socket | None:
-    """Fork supervisors until the worker ends; return the socket in each supervisor, `None` in the fork server."""
+    """Fork supervisors until the worker ends; return a supervisor's socket in it, `None` in the fork server."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps supervisors
     while True:
         request, sockets, _, _ = socket.recv_fds(worker, 1, 1)
@@ -162,7 +162,7 @@ def fork_supervisors(worker: socket.socket) -> socket.socket | None:
 
 
 def main(lock: str = "") -> None:
-    """Fork supervisors, as a runner if `lock` is given. Each supervisor waits for its order and carries it out."""
+    """Fork supervisors, as a runner if `lock` is given. Each supervisor carries out its worker's order."""
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     gc.freeze()  # a collection in a fork would copy the shared memory

@@ -64,7 +64,7 @@ class UnfitWorkError(LostBaseError):
     """The work and the base as it is now have changed the same files, which an agent may bring together."""
 
     def __init__(self, message: str, remedy: str, work: MovedWork) -> None:
-        """Create the error; `work` has the conflicts for an agent, `message` says why nothing is pushed."""
+        """Create the error; `work.conflicts` has the files to bring together, `message` why nothing is pushed."""
         self.work = work
         super().__init__(message, remedy=remedy)
 

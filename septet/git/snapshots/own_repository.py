@@ -179,7 +179,7 @@ def _part(items: Mapping[bytes, Item], path: bytes) -> dict[bytes, tuple[int, st
 
 
 def _target(path: bytes, content: bytes, root: Path) -> bytes:
-    """Return the path, in the worktree, of the submodule's repository that a `.git` file names; else empty."""
+    """Return the submodule's repository that a `.git` file names, as a path in the worktree; empty if none."""
     word, _, target = content.strip().partition(b" ")
     folder = normpath(join(os.fsencode(root), dirname(path), target))
     below = folder.removeprefix(os.fsencode(root) + b"/")

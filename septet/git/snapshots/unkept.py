@@ -56,7 +56,7 @@ def set_aside(place: Place, paths: Iterable[bytes]) -> None:
 
 
 def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> dict[bytes, Item]:
-    """Return `want` without the ignored folders over the limit, which stay in the worktree."""
+    """Return the content to restore, without ignored paths that `left_out` has as too large: these stay."""
     heavy = {path for path, reason in left_out.items() if reason == OVER_LIMIT}
     return {
         path: item
