@@ -203,12 +203,11 @@ class Opening:
     account: AccountState
     step_limit: Limit | None = None
     """The limit of the step, in the account of its work order; `None` in all other accounts."""
-    opens: bool = field(init=False)
-    """Whether a reservation opens the account; if not, only a person can open it, by setting a budget."""
 
-    def __post_init__(self) -> None:
-        """Set `opens`: a reservation opens the account only if the account or the step has a limit."""
-        object.__setattr__(self, "opens", self.account.limit is not None or self.step_limit is not None)
+    @property
+    def opens(self) -> bool:
+        """Whether a reservation opens the account; if not, only a person can open it, by setting a budget."""
+        return self.account.limit is not None or self.step_limit is not None
 
 
 def openings_of(

@@ -51,19 +51,20 @@ class Sandbox:
     remains_root: str = ""
     """The reason why root is not given up: guests then run as the kernel's user 0, without root's capabilities."""
 
-    confines: bool = field(init=False)
-    """Whether guests run in a sandbox."""
-    has_network: bool = field(init=False)
-    """Whether guests have a private network, whose proxy is the only way out."""
-    kind: str = field(init=False)
-    """The sandbox as a run's record names it: `bwrap` or `none`."""
+    @property
+    def confines(self) -> bool:
+        """Whether guests run in a sandbox."""
+        return self.program is not None
 
-    def __post_init__(self) -> None:
-        """Set `confines`, `has_network` and `kind` from the other fields."""
-        confines = self.program is not None
-        object.__setattr__(self, "confines", confines)
-        object.__setattr__(self, "has_network", confines and not self.world.way_out.is_open)
-        object.__setattr__(self, "kind", "bwrap" if confines else "none")
+    @property
+    def has_network(self) -> bool:
+        """Whether guests have a private network, whose proxy is the only way out."""
+        return self.confines and not self.world.way_out.is_open
+
+    @property
+    def kind(self) -> str:
+        """The sandbox as a run's record names it: `bwrap` or `none`."""
+        return "bwrap" if self.confines else "none"
 
     def confinement(self, files: GuestFiles) -> Confinement | None:
         """Return the sandbox around a guest that sees these files; `None` if guests run unconfined."""

@@ -57,8 +57,10 @@ def look(place: Place, survey: Survey | None = None) -> Dirt:
     refuse_pipes(place.worktree, survey)
     head = hold_head(place)
     git, conflicts = _with_staged(place, head)
-    is_plain = survey is not None and git.index == view_folder(place) / "index"
-    output = recall_status_output(git, place, head, survey) if survey and is_plain else read_status_output(git)
+    if survey is not None and git.index == view_folder(place) / "index":
+        output = _recall_status_output(git, place, head, survey)
+    else:
+        output = read_status_output(git)
     entries = tuple(read_status(output))
     return Dirt(
         git,
@@ -264,7 +266,7 @@ def read_status_output(git: Git) -> bytes:
     return git.run("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
 
 
-def recall_status_output(git: Git, place: Place, head: Head, survey: Survey) -> bytes:
+def _recall_status_output(git: Git, place: Place, head: Head, survey: Survey) -> bytes:
     """Return the output of `git status`; git runs only if a file or HEAD has changed since the last call."""
     looks = {
         path: look for path, look in survey.looks.items() if path != GIT_FOLDER and not path.startswith(_PASSED)

@@ -18,6 +18,7 @@ from septet.git.engine.engine import Git
 from septet.git.engine.git_words import failure_of
 from septet.git.engine.place import Place
 from septet.git.engine.remote import Remote
+from septet.git.evidence.evidence import read_status_output
 from septet.git.vault.survey import refuse_pipes
 from septet.git.worktree.dot_git import read_file, read_head, refuse_foreign, refuse_links
 from septet.git.worktree.view import read_status, shown_path, view_git
@@ -156,8 +157,8 @@ def _submodules(git: Git) -> list[bytes]:
 
 
 def _edits_in(git: Git) -> Iterator[bytes]:
-    output = git.run("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty")
-    return (entry.path for entry in read_status(output) if entry.unstaged != ".")  # the index is the commit
+    entries = read_status(read_status_output(git))
+    return (entry.path for entry in entries if entry.unstaged != ".")  # the index is the commit
 
 
 def _view_of(place: Place, folder: Path) -> Git | None:
