@@ -84,7 +84,7 @@ async def parts_of(
     """Build a worker's parts and yield them; while the block runs, one supervisor is ready for the next agent.
 
     Args:
-        serves: The services that this host's workspaces list, because hosts of older versions lack them.
+        serves: What this host can do and older versions cannot; the host's workspaces list these services.
         accounts: The budget accounts, in which room is reserved before an agent starts.
 
     Raises:
@@ -229,7 +229,7 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
 
 
 def _checkpoint_folders(settings: Settings, state: StateDir) -> Iterator[Path]:
-    """Yield the checkpoint remote's folder, for the sandbox to hide; nothing if it holds the state directory."""
+    """Yield the checkpoint remote's folder, for the sandbox to hide, unless the folder has the state directory."""
     if settings.checkpoint_remote in {None, ORIGIN}:
         return
     with suppress(SeptetError, OSError):  # each checkpoint warns of a wrong address

@@ -162,7 +162,7 @@ class IntakeActivities:
         return IssueClaim(is_own=is_own, order_id=order_id, intake=intake, requested=requested)
 
     def _check(self, request: ClaimIssue) -> IssueRequest | str | None:
-        """Return the request for an issue, or why none is valid; `None` if this forge can report no requests."""
+        """Return an issue's valid request, or why there is none; `None` if the forge cannot report requests."""
         _, forge = self.host.forges.of(request.repository)
         if not isinstance(forge, TellingForge):
             return None

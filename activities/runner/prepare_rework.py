@@ -132,9 +132,9 @@ class _Preparation:
         return prepared, frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
-        """Merge `unpushed`, or else a base that conflicts, into the worktree; return the updated `rework`.
+        """Merge the forge's commit `unpushed`, or if empty the base, into the worktree; return the new `rework`.
 
-        If git finds no conflict with the base, the base is not merged, and the result lacks the conflict's event.
+        The base is merged only for a conflict's event. If git finds no conflict, the event is removed instead.
         """
         wants_base = any(event.kind == "conflict" for event in rework.events)
         theirs = unpushed or (tips.base if wants_base else "")

@@ -17,7 +17,7 @@ Seen = TypeVar("Seen")
 PATIENCE: Final = timedelta(minutes=15)
 """The longest wait for an absent server: enough time to move or upgrade a server."""
 _RETRIES_SECONDS: Final = 30.0
-"""A read that fails after more seconds was answered at first: if the server is absent, it fails within ten."""
+"""A read that lasted longer had an answer before it failed: without a server, a read fails within ten seconds."""
 
 
 @dataclass(slots=True)

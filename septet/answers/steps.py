@@ -1,4 +1,4 @@
-"""The forms of each step's answer: contract, plain form, JSON Schema, and the finalizer's prompts."""
+"""The forms of each step's answer: contract, text without JSON, JSON Schema; the finalizer's prompts."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +51,7 @@ class AnswerForm:
 
     contract: TypeAdapter[Any]
     plain: PlainReader | None = None
-    """The function that reads the answer's plain form; `None` if the answer has to be JSON."""
+    """The function that reads an answer without JSON, such as a path; `None` if the answer has to be JSON."""
     only_alone: bool = False
     """Whether words around the JSON make the answer invalid, because an agent may quote an answer that it has
     read."""
@@ -105,7 +105,7 @@ def read_step_answer(
 
 
 def read_pieces(name: str, pieces: Sequence[str], *, in_pipeline: bool = False) -> Answer[AnyAnswer] | None:
-    """Return the answer in a message's joined `pieces`, or else the only answer in single pieces; else `None`."""
+    """Return the answer in the joined `pieces` of a message; else the only answer in single pieces, if any."""
     read = partial(read_step_answer, name, in_pipeline=in_pipeline)
     only_alone = _form_of(name, in_pipeline=in_pipeline).only_alone
     for texts in (["".join(pieces)], () if only_alone else pieces):

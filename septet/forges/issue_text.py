@@ -21,7 +21,7 @@ _MOST_AUTHORS: Final = 30
 def issue_for_agents(issue: Issue, writers: Writers | None) -> dict[str, JsonValue]:
     """Return an issue as agents get it; if `writers` is `None`, with all comments.
 
-    Otherwise only with comments whose author may push or wrote the issue; a note gives the number of others.
+    With `writers`, one note replaces all comments whose author may not push and did not write the issue.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.

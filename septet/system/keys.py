@@ -25,7 +25,7 @@ _FIELD: Final = re.compile(
     r"(?!ENV_)(?:.*(?:TOKEN|SECRET|PASSWORD)|(?:.*_)?(?:(?:API|AUTH)?KEY|PASSPHRASE|CREDENTIAL|AUTHORIZATION|COOKIE|PAT))S?"
     r"|ACCESS|REFRESH"
 )
-"""The pattern of names of fields with keys; names are compared in capitals, as names of variables."""
+"""The pattern of the names of fields with keys; each name is put into capitals before the comparison."""
 _KEY: Final = re.compile(r"(?=.*\d|.{20})(?![{$]|[A-Z][A-Z0-9]*_[A-Z0-9_]*\Z).{8,}")
 """The pattern of a key: no placeholder, no name of a variable, and with a digit if it is short."""
 _ACCOUNT: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#\s:@]*:([^/?#\s]+)@")

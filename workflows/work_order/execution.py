@@ -102,7 +102,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return result
 
     async def _go_back(self, step: Step, result: StepResult) -> StepResult:
-        """Repeat the step that `result` goes back to, `create_commit` and `step`; return the result of `step`."""
+        """Repeat the step that `result` names, then `create_commit`, then `step`; return the result of `step`."""
         self._went_back = True
         self._checkpoint = result.checkpoint or self._checkpoint
         if result.goes_back_to is not None:
@@ -111,7 +111,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return await self._try_twice(step, ())
 
     async def _try_twice(self, step: Step, feedback: tuple[str, ...], first_attempt: int = 1) -> StepResult:
-        """Return the result of a step's first try, or else of its second try, which gets the first one's reasons.
+        """Return the result of a step's first try; if this try failed, of a second try, which gets the reasons.
 
         A failure that only a person can resolve has no second try.
         """

@@ -111,7 +111,7 @@ def _row(task: Task) -> tuple[str, ...]:
 
 
 def _outcome(task: Task, pull_request: str) -> str:
-    """Return the text of a work order's pull request or error; both if the work order was moved to blocked."""
+    """Return `pull_request` or, if it is empty, the task's error; both if the work order is blocked."""
     if task.error is None or (pull_request and task.word != "blocked"):
         return pull_request
     reason = next(iter(task.error.message.splitlines()), "").rstrip(":")

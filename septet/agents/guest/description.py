@@ -18,7 +18,7 @@ _MEANINGLESS: Final = ("XDG_RUNTIME_DIR",)
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The parts of a guest's sandbox, in the order of mounts."""
+    """The parts of a guest's sandbox, in the order in which they are mounted."""
 
     protections: tuple[part.Protection, ...]
 
@@ -156,7 +156,7 @@ def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | part.H
 def _place(
     opening: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
 ) -> PlacedInOwnFolder | None:
-    """Return the mount of a path in a folder of `usual`, below the matching one of `home_folders`, or `None`."""
+    """Return a path's mount in the home folder that replaces a folder of `usual`; `None` for a path elsewhere."""
     for folder, real in zip(usual, home_folders, strict=True):
         if folder.path in opening.path.parents:
             return PlacedInOwnFolder(

@@ -71,8 +71,8 @@ class Network:
         forwards = [(name, int(port)) for name, port in pairs_in(fields.get("forwards"))]
         own_names = [each for each in forwards if each not in self.with_key]
         self.forwards = {(LOOPBACK_6 if name == LOOPBACK_6 else LOOPBACK, port): name for name, port in own_names}
-        """The name of this machine to which to connect, by the forwarded address and port on the guest's
-        loopback."""
+        """For each forwarded address and port of the guest's loopback: the loopback name to which the proxy
+        connects on this machine."""
         self.ca_file = str(fields.get("ca_file") or "")
         """The file with the worker's own certificate authorities, which are used in addition to the machine's."""
         self.tls: ssl.SSLContext | None = None

@@ -216,7 +216,7 @@ class Homes:
         self.logins.take_back(self.root / order_id, is_over=is_over)
 
     def close(self, order_id: str) -> Path | None:
-        """Copy a work order's logins to the user's files; return its home, for the caller to delete, or `None`.
+        """Copy a work order's logins to the user's files; return the home for deletion, `None` if there is none.
 
         Raises:
             OSError: The disk refused.

@@ -47,7 +47,7 @@ class Runner:
     def serve(self) -> socket.socket | None:
         """Fork supervisors until SIGTERM or Ctrl-C, and then wait for the supervisors' ends.
 
-        Return a supervisor's socket in that supervisor, and `None` in the runner.
+        In a supervisor, this returns the supervisor's socket; in the runner, it returns `None`.
         """
         lead_orphans()
         self.listener.setblocking(False)
@@ -72,7 +72,7 @@ class Runner:
         return None
 
     def fork_supervisor(self) -> socket.socket | None:
-        """Fork a supervisor for a new connection; return the socket in the supervisor, `None` in the runner."""
+        """Fork a supervisor for a new connection; in the supervisor, return the socket, in the runner `None`."""
         try:
             client, _ = self.listener.accept()
         except OSError:
@@ -147,7 +147,7 @@ def move_to_stdin(client: socket.socket) -> socket.socket:
 
 
 def fork_supervisors(worker: socket.socket) -> socket.socket | None:
-    """Fork supervisors until the worker ends; return a supervisor's socket in it, `None` in the fork server."""
+    """Fork supervisors until the worker ends; in a supervisor, return the socket, in the fork server `None`."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps supervisors
     while True:
         request, sockets, _, _ = socket.recv_fds(worker, 1, 1)

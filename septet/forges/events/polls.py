@@ -17,7 +17,7 @@ TOLD_SECONDS: Final = 300.0
 _MOST_PAGES: Final = 200
 """The most pages of a repository's list that are read; other pull requests are read one by one."""
 _SHARE: Final = 0.1
-"""The age up to which an answer is used again, as a share of the time from the last change to the answer."""
+"""How old an answer may be to be used again: this share of the time for which nothing had changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,7 +162,7 @@ class LocalRecords:
         return self.store.put(contents, f"{kind}-{record.number}.json", content)
 
     def until_done(self, change: Callable[[StoreContents], T | None]) -> T:
-        """Call `change` until it returns a result; it returns `None` if another writer was faster."""
+        """Call `change` until it returns a result; `change` returns `None` if another writer was faster."""
         for _ in range(self.tries):
             if (result := change(self.store.read())) is not None:
                 return result
@@ -215,7 +215,7 @@ class LocalRecords:
         )
 
     def sha_of(self, branch: str) -> str:
-        """Return the commit of a branch; empty if it does not exist."""
+        """Return the commit of a branch; empty if the branch does not exist."""
         completed = self.git.try_run("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
         return completed.stdout.decode("ascii").strip()
 

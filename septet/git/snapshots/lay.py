@@ -103,7 +103,7 @@ def _set_bits(root: int, path: bytes, item: Item) -> None:
 
 @contextmanager
 def _holder(root: int, path: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the descriptor of a path's folder and the last name of the path; make the folder writable."""
+    """Make a path's folder writable; yield the folder's descriptor and the last name of the path."""
     parent, _, name = path.rpartition(b"/")
     with close_after(open_below(root, parent)) as folder:
         mode = os.fstat(folder).st_mode

@@ -145,7 +145,7 @@ class _Taking:
         return msgspec.structs.replace(snapshot, commit=commit)
 
     def _scan(self, past: SnapshotBaseline) -> tuple[Scene, Sorting]:
-        """Scan the worktree without large ignored folders; if one is no longer ignored, scan all folders."""
+        """Scan the worktree without large ignored folders, or all of it if one of them is no longer ignored."""
         place, root = self.place, self.root
         limit = self.options.ignored_limit_bytes
         vault = Git(place.vault, place.worktree, place.env)

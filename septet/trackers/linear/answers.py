@@ -235,7 +235,7 @@ class StartAnswer(Foreign):
     issue: _ToStart
 
     def changes(self) -> dict[str, str]:
-        """Return the changes that start the issue; without a delegate, it is also delegated to the key's app."""
+        """Return the changes that start the issue; an issue without a delegate gets the key's app as delegate."""
         changes: dict[str, str] = {}
         first = min(self.issue.team.states.nodes, key=lambda each: each.position, default=None)
         if first is not None and self.issue.state.type not in {"started", *CLOSED}:
