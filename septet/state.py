@@ -148,7 +148,7 @@ class StateDir:
 
 
 def _once(path: Path, word: str) -> str:
-    """Return the text in a file; if the file is missing, write `word` first. Of two processes, the first wins."""
+    """Return the text in a file; if it is missing, write `word` first. Of two processes, only the first writes."""
     if not path.exists():
         write_first(path, f"{word}\n".encode("ascii"))
     return path.read_text(encoding="ascii").strip()

@@ -37,7 +37,7 @@ def run_command(guests: GuestRunner, command: GuestCommand, what: str, time: str
     """Run a command in the sandbox, and return why it failed; empty if it succeeded.
 
     Args:
-        command: The command as argv, never a shell's line.
+        what, time: The kind of command, such as `Check`, and its time limit in words, for the reason.
 
     Raises:
         HaltedError: The attempt was cancelled; the command was ended.

@@ -19,7 +19,7 @@ from septet.trackers.choose import tracker_for
 from septet.trackers.words import cancelled_message, parse_reply, what_is_missing
 
 _LOOKS: Final = 6
-"""The most attempts to find the work order that an issue names, because it may be just starting."""
+"""The most attempts to find the work order that an issue names, because the work order may be just starting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class TrackerActivities:
 
     @activity.defn(name="tell_session")
     async def tell_session(self, message: SessionMessage) -> None:
-        """Write a message as one entry of a tracker's session. Idempotent: an earlier entry is found by its key.
+        """Write a message as one entry of a tracker's session. Idempotent: the message's key finds it again.
 
         Raises:
             ApplicationError: The tracker did not answer, or refused.

@@ -1,6 +1,6 @@
 """Options that several commands share, and functions that declare a command's options.
 
-A shell waits for each module of options at `--help`, a mistake or a completion, so such a module imports little.
+`--help`, an error message and a completion import each module of options, so such a module imports little.
 """
 
 from collections.abc import Callable

@@ -22,7 +22,7 @@ class LogCache:
     _lock: Lock = field(default_factory=Lock)
 
     def entries(self, unread: "AgentLogs") -> "tuple[AgentLogs, list[LogEntry]]":
-        """Return the cached reader of a work order's logs, or else `unread`, with all log entries so far.
+        """Return the cached reader of a work order's logs (or else `unread`), and all log entries so far.
 
         Raises:
             InvalidInputError: The work order's id is invalid.

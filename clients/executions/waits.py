@@ -39,7 +39,7 @@ def waits_for_opening(description: WorkflowExecutionDescription) -> bool:
 
 
 class _Trouble(Wire):
-    """The part of a `PullRequestNews` that clients show; an import of the whole class takes long."""
+    """The part of a `PullRequestNews` that clients show, read without the slow import of the whole class."""
 
     why: str
     """The reason why the host cannot read the pull request."""

@@ -35,7 +35,7 @@ class BoardView:
 
     @property
     def needs(self) -> tuple[Task, ...]:
-        """The work orders that need a person: waiting plans first, reviews last, and otherwise by age."""
+        """The work orders that need a person: waiting plans first, reviews last, each group by age."""
         tasks = [task for stage in self.reply.stages.values() for task in stage if need_of(task)]
 
         def turn(task: Task) -> tuple[bool, bool, str]:

@@ -106,7 +106,7 @@ def first_agent(agents: Sequence[str | None], hosts: Sequence[AnnouncedAgents]) 
 def agents_asked_for(
     order: WorkOrderInput, git_env: Mapping[str, str], *, is_here: bool
 ) -> tuple[str | None, ...]:
-    """Check a repository on this disk, and return a work order's agent, or its repository's, in a tuple.
+    """Return a tuple with a work order's agent, or else its repository's; check a repository on this disk.
 
     `None` in the tuple stands for the worker's default agent. The tuple is empty if the order names no agent and
     the repository is elsewhere. The check reads the base, the issue and the settings.

@@ -187,7 +187,7 @@ class BoardRows:
         return TaskCounts({stage: max(stages[stage], 0) for stage in Stage}, max(completed - planned, 0))
 
     async def _closed_before(self, project: str | None, until: datetime | None) -> list[int]:
-        """Return how many failed, ended and plan-only runs a later run has replaced, as three numbers.
+        """Return three counts of runs that a later run has replaced: failed, cancelled or terminated, plan-only.
 
         Call this method before the runs are counted, so that a task that closes meanwhile is not subtracted.
         """

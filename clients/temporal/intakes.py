@@ -135,7 +135,7 @@ class IntakeClient:
         return tuple(intakes)
 
     async def note_delivery(self, key: str, now: datetime) -> None:
-        """Record in a repository's intakes that it sends webhooks; a note less than about an hour old stays.
+        """Record in a repository's intakes that the repository sends webhooks, at most about once an hour.
 
         Raises:
             RPCError: The server refused.

@@ -1,1 +1,1 @@
-"""The commands, which are the prompt files of the steps: built-in files, and code that loads and fills files."""
+"""The built-in commands (the prompt files of the steps), and the code that loads and fills commands."""

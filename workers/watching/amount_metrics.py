@@ -167,7 +167,7 @@ class AmountMetrics:
             self.recorder.record(PAUSED_LOGINS, agents[agent], agent=agent)
 
     async def _ask(self, scope: str) -> AccountView | None:
-        """Return what a budget's account reports; `None` if it does not exist or no worker answers now.
+        """Return what a budget's account reports; `None` if there is no account or no worker answers now.
 
         An unchanged budget is not queried again, because a query costs money and Temporal's `describe` does not.
         """

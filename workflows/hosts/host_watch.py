@@ -1,4 +1,4 @@
-"""Run a work order's activities on the host of its workspace, or on another host if that host is gone.
+"""Run a work order's activities on the host of its workspace; if this host is gone, on another host.
 
 A busy host is not gone. A host is gone if it was silent longer than its agents can live without a worker
 (`SEPTET_ORPHAN_LIMIT_SECONDS`, see `gone_host`), or if a person reports it dead.
@@ -97,7 +97,7 @@ class WatchedHostWait(HostWait):
         return running.done()
 
     async def _answers(self) -> bool:
-        """Probe the host, and return whether it answers; an answer removes the report that it is silent."""
+        """Probe the host, and return whether it answers; an answer removes the report of the host's silence."""
         host = self.hosts.here.host
         if not await super()._answers():
             return False
@@ -149,7 +149,7 @@ class HostWatch(KnownHosts):
         self.is_back = self.is_back or self.holds(host)
 
     async def carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
-        """Run a step's activity on the workspace's host, or on another host if that host is gone.
+        """Run a step's activity on the workspace's host; if this host is gone, on another host.
 
         Raises:
             asyncio.CancelledError: The work order has to end, and the activity, if it was started, has ended.
@@ -164,7 +164,7 @@ class HostWatch(KnownHosts):
     async def enter(
         self, call: EnterLane, start: Callable[[EnterLane], workflow.ActivityHandle[Workspace]]
     ) -> Workspace:
-        """Enter a lane on its last host, or on another host if that host is gone; return the lane's workspace.
+        """Enter a lane on its last host or, if this host is gone, on another host; return the lane's workspace.
 
         Raises:
             asyncio.CancelledError: The work order has to end.

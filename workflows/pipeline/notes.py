@@ -91,7 +91,7 @@ class Notes:
 
     @property
     def _queue(self) -> str:
-        """The queue of the planner's host or, if that is gone, of another lane's host; empty if none is known."""
+        """The queue of the planner's host, or of another lane's host if the first is gone; empty if unknown."""
         lanes = (self._state.planner, *self._state.executors)
         return next((lane.task_queue for lane in lanes if lane.task_queue not in self._gone_queues), "")
 
@@ -116,7 +116,7 @@ class Notes:
                 self._unwritten = [*names, *(name for name in self._unwritten if name not in names)]
 
     async def _write_note(self, some: PipelineView, queue: str) -> bool:
-        """Write the issues of `some` into the notes; return whether the host has written them."""
+        """Write the states of the issues in `some` into the notes; return whether the host has written them."""
         names = ", ".join(issue.issue_id for issue in some.issues)
         noting = NOTE_RESULTS.start(
             some, task_queue=queue or None, **_options(), summary=f"results of {names}"[:200]
@@ -127,7 +127,7 @@ class Notes:
         return await self._wait_for_end(noting, queue, "results_not_noted")
 
     async def _wait_for_end(self, doing: workflow.ActivityHandle[None], queue: str, otherwise: str) -> bool:
-        """Wait for an activity's end, and return whether it succeeded; record a host without a worker as gone."""
+        """Return whether an activity succeeds; if not, log `otherwise`. Record a host without a worker as gone."""
         try:
             await doing
         except ActivityError as error:

@@ -68,7 +68,7 @@ class PullRequestWorkflow(PullRequestHandlers):
         return self._task
 
     async def _take_round(self) -> None:
-        """Run a round of the agent; a person's move, a merge or a cancel ends it with a rescue."""
+        """Run a round of the agent; a person's move, a merge or a cancel ends the round with a rescue."""
         if not self._follower.take_round():
             self._show()
             return

@@ -56,7 +56,7 @@ class LaneSession:
         return session
 
     def begin_anew(self, *, is_kept: bool) -> None:
-        """Begin a new session, with a summary if the host keeps one from now (`is_kept`) or from earlier."""
+        """Begin a new session; it gets a summary if the host has a new summary (`is_kept`) or an earlier one."""
         self.id, self.tokens, self.summarised = None, 0, is_kept or self.summarised
         self._forget_context()
 

@@ -22,7 +22,7 @@ PAUSED: Final = "paused"
 RESET: Final = "reset"
 BUDGET: Final = "budget"
 AFTER_RESULT: Final = "after_result"
-"""The reasons for ending an agent that this module knows; a caller may request the end for any other reason."""
+"""The reasons that this module knows for ending an agent; a caller may give any other reason."""
 
 SILENT: Final = "silent"
 OTHER_DIALECT: Final = "other_dialect"
@@ -225,8 +225,8 @@ def _by_others(end: ExitRecord) -> Ending | None:
 def _by_api(stderr: str, *, spoke: bool) -> Ending | None:
     """Return the ending for a usage limit, billing error or refusal that stderr shows; otherwise `None`.
 
-    Lines of stderr may come from tools. A usage limit therefore counts only if the line names the limit's end, or
-    is an error before the first event.
+    Lines of stderr may come from tools. A line about a usage limit therefore counts only if it names the
+    limit's end, or if it is an error and the agent has printed no event.
     """
     for line in map(str.strip, reversed(stderr.splitlines())):
         error = classify(None, line)

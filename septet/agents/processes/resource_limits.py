@@ -57,7 +57,7 @@ class ResourceWatch:
     """Checks, at each call of `look`, the resources that an agent and its processes use."""
 
     def __init__(self, order: Order, began_at: float) -> None:
-        """Take the supervisor's order, in which 0 means no limit, and the start, in seconds since the epoch."""
+        """Take the order, in which 0 means no limit, and the time of the guest's start, in seconds since 1970."""
         self.limits = order.limits
         named = order.limits.memory_bytes
         self.memory_bytes = memory.most_memory_bytes() if named is None else named
@@ -104,7 +104,7 @@ class ResourceWatch:
         """Return whether shared memory has grown by more than the limit, and the guest is suspected.
 
         The kernel does not report the owner of shared memory. The guest is suspected if two checks in a row find
-        files in messages that nobody has received, or if the closed, deleted files that it maps exceed the limit.
+        files sent over sockets and not received, or if deleted files that it maps after closing exceed the limit.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if memory.shared_memory_bytes() - self.shared_before <= self.memory_bytes:
@@ -158,7 +158,7 @@ class ResourceWatch:
         return size, entries, length
 
     def written_files(self) -> Iterator[os.stat_result]:
-        """Yield `stat` results of entries below `folders` that changed since the start and of open nameless files.
+        """Yield `stat` results of open nameless files, and of entries below `folders` changed since the start.
 
         Files are not opened, because the guest may have left a named pipe, which would block this process.
         """

@@ -125,7 +125,7 @@ class Logins:
     def take_back(self, home: Path, *, is_over: bool) -> None:
         """Write the refreshed logins in a home back to the user.
 
-        If `is_over`, no process works in the home, and the copies are deleted.
+        `is_over` says that no process works in the home; then the copies are deleted.
 
         Raises:
             OSError: The disk refused.

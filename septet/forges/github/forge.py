@@ -191,7 +191,7 @@ class GitHubForge(RestForge):
             return IssueHistoryAnswer.model_validate(issue["repository"]["issue"]).history(label)
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue with its newest comments, oldest first, cut to `ISSUE_LIMIT_BYTES`."""
+        """Return an issue with its newest comments, oldest first; the whole has at most `ISSUE_LIMIT_BYTES`."""
         comments: tuple[Comment, ...] = ()
         size = 0
         for page in range(-(-answer.comments // self.api.page_size), 0, -1):

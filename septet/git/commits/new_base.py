@@ -172,9 +172,9 @@ def _last_moved(place: Place) -> MovedWork | None:
 
 
 def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
-    """Return a commit's work, on its new base if it was moved; and why the commit is refused, or an empty text.
+    """Return a commit's work, and why the commit is refused; the reason is empty if it is not.
 
-    A commit in which an agent resolved the conflicts counts as moved.
+    The work is on its new base if it was moved, or if an agent resolved the conflicts in the commit.
     """
     moved, began = _last_moved(place), MovedWork(commit, place.base_sha, commit)
     if moved is not None and moved.conflicts and commit != moved.commit and contains(place, commit, moved.commit):
@@ -190,7 +190,7 @@ def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
 def _why_unfit(place: Place, work: MovedWork, commit: str) -> str:
     """Return why a commit is not the given work on its new base; empty if it is.
 
-    Such a commit has all changes of the base, and its files with conflicts have no line that the base removed.
+    The commit must have all changes of the base. Its files with conflicts must have no line that the base removed.
     """
     git, paths = view_git(place), work.conflicts
     files, now, before = (read_files_at(git, sha, paths) for sha in (commit, work.base, place.base_sha))

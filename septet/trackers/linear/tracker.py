@@ -71,13 +71,13 @@ class LinearTracker:
     def find_mark(self, issue_id: str) -> IssueMark | None:
         """Return the oldest mark of this installation on an issue; `None` for none.
 
-        A mark is an attachment: an issue has at most one attachment of an address, and Linear reports its creator.
+        A mark is an attachment: Linear keeps one attachment for an address, and reports the attachment's creator.
         """
         what = f"attachments of issue {issue_id}"
         return self.api.ask(what, MARKS, {"id": issue_id}, MarksAnswer).oldest()
 
     def put_mark(self, issue: TrackerIssue, mark: IssueMark) -> None:
-        """Attach the mark to the issue; the mark is the issue's address with the work order's id at its end."""
+        """Attach the mark to the issue: an address made of the issue's address and the work order's id."""
         self._attach(
             issueId=issue.id,
             url=mark_url(issue, mark.order_id),
@@ -113,7 +113,7 @@ class LinearTracker:
             self.api.ask(f"links of session {session}", LINK, {"id": session, "input": links}, DoneAnswer)
 
     def mark_started(self, issue_id: str) -> None:
-        """Move the issue to its team's first started state; set its delegate; see `Tracker.mark_started`."""
+        """Move the issue to its team's first started state, and set the delegate; see `Tracker.mark_started`."""
         what = f"state of issue {issue_id}"
         answer = self.api.ask(what, START, {"id": issue_id}, StartAnswer)
         if changes := answer.changes():

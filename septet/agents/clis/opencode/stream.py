@@ -23,7 +23,7 @@ _INVALID: Final = "invalid"
 _LACKED: Final = re.compile(r"Model tried to call unavailable tool '([^']+)'")
 _STATUS_BY_NAME: Final = {"ProviderAuthError": 401, "ContextOverflowError": 413, "ProviderModelNotFoundError": 404}
 _STOPS: Final = frozenset({"wall_limit", "idle_limit", "exited", *endings.RESOURCES})
-"""The causes that end an agent from outside; with `exited`, only if a signal ended the agent."""
+"""The causes that end an agent from outside; `exited` counts only if a signal ended the agent."""
 _STOPS_ON_REQUEST: Final = frozenset(
     ("ended", why) for why in (endings.TURN_LIMIT, endings.AFTER_RESULT, endings.BUDGET)
 )
@@ -116,7 +116,7 @@ class OpenCodeStream(LineStream[_Event]):
         return self._last_step
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether an object is an event: only events name a session."""
+        """Return whether an object on the stream is opencode's event, which always names a session."""
         return isinstance(event.session_id, str)
 
     def take(self, event: _Event) -> None:
