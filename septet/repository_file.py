@@ -35,7 +35,7 @@ _LONGEST_STATEMENT_LINES: Final = 50
 
 
 def line_of(text: str, path: Sequence[int | str]) -> int:
-    """Return the line, from 1, of the value at `path`; if it is missing, that of the innermost key on the path.
+    """Return the number, from 1, of the line with the value at `path`, or with the last key of `path` that exists.
 
     `path` lists the keys from the outermost table, and numbers for positions in lists.
     """
@@ -63,7 +63,7 @@ def _keys(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _statement_at(lines: Sequence[str], first: int) -> tuple[int, list[str]]:
-    """Return the number of lines and the key of the statement at line `first`; 0 lines if there is none."""
+    """Return how many lines the statement at `lines[first]` has, and its key; 0 lines if no statement is there."""
     if "=" in lines[first] or lines[first].lstrip().startswith("["):
         for last in range(first + 1, min(first + _LONGEST_STATEMENT_LINES, len(lines)) + 1):
             with suppress(tomllib.TOMLDecodeError):

@@ -41,7 +41,7 @@ class Board:
         self._look: asyncio.Task[list[str]] | None = None
         self._look_at = 0.0
         self._asked: set[str] = set()
-        """The work orders with a seat that are being checked on the server; one that waits again is removed."""
+        """The work orders with a seat that are being checked on the server, without those that wait again."""
 
     @workflow.run
     async def run(self, state: BoardState | None = None) -> None:
@@ -101,7 +101,7 @@ class Board:
         return self._seats.due(_now())[:_AT_A_TIME]
 
     def _is_stock_due(self) -> bool:
-        """Return whether to list the dropped requests again now: few others wait, or the last list is old."""
+        """Return whether to list waiting work orders now: the last list is old, or few requests are left."""
         age = _now() - self._stock_at
         return age >= _STOCK_LASTS or (age >= _STOCK_AGAIN and self._seats.is_low)
 

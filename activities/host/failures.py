@@ -25,7 +25,7 @@ OPENING_TRIES: Final = 8
 _log = structlog.get_logger()
 
 _MOST_OF_A_TRY: Final = 300.0
-"""A longer time in seconds between two failures on a full disk is not a wait: an agent may have worked."""
+"""The most seconds between two failures on a full disk that count as a wait: in a longer time, agents may work."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class DiskWaits:
     """For each activity: the seconds it has waited, and the time of its last failure on a full disk."""
 
     def may_last(self) -> bool:
-        """Record that the running activity met a full disk; return whether it may wait longer."""
+        """Record that the running activity met a full disk; return whether the activity may wait longer."""
         info, now = activity.info(), self.clock()
         key = (info.workflow_id or "", info.workflow_run_id or "", info.activity_id)
         waited, met_at = self._waits.get(key, (0.0, now))

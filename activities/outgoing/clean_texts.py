@@ -19,7 +19,7 @@ _RAW: Final = {"github.com": "https://raw.githubusercontent.com/"}
 
 
 def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[str] | None = None) -> Outgoing:
-    """Return the object that cleans the texts of a step's work order.
+    """Return the object that cleans a work order's texts, which may close the order's issue only with `closes`.
 
     Args:
         masks: The list to which the rule of each masked key is added.

@@ -129,7 +129,7 @@ class WorkOrders(Executions[Task]):
         return description.run_id != first and description.start_time > when
 
     async def start(self, order: WorkOrderInput, order_id: str | None = None) -> Task:
-        """Start a work order, and return its task; if no key here opens the task, return one made from the input.
+        """Start a work order, and return its task, made from the input if this client cannot decrypt the task.
 
         Raises:
             AlreadyRunningError: The id was used before.
@@ -200,7 +200,7 @@ class WorkOrders(Executions[Task]):
         return moves
 
     async def waiting_for(self, order_id: str, *, tells_next_try: bool = False) -> str | None:
-        """Return why a work order waits, and with `tells_next_try` when the next attempt is; else `None`.
+        """Return why a work order waits, or else `None`; `tells_next_try` adds the time of the next attempt.
 
         Raises:
             NotFoundError: The work order does not exist.
@@ -226,7 +226,7 @@ class WorkOrders(Executions[Task]):
         return await with_watch(self.client, view) if view.stage is Stage.REVIEW else view
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> Task:
-        """Return a work order as a worker reports it; if it is stuck or failed, or no worker answers, its row."""
+        """Return a work order as a worker reports it; from `row` if it is stuck or failed, or without a report."""
         if (cause := await self.stuck_cause(row)) is not None:
             return (await task_of_row(row)).model_copy(update={"stuck": cause})
         task = None if has_failed else await self.answer_of(row.id, self.query, Task)

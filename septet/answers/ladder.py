@@ -4,7 +4,7 @@
     json         the whole text is the JSON value
     fence        the value is alone in a fenced block
     embedded     the value is in the middle of prose
-    plain        the whole text is the step's plain form
+    plain        the whole text is the value without JSON, such as a path
     mended       the value has mistakes of syntax that leave no doubt about its meaning
 
 If a model prints its reasoning, only the text after the reasoning is read. Validation is always strict. The whole
@@ -111,7 +111,7 @@ def _output_candidates(value: JsonValue) -> Iterator[JsonCandidate]:
 
 
 def _structures(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
-    """Return the arrays and objects of a text; if the text is a JSON string, search the string's content."""
+    """Return the arrays and objects in a text, or, if `scalar` has a string, in this string."""
     inner = next((candidates.value for candidates in scalar if isinstance(candidates.value, str)), text)
     candidates = list(islice(values_in(inner), MAX_VALUES + 1))
     if len(candidates) > MAX_VALUES:
@@ -120,7 +120,7 @@ def _structures(scalar: list[JsonCandidate], text: str) -> list[JsonCandidate]:
 
 
 def _plain(read: PlainReader | None, text: str) -> Iterator[JsonCandidate]:
-    """Yield at most one candidate: with the text's value, or with a fault if the text is not in the plain form."""
+    """Yield the value that `read` finds in a text; if `read` refuses the text, yield the reason as a fault."""
     try:
         if read and text.strip():
             yield JsonCandidate(read(text), "plain")
@@ -136,7 +136,7 @@ class _Proof(Generic[T]):
         self._adapter = contract if isinstance(contract, TypeAdapter) else TypeAdapter(contract)
 
     def one_of(self, candidates: Iterable[JsonCandidate]) -> Answer[T] | None:
-        """Return the answer, if all valid candidates have the same value; `None` if no candidate is valid."""
+        """Return the valid candidates' answer, or `None` without any; refuse candidates with different values."""
         answers: dict[str, Answer[T]] = {}
         for candidate in candidates:
             for canonical, answer in self._prove(candidate):

@@ -169,7 +169,7 @@ _OUGHT_TO_USE: Final[Mapping[Step, tuple[Need, ...]]] = MappingProxyType(
 
 
 def ought_to_use(step: Step, name: str = "") -> tuple[Need, ...]:
-    """Return the facts that a command's placeholders should give: for `rework` the feedback, else `step`'s."""
+    """Return the facts that a command needs: the feedback if `name` is `rework`, otherwise `step`'s facts."""
     return (_FEEDBACK,) if name == REWORK else _OUGHT_TO_USE[step]
 
 

@@ -171,7 +171,7 @@ class Task(Wire):
 
     @property
     def question(self) -> str:
-        """A question to a person, except about a plan, with the command that answers; empty without one."""
+        """What a person can do about a wait for a budget, a host or findings; empty without such a wait."""
         if self.budget is not None:
             return f"{self.budget.message} {self.budget.remedy}".strip()
         return self.host_wait or self.findings_question
@@ -200,7 +200,7 @@ class Task(Wire):
 
     @property
     def plan_answer(self) -> str:
-        """A sentence with the command that continues after the plan; empty if the work order did not end there."""
+        """A sentence with the command that continues after the plan; empty unless `has_plan_alone`."""
         return f"Its plan is ready: septet retry {self.id} continues with it." if self.has_plan_alone else ""
 
     @property

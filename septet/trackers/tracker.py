@@ -134,7 +134,7 @@ def marked_order(url: str) -> str:
 
 
 def bound_text(text: str, comments: Sequence[Comment], url: str) -> tuple[str, tuple[Comment, ...]]:
-    """Return a body and its newest comments, cut to the limit with a note at each cut."""
+    """Return `text` and the newest comments, cut to `ISSUE_LIMIT_BYTES` in all; a note at each cut has `url`."""
     content = text.encode(errors="replace")
     if len(content) > ISSUE_LIMIT_BYTES:
         text = f"{content[:ISSUE_LIMIT_BYTES].decode(errors='ignore')}\n\n[cut here; the whole text is at {url}]"

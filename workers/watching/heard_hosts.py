@@ -49,7 +49,7 @@ class _HeardWorker:
 
 @dataclass(slots=True)
 class HeardHosts:
-    """The hosts whose heartbeats one host has seen, itself included. Times are monotonic seconds."""
+    """The hosts whose heartbeats one host has seen, including that host. Times are monotonic seconds."""
 
     own: str
     interval_seconds: float
@@ -188,9 +188,9 @@ class HostsWatch:
                 return
 
     async def _tell_return(self, living: set[str]) -> None:
-        """Notify a returned host's work orders, if they know of its silence or wait for a host.
+        """Notify work orders of returned hosts: those that this process notified of the silence, and waiting ones.
 
-        Another host may have reported the silence to those that wait.
+        Waiting work orders may have been notified of the silence by another host.
         """
         waiting = f'{STATUS.name}="{Status.WAITING}" AND {STAGE.name}="{Stage.BLOCKED}"'
         orders = self._orders(f"{waiting} AND {HOST.name} IN ({_quote(living)})")

@@ -111,7 +111,7 @@ class PipelineState:
         return issue
 
     def prepare_visit(self, lane: Lane, issue: IssueState) -> Lane:
-        """Return a lane as a work order's visit finds it: without a session if each issue begins a new session.
+        """Count a visit; return the lane for the visit, without a session if each issue begins a new session.
 
         An executor with a branch for each issue starts from the completed dependency that `below_of` returns.
         """

@@ -21,7 +21,7 @@ PRIORITY: Final = SearchAttributeKey.for_int("SeptetPriority")
 AGENT: Final = SearchAttributeKey.for_keyword("SeptetAgent")
 PULL_REQUEST: Final = SearchAttributeKey.for_keyword("SeptetPullRequest")
 HOST: Final = SearchAttributeKey.for_keyword("SeptetHost")
-"""The host of a work order's workspace; other hosts find the work orders of a silent host by it."""
+"""The host of a work order's workspace; other hosts find a silent host's work orders by this attribute."""
 
 TAKEN_UP_AGAIN: Final = SearchAttributeKey.for_bool("SeptetTakenUpAgain")
 """True for each run that a reset began; the earlier runs remain in the server's index."""

@@ -154,7 +154,7 @@ class WorkOrderState:
         return True
 
     def move_to_host(self, lost_host: str, host: str, now: datetime) -> bool:
-        """Record that the work order continues on another host."""
+        """Record that the work order continues on another host; return `True`, because the record changes."""
         why = f"host {lost_host} is gone: the work order continues on host {host}"
         self._move(now, why, status=Status.RUNNING, stage=Stage.EXECUTING, error=None)
         return True

@@ -62,7 +62,7 @@ def read_object(content: bytes) -> dict[str, Any] | None:
 
 
 def _copy(source: Mapping[str, Any], target: dict[str, Any], keys: list[str]) -> None:
-    """Copy the value at a path of keys from `source` to `target`, if there is one."""
+    """Copy the value at a path of keys from `source` to `target`, if `source` has the value."""
     value = source.get(keys[0])
     if len(keys) == 1 and keys[0] in source:
         target[keys[0]] = value

@@ -31,7 +31,7 @@ _X32: Final = 0x40000000
 _TERMINAL_REQUESTS: Final = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX, which type into a terminal."""
 _OF_SOCKETS, _BUFFERS = 1, (7, 8)
-"""SOL_SOCKET with SO_SNDBUF and SO_RCVBUF, which set the sizes of buffers: the supervisor counts usual sizes."""
+"""SOL_SOCKET with SO_SNDBUF and SO_RCVBUF, for the sizes of buffers; the supervisor counts on the usual sizes."""
 _SOCKETS: Final = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK."""
 _NEW_REFUSED: Final = {
@@ -92,7 +92,7 @@ _MACHINES: Final = {
 
 @cache
 def refused_system_calls(machine: str = "") -> bytes:
-    """Return the filter for bubblewrap; empty for an unknown machine."""
+    """Return the filter for bubblewrap; empty if `machine` is unknown. The default is this machine."""
     known = _MACHINES.get(machine or platform.machine())
     return b"" if known is None else _assemble(known)
 

@@ -161,8 +161,8 @@ def missing_programs(
 ) -> Iterator[MissingProgram]:
     """Yield each program that a repository's commands name, but that guests do not find.
 
-    Paths relative to the repository are not checked, because set-up or an agent may create the file later. `what`
-    names the commands in the messages.
+    Paths relative to the repository are not checked, because set-up or an agent may create the program later.
+    `what` names the commands in the messages.
 
     Raises:
         OSError: No guest could be started.

@@ -73,7 +73,7 @@ def _repository_in(api_url: str, url: str) -> str:
 
 
 def _ask(url: str, like: httpx.Request, names: tuple[str, ...]) -> str:
-    """Return the first text in the fields `names` of the JSON at `url`; empty if there is none or no answer."""
+    """Return the first text in the fields `names` of the JSON at `url`, read with `like`'s login; else empty."""
     headers = {name: like.headers[name] for name in ("authorization", "user-agent") if name in like.headers}
     bounds = AnswerBounds(TIMEOUT_SECONDS)
     try:
@@ -132,7 +132,7 @@ class ApiClient:
         return {**query, self.api.page_field: self.api.page_size, "page": page}
 
     def get_if_changed(self, form: type[T], path: str, query: Query, etag: str) -> tuple[list[T], str] | None:
-        """Return a page of a list with its ETag; `None` if it has not changed since `etag`."""
+        """Return a page of a list, and the page's ETag; `None` if the page has not changed since `etag`."""
         response = self.send("GET", path, query=query, headers={"If-None-Match": etag} if etag else None)
         if response.status_code == _NOT_MODIFIED:
             return None
@@ -195,7 +195,7 @@ class ApiClient:
         return f"{self.root}/{path}" if path else self.root
 
     def _is_sent_again(self, refusal: ApiRefusal, *, is_read: bool) -> bool:
-        """Record the pause that a refusal requests; if it is short and follows a read, wait and return `True`."""
+        """Record the pause that a refusal requests; after a read, wait out a short pause, and return `True`."""
         if not refusal.is_limit:
             return False
         if refusal.seconds is not None:

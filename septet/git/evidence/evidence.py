@@ -283,7 +283,7 @@ def _recall_status_output(git: Git, place: Place, head: Head, survey: Survey) ->
 
 
 def _is_settled(looks: Mapping[bytes, Look]) -> bool:
-    """Return whether a later write to any file will change its time stamp."""
+    """Return whether all files are so old that a write from now on gives any of them a new time stamp."""
     times = (array("q", look.figures)[_CTIME::FIGURES] for look in looks.values())
     newest = max((max(each, default=0) for each in times), default=0)
     return newest + clock_step_ns(newest) < time.time_ns()

@@ -129,7 +129,7 @@ def _is_allowed(setting: Setting, rules: Mapping[str, str]) -> bool:
 
 
 def _is_inside(setting: Setting, git_dir: bytes) -> bool:
-    """Return whether a submodule's setting names a folder in the worktree that is in no `.git`."""
+    """Return whether a setting is `core.worktree` and names a folder in the worktree, but inside no `.git`."""
     name, value = setting
     path = normpath(join(git_dir, os.fsencode(value or ".")))
     return name == "core.worktree" and not path.startswith((b"/", b"..")) and b".git" not in path.split(b"/")

@@ -65,7 +65,7 @@ def note_baseline(place: Place, snapshot: Snapshot) -> None:
 
 
 def find_baseline(vault: Git, order_id: str) -> Snapshot | None:
-    """Return the snapshot from before a work order's first agent, else its oldest; `None` without snapshots."""
+    """Return a work order's snapshot from before the first agent, or else the oldest; `None` without snapshots."""
     record = read_model(vault.git_dir / RECORDS / order_id / FILE, OwnRepository)
     if record is not None:
         with suppress(NotFoundError):
@@ -94,9 +94,9 @@ def _write(place: Place, record: OwnRepository) -> None:
 
 
 def _stamp(place: Place, depends_on: Collection[str]) -> str:
-    """Return the digest of a worktree's repositories; empty if it would need too many files.
+    """Return the digest of a worktree's repositories; empty if too many files would be read.
 
-    It is also empty if a setting depends on the whole worktree, or if a folder cannot be listed.
+    The digest is also empty if a setting depends on the whole worktree, or if a folder cannot be listed.
     """
     root = os.fspath(place.worktree)
     look = _Look(root)
