@@ -216,7 +216,7 @@ class _Copier:
 
 
 def _is_place(name: str) -> bool:
-    """Return whether a folder belongs to one work order, so that only `copy_place` copies it."""
+    """Return whether a folder belongs to one work order; a copy of its parent leaves it to `copy_place`."""
     parts = name.split("/")
     return (len(parts) == 2 and parts[0] in _BY_ORDER) or (len(parts) == 4 and parts[2] == RECORDS)  # noqa: PLR2004
 

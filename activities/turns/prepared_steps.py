@@ -218,7 +218,7 @@ def by_agents(
 
     A session continues only with the agent that owns it; any other agent begins a new session. A turn without a
     model also begins a new session if the session would keep an earlier model. A turn with
-    `about_session` goes only to the session's agent.
+    `about_session`, such as a finalizer's, goes only to the session's agent.
     """
     session, runs, turn = request.turn.resume_id, request.runtime.runs, request.turn
     last = last_of_session(runs.lately(request.order_id), session) if session is not None else None

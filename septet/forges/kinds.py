@@ -28,7 +28,7 @@ class ForgeKind:
     webhook: WebhookKind
     """How the forge sends events to `POST /webhooks/<name>`."""
     login: tuple[str, ...] = ()
-    """The command that prints a token for a host name, which is appended; empty for none."""
+    """The command that prints a token; Septet appends the host name. Empty if there is no such command."""
 
 
 def _web_address(address: Address) -> str:

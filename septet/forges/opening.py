@@ -27,7 +27,7 @@ _LAGS: Final = re.compile(
 
 
 def added_by(method: str, path: str, what: str, names: Sequence[str]) -> Addition:
-    """Return an addition that one request makes; `{}` in `path` stands for the pull request's number."""
+    """Return an addition that sends `names` as field `what`; `{}` in `path` is the pull request's number."""
     return what, names, lambda client, number: client.write(method, path.format(number), {what: names})
 
 

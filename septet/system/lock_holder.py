@@ -39,8 +39,8 @@ def holder_of(path: Path) -> str:
 def stopped_holder(path: Path, holders: LockHolders) -> psutil.Process | None:
     """Return the process that holds a file's lock, if the process is stopped (by SIGSTOP); otherwise `None`.
 
-    The kernel names the process that took the lock, although another process may hold it now. The process must
-    therefore have the file open. The calling process is never returned.
+    The kernel names the process that took the lock, although another process may hold it now. Therefore
+    only a process that has the file open is returned, and never the calling process.
     """
     with suppress(OSError):
         for pid in holders.get(path.stat().st_ino, ()):

@@ -37,7 +37,7 @@ def quiet_runtime(heartbeat: float = _HEARTBEAT_SECONDS) -> Runtime:
 
 
 def sdk_logging() -> LoggingConfig:
-    """Return the SDK's logging configuration; a command without logs prints no warnings of the SDK either."""
+    """Return the SDK's logging configuration; in a process that sets up no logs, the SDK prints no warnings."""
     logger = logging.getLogger("temporalio")
     logger.addHandler(logging.NullHandler())
     return LoggingConfig(filter=_LOGGED, forwarding=LogForwardingConfig(logger=logger))

@@ -51,9 +51,9 @@ class FleetAccounts:
         self._answer_within = answer_within
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        """Reserve room for a turn, and return the reply; `None` if the account is closed and `opens` is false.
+        """Reserve room for a turn, and return the reply; `None` if there is no account and `opens` is false.
 
-        A repeated call returns the same reply, and reserves nothing more.
+        A new account begins as `opening`. A repeated call returns the same reply, and reserves nothing more.
 
         Raises:
             AccountNotReachedError: The account did not answer.
@@ -95,9 +95,9 @@ class FleetAccounts:
         return (await self._find(scope)).is_there
 
     async def settle(self, scope: str, call: SettleCall) -> None:
-        """Report a turn's use to an account, if the account exists and does not know the use already.
+        """Report a turn's use to an account; do nothing if the account is missing, or knows the use already.
 
-        If the account has ended without this report, it is started again.
+        If the account has ended without this report, start the account again.
 
         Raises:
             AccountNotReachedError: The server does not answer, or refuses.

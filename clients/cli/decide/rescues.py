@@ -1,4 +1,4 @@
-"""`septet rescue`: list the snapshots of this host, and restore a snapshot."""
+"""`septet rescue`: list the rescues, or all snapshots, of this host, and restore a snapshot."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -42,7 +42,7 @@ STYLE_OF = {
 
 
 def show_task(task: Task, running: str = "", waits: str | None = None, *, with_error: bool = True) -> None:
-    """Print a work order with its steps and its outcome."""
+    """Print a work order with its steps, its outcome, and the awaited decision `waits`."""
     out = console()
     out.print(task_view(task, running))
     lines = end_lines(task, with_error=with_error)
@@ -142,7 +142,7 @@ def issue_of(task: Task) -> str:
 
 
 def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
-    """Return the notes above a table of work orders: missing workers, and hosts that do not answer."""
+    """Return the notes above a table of work orders: `nobody`, on missing workers, and silent hosts."""
     waits: dict[str, list[str]] = {}
     for task in tasks:
         if task.host_wait:

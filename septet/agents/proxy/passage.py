@@ -43,7 +43,7 @@ class Connections:
         self.is_over = False
 
     def add(self, connection: socket.socket) -> bool:
-        """Add an open connection; return false after `cut`: the caller then does not use the connection."""
+        """Add an open connection; return false after `cut`: the caller must then not use the connection."""
         with self.guard:
             self.open_sockets.add(connection)
             return not self.is_over

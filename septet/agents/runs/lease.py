@@ -181,9 +181,9 @@ def _was_reset(attempt: Attempt, last: Attempt) -> bool:
 
 
 def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], list[bytes]]:
-    """Split off the last lines, which record attempts at the activity of `attempt`.
+    """Split off the lines at the end that record attempts at the activity of `attempt`.
 
-    Return the lines before them, and those of the last lines that other workers recorded.
+    Return the lines before these lines, and those of the split-off lines that other workers recorded.
     """
     start = len(lines)
     of_others: list[bytes] = []

@@ -198,7 +198,7 @@ def _pointed_at(dot_git: Path) -> Path:
 
 
 def _is_newer(path: Path, began: int) -> bool:
-    """Return whether a file is missing or was changed after the time `began`."""
+    """Return whether a file was changed since `began`, a Unix time; a missing file counts as changed."""
     try:
         return path.lstat().st_ctime >= began
     except FileNotFoundError:

@@ -100,7 +100,7 @@ def own_items(
 def _without_foreign(
     items: Mapping[bytes, Item], repositories: Collection[bytes]
 ) -> tuple[dict[bytes, Item], dict[bytes, bytes]]:
-    """Return the allowed items, and the repository of each config or `.git` file, which the caller must check."""
+    """Return the allowed items, and the paths of config and `.git` files to check, each with its repository."""
     want, files = dict(items), {}
     for path, item in items.items():
         if GIT_FOLDER not in path:
@@ -159,7 +159,7 @@ def _is_repository(path: bytes, items: Mapping[bytes, Item]) -> bool:
 
 
 def _put_back(want: dict[bytes, Item], baseline: Mapping[bytes, Item]) -> None:
-    """Add the baseline's files to `want`, because a guest may have changed or removed them."""
+    """Add to `want` the missing hooks and `info` files of `.git` from `baseline`, before the first agent."""
     for path, item in baseline.items():
         folder, _, name = path.partition(b"/")
         if folder != GIT_FOLDER or name.partition(b"/")[0] not in _BASELINE:
@@ -200,7 +200,7 @@ def _is_below(path: bytes, folders: Iterable[bytes]) -> bool:
 def _small_contents(
     vault: Git, sides: Iterable[Mapping[bytes, Item]], paths: Collection[bytes]
 ) -> list[dict[bytes, bytes]]:
-    """Return the contents of the small files at `paths`, separately for each of `sides`."""
+    """Return the contents of the small files at `paths`, by path, for each snapshot in `sides`."""
     found = [{path: side[path] for path in paths if path in side} for side in sides]
     files = [
         {path: item.sha for path, item in side.items() if item.mode == FILE and item.size <= _LIMIT_BYTES}

@@ -57,7 +57,7 @@ class LinearApi:
 
         Raises:
             TrackerUnavailableError: Linear did not answer, or requests a pause.
-            NotFoundError: The thing does not exist, or the key may not see it.
+            NotFoundError: The requested object does not exist, or the key may not see the object.
             TrackerError: Linear refused.
         """
         scheme = "" if self.token.startswith("lin_api_") else "Bearer "

@@ -94,7 +94,7 @@ class StreamTotals:
 
     @property
     def resets_at(self) -> float | None:
-        """The latest end of the reached usage limits, in seconds or milliseconds since the epoch."""
+        """The latest end of the reached usage limits, as Unix time in the CLI's unit: seconds or milliseconds."""
         return max(self._reached.values(), default=None)
 
     @property
