@@ -75,7 +75,7 @@ class BudgetClient:
             raise
 
     async def list(self, *, after: str = "", limit: int = BUDGETS_AT_ONCE) -> BudgetsReply:
-        """Return a page of budgets: first those of the day and of all projects, then the others, newest first.
+        """Return a page of budgets, newest first; the first page begins with the day's and each project's budget.
 
         `limit` does not apply to the budgets of the day and of projects. A budget whose account was opened again
         appears once.

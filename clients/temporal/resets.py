@@ -106,8 +106,8 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
     """Return the id of the event to which a reset must go back so that a step runs again.
 
     The event is the workflow task that scheduled `from_step`, by default the failed step. If the failed step never
-    began, the event is the task of the previous step, or else the workflow's first task. A work order with only a
-    plan continues at its last task.
+    began, the event is the task of the previous step, or else the workflow's first task. A work order that
+    made only a plan continues by default at its last task.
 
     Raises:
         NotFoundError: The server has deleted the work order.
@@ -134,10 +134,10 @@ async def reset_point(run: WorkflowHandle[Any, Any], task: Task, from_step: Step
 
 
 async def _tasks_of(run: WorkflowHandle[Any, Any], step: str) -> tuple[int, int, int]:
-    """Return the event ids of three workflow tasks: before any step, of the last step before `step`, of `step`.
+    """Return three workflow tasks' event ids: before all steps, of the last step before `step`, and of `step`.
 
-    A missing task is 0. The first is the task that received the failure to open the workspace, else the workflow's
-    first task. For the first of these tasks after an earlier reset, the id is that of the reset's event.
+    A missing task is 0. The task before all steps is the task that received the failure to open the workspace, or
+    else the workflow's first task. A task right after an earlier reset has the id of the reset's event.
     """
     first = last = taken_back = opening = 0
     has_failed = False

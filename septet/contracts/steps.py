@@ -138,7 +138,7 @@ class EndCall(StepCall):
 
     @classmethod
     def of(cls, call: StepCall, earlier: "StepResult | None", activity_id: str | None) -> "EndCall":
-        """Return the input that ends the try of `call`."""
+        """Return the input of the activity that ends the try of `call`."""
         facts = {name: getattr(call, name) for name in StepCall.model_fields}
         return cls(**facts, earlier=earlier, activity_id=activity_id)
 

@@ -266,7 +266,7 @@ class RestForge(ABC):
 
     @abstractmethod
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue with its newest comments, cut to `ISSUE_LIMIT_BYTES`."""
+        """Return an issue with its newest comments; together they are cut to `ISSUE_LIMIT_BYTES`."""
 
     @abstractmethod
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:

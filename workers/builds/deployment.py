@@ -206,7 +206,7 @@ class Deployment:
         return tuple(ListedWorker.of(each.worker_heartbeat) for each in answer.workers_info)
 
     async def signs_of(self, build: str) -> set[tuple[str, datetime]]:
-        """Return the last polls and heartbeats of a build's workers; a new one proves that the build has a worker.
+        """Return the last polls and heartbeats of a build's workers; a new entry proves that a worker lives.
 
         Compare a result only with other results of this method, because clocks differ.
         """

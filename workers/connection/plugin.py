@@ -139,7 +139,7 @@ class SeptetPlugin(SimplePlugin):
 
 
 def serving_options(settings: Settings) -> dict[str, Any]:
-    """Return the options of a client whose workers serve the settings' queue; if wanted, begin to serve metrics.
+    """Return the options of a client whose workers serve the settings' queue; serve metrics if they are on.
 
     Raises:
         InvalidInputError: The keys that seal payloads cannot be read; or traces are on, and their packages are not
@@ -154,7 +154,7 @@ def serving_options(settings: Settings) -> dict[str, Any]:
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
-    """Return the SDK's sandbox with the passed-through modules; return a `runner` of another kind unchanged."""
+    """Return the SDK's sandbox with the modules `_PASSED_THROUGH`; if `runner` is no sandbox, return `runner`."""
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
     restrictions = SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)

@@ -246,7 +246,7 @@ _log = structlog.get_logger()
 
 
 async def host_services(client: Client) -> tuple[str, ...]:
-    """Return the abilities that hosts announce on this server.
+    """Return the services that hosts announce on this server; the services depend on the server's abilities.
 
     If the server pushes cancels, hosts need not deliver them. If the server lists workers by host, work orders
     need not probe hosts. An ability of the server that cannot be checked counts as missing.

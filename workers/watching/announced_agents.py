@@ -21,7 +21,7 @@ SANDBOX: Final = "septet-sandbox/"
 METRICS: Final = "septet-metrics"
 """The announcement of a worker that serves metrics."""
 FORGE_KEY: Final = "septet-forge-key/"
-"""The beginning of an announcement of a key; the forge's address follows. Without an address: no key."""
+"""The beginning of an announcement of a key; the forge's address follows. No address means no key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class Seat:
         return False
 
     async def give(self) -> bool:
-        """Take a seat that was given, or give an unrequested seat back; return whether the seat is kept."""
+        """At the offer of a seat: accept a requested seat, or else refuse it; return whether the seat is kept."""
         if self._is_requested:
             self._is_given = True
         else:

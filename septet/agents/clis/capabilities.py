@@ -73,8 +73,8 @@ class Capabilities:
     """The folders in the user's home into which the CLI, or Septet for the CLI, unpacks packages; all guests read
     them. `~` is the user's home."""
     unpacks: str = ""
-    """The folder among `packages` that the CLI fills when it starts for the first time, even if it only prints its
-    version then."""
+    """The folder among `packages` that the CLI fills at its first start, even if the CLI then only
+    prints its version."""
     compiled: CompiledCode | None = None
     """The CLI's compiled code. If `CompiledCode.variable` is not set, the CLI stores the code in a temporary
     folder, and each guest would compile again."""
@@ -97,7 +97,7 @@ class Capabilities:
     session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return words for what the CLI does not report; empty if `limited` is empty or has a known amount."""
+        """Return words for what the CLI does not report; empty if no amount is limited, or a known amount."""
         if not limited or "seconds" in limited or not {*self.tells}.isdisjoint(limited):
             return ""
         return "no dollars" if self.tells else "neither dollars nor tokens"

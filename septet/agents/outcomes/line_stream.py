@@ -132,7 +132,7 @@ class LineStream(ABC, Generic[E]):
 
     @property
     def context_tokens(self) -> int:
-        """The session's length in tokens, as an average over the turns; a subclass may know the length exactly."""
+        """The session's tokens, estimated as a turn's average input and all output; a subclass may be exact."""
         used = self.usage
         input_tokens = used.input_tokens + used.cache_read_tokens + used.cache_write_tokens
         return input_tokens // max(self.facts.turns, 1) + used.output_tokens

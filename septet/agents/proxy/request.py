@@ -105,7 +105,7 @@ class RequestBody:
         return part, len(part) < len(data)
 
     def take_chunks(self, data: bytes) -> tuple[bytes, bool]:
-        """Return chunks without extensions and trailers, and whether more bytes follow; refuse invalid chunks."""
+        """Return chunks, but no extensions or trailers, and whether more bytes follow; refuse invalid chunks."""
         self.pending += data
         taken = b""
         while self.is_chunked:

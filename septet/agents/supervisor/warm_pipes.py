@@ -71,7 +71,7 @@ class TurnStream:
         return line
 
     def _take_task(self, event: dict[str, object]) -> None:
-        """Add a task that may run in the background; remove an ended one unless it was known to run there."""
+        """Add a task that may run in the background; keep an ended task only if it surely ran there."""
         task, kind = event.get("task_id"), event.get("subtype")
         patch = event.get("patch") if kind == "task_updated" else event if kind == "task_started" else {}
         in_background = patch.get("is_backgrounded") if isinstance(patch, dict) else None
@@ -94,7 +94,7 @@ class TurnStream:
 
 
 def _read_object(text: bytes, *, ends_line: bool = False) -> dict[str, object]:
-    """Return `text` as a JSON object, or else an empty object; if `ends_line`, the object needs a `session_id`."""
+    """Return the JSON object `text`; empty for other text, and if `text` ends a line and lacks a `session_id`."""
     try:
         event = json.loads(text)
     except (ValueError, RecursionError):

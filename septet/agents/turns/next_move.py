@@ -102,14 +102,14 @@ def hand_over(move: Move, starts: Sequence[StartReason], last: Outcome | None) -
 
 
 def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
-    """Start again if the interruption was read from disk or a budget caused it; else its cause may still last."""
+    """Start again if a budget caused the interruption, or if it was read from disk; otherwise start no agent."""
     if not seen_now or last.kind == BUDGET:  # the budget is checked before the next start
         return Start("interrupted", last.session_id)
     return Accept() if last.kind == SUPERSEDED else GiveUp()  # the lease refuses a superseded attempt
 
 
 def _after_api_error(starts: Sequence[StartReason], last: Outcome, session: SessionUse, *, seen_now: bool) -> Move:
-    """Start a new session if the old session may be broken; start again if a wait is over; otherwise give up."""
+    """Replace a possibly broken session; start again after an earlier attempt's temporary error; else give up."""
     if session != "asked" and _has_broken_session(last, session):
         because: StartReason = "context" if last.kind == "context_length" else "session"
         if because not in starts:

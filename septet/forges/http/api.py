@@ -134,11 +134,11 @@ class HttpApi:
     def asking(
         self, what: str, root: str = "", *, within_seconds: float = ASKING_SECONDS, tail_bytes: int = 0
     ) -> Iterator["ApiClient"]:
-        """Give the block a client for this API, and turn its failures into Septet's errors.
+        """Give the block a client for this API, and turn the API's failures into Septet's errors.
 
-        `what` describes the request in errors. `root` precedes paths that do not begin with a slash. `tail_bytes`
-        is the number of bytes of a log's end, or 0 for whole answers. httpx is imported only here, because a
-        worker with only local repositories does not need it.
+        `what` describes the request in errors. `root` precedes paths that do not begin with a slash. If
+        `tail_bytes` is not 0, answers are logs, and only this many bytes of a log's end are kept. httpx is
+        imported only here, because a worker with only local repositories does not need httpx.
 
         Raises:
             ForgeUnavailableError: The API did not answer, requests a pause, did not answer with its JSON, or

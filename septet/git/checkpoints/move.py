@@ -149,7 +149,7 @@ def _expect(chain: ChainState, name: str, ref: CheckpointRef) -> None:
 
 
 def _make_view(place: Place, fresh: Path) -> None:
-    """Make Septet's view of the future worktree, with an index of the base commit; `fresh` is used and deleted."""
+    """Make Septet's view of the future worktree, with the base commit's index; `fresh` is a temporary folder."""
     shutil.rmtree(fresh, ignore_errors=True)  # of an attempt that died; no agent has used it
     make_view(place, fresh_config(place, fresh))
     shutil.rmtree(fresh)

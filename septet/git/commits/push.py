@@ -121,8 +121,8 @@ def push(place: Place, branch: str, sha: str, *, expected_tip: str | None = None
     origin's URL, so it reads no setting that an agent can write.
 
     Args:
-        expected_tip: The present commit of the origin's branch; `sha` must contain this commit unless this work
-            order has pushed it. `None` if the branch must not exist.
+        expected_tip: The present commit of the origin's branch; `None` if the branch must not exist. If this work
+            order has not pushed this commit, `sha` must contain this commit.
 
     Raises:
         InvalidInputError: The branch is the base or the default branch.

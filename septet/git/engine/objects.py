@@ -28,7 +28,7 @@ def read_blobs(repository: Git, sizes: Mapping[str, int]) -> Iterator[tuple[str,
 
 
 def read_objects(repository: Git, names: Iterable[str]) -> dict[str, bytes | None]:
-    """Return the content of each object by the name that was given; `None` for a missing object."""
+    """Return the content of each object by its name in `names`; `None` for a missing object."""
     ids = list(names)
     output = repository.run("cat-file", "--batch", stdin="".join(f"{name}\n" for name in ids).encode())
     return {name: content for name, (_, content) in zip(ids, _parts_of(output), strict=True)}
@@ -61,7 +61,7 @@ def read_files_at(git: Git, commit: str, paths: Iterable[str]) -> dict[str, byte
 
 
 def _parts_of(output: bytes) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield each object's kind and content in the output of `git cat-file --batch`; `None` if it is missing."""
+    """Yield each object's kind and content from `git cat-file --batch`; a missing object's content is `None`."""
     start = 0
     while start < len(output):
         end = output.index(b"\n", start)

@@ -86,7 +86,7 @@ def difference(place: Place, *, limit_bytes: int) -> Difference:
 def _take_up_untracked(git: Git, worktree: Path) -> bool:
     """Add the untracked files to the index as empty files; return whether the index has all of them.
 
-    A file that is deleted meanwhile is not missing.
+    A file that is deleted meanwhile does not make the result false.
     """
     listing = git.run("ls-files", "--others", "--exclude-standard", "-z", timeout_seconds=_LOOK_SECONDS)
     paths = [path for path in listing.split(b"\0") if path and not path.endswith(b"/")]
