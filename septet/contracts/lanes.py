@@ -145,7 +145,7 @@ class SummariseCall(Wire):
     limits: Timeouts = Timeouts()
     project: str = ""
     budget: str = ""
-    """The work order's budget in its written form; empty if the work order has no budget."""
+    """The work order's budget, in the form of `--budget`; empty if the work order has no budget."""
     pipeline_budget: str = ""
 
     @property

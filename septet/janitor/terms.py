@@ -34,7 +34,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whether the work order or pipeline that owns a workspace runs or is closed, as the server reports it."""
+    """Whether a workspace's work order or pipeline runs or is closed; `unknown` if the server has no record."""
 
     status: Literal["running", "closed", "unknown"]
     closed_at: datetime | None = None

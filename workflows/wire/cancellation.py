@@ -48,7 +48,7 @@ async def send_signal(workflow_id: str, signal: str, content: object) -> bool:
 
 
 async def wait_despite_cancel(is_over: Callable[[], bool]) -> None:
-    """Wait until `is_over` returns true, even if a person cancels meanwhile."""
+    """Wait until `is_over` returns true; a cancel does not end the wait."""
     while not is_over():
         with suppress(asyncio.CancelledError):
             await workflow.wait_condition(is_over)

@@ -60,7 +60,7 @@ async def follow_board(
 
 
 def show_board(board: BoardReply, nobody: str = "") -> None:
-    """Print the board: each stage with its count and its work orders."""
+    """Print the notice `nobody` on missing workers, and the board's stages with counts and work orders."""
     out = console()
     if notes := _notes_on(board, nobody):
         out.print(Text(wrap(notes, out.width if out.is_terminal else 0), style="yellow"), soft_wrap=True)
@@ -137,7 +137,7 @@ _LIST_GIVES: Final = ((5, 12), (4, 8), (3, 0), (5, 0), (4, 0), (2, 0))
 
 
 def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
-    """Print each work order on a line; in a pipe, the columns are separated by tabs."""
+    """Print each work order on a line, in a pipe with tabs; on a terminal, then `nobody`, on missing workers."""
     out = console()
     if not answer.tasks and not is_filtered:
         start = "Start one: septet run --title 'What is wrong' --wait"

