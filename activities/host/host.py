@@ -43,7 +43,7 @@ class Accounts(Protocol):
     """The budget accounts; each method raises SeptetError if an account cannot be reached now."""
 
     async def reserve(self, opening: AccountState, call: ReserveCall, *, opens: bool) -> Grant | None:
-        """Reserve room for a turn, and return the reply; `None` if the account is closed and `opens` is false."""
+        """Reserve room for a turn; return the reply, or `None` if the account is closed and must not be opened."""
 
     async def is_open(self, scope: str) -> bool:
         """Return whether an account is open."""

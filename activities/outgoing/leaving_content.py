@@ -257,7 +257,7 @@ def refuse_unread(host: Host, claim: AnyClaim, leaving: Leaving) -> None:
 
 
 def is_read(claim: AnyClaim) -> bool:
-    """Return whether a reader has already read the content of this call, and HEAD is still its last commit."""
+    """Return whether a reader has read the content of this call, and HEAD is still the content's last commit."""
     reading, leaving = claim.call.reading, read_model(claim.place.records / _KEPT_FILE, Leaving)
     is_same = reading is not None and leaving is not None and leaving.digest == reading.digest
     return is_same and leaving is not None and leaving.head == claim.evidence.head.sha

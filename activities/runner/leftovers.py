@@ -34,7 +34,7 @@ _log = structlog.get_logger()
 
 
 class _Return(Wire):
-    """The note that a removal of files has begun; it lies next to the vault, where no guest can write."""
+    """The note that a worktree's return to its first state has begun; it lies where no guest can write."""
 
     run: str
     """The agent run whose answer named the plan."""
@@ -45,8 +45,8 @@ class _Return(Wire):
 def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: str, current: Snapshot) -> bool:
     """Undo all changes of the worktree except the plan, and return whether files changed.
 
-    The worktree returns to its state before the first agent. A note on disk lets `finish_return` finish the
-    removal if this attempt dies.
+    The worktree returns to its state before the first agent. If this attempt dies, `finish_return` completes the
+    return, by a note on disk.
 
     Raises:
         EvidenceError: The plan lies behind a new link, or no snapshot holds its file; nothing was changed.
@@ -59,9 +59,9 @@ def leave_plan_alone(host: Host, prepared_step: PreparedStep, run: str, plan: st
 
 
 def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
-    """Finish a removal of files that a dead attempt began; call this before the worktree is read.
+    """Finish a worktree's return that a dead attempt began; call this before the worktree is read.
 
-    Returns: Whether a removal had begun for this agent run.
+    Returns: Whether a return had begun for this agent run.
 
     Raises:
         SnapshotError: The disk failed.
@@ -78,7 +78,7 @@ def finish_return(host: Host, prepared_step: PreparedStep, run: str) -> bool:
 
 
 def end_return(place: Place) -> None:
-    """Delete the note of a removal of files; call this after the next checkpoint."""
+    """Delete the note of a worktree's return; call this after the next checkpoint."""
     (place.records / _FILE).unlink(missing_ok=True)
 
 

@@ -179,7 +179,7 @@ def _find_or_open(
 def _add_to(
     forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest
 ) -> PullRequest:
-    """Add the notice of `new`, or this work order's part, to the text of `earlier`; return it."""
+    """If needed, add this work order's notice or text from `new` to the text of `earlier`; return `earlier`."""
     if not claim.call.workspace.began_at and not new.notice:
         return earlier
     try:
@@ -195,7 +195,7 @@ def _add_to(
 def _new(
     host: Host, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...], outgoing: Outgoing
 ) -> NewPullRequest:
-    """Return the pull request to open, with the agent's text, or else with the issue's title."""
+    """Return the pull request to open, with the agent's text; if the agent wrote none, with the issue's title."""
     call, answer = claim.call, claim.answer
     text = answer if isinstance(answer, PullRequestText) else None
     wishes, body = claim.repository_settings.pull_request, outgoing.markdown(text.body) if text else ""

@@ -99,7 +99,7 @@ def conclude_left_turn(host: Host, place_id: str, key: RunKey) -> Spending:
 
 
 def _note(host: Host, turn: PreparedTurn, model: str | None, runs: list[Run] | None, *, completes: bool) -> None:
-    """Write a note for each agent and login that worked on the turn; `model` is the last agent's model."""
+    """Write a note for each pair of agent and login of the turn's `runs`; `model` is the last agent's model."""
     request, payer = turn.request, turn.request.payer
     if payer is None:
         return

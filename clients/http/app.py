@@ -115,7 +115,7 @@ def _endpoint_of(operation: Operation) -> Callable[..., Awaitable[Reply]]:
 
 
 def _parameter_of(argument: Parameter) -> Parameter:
-    """Return an operation's argument as a parameter for FastAPI; a body is then read strictly."""
+    """Return an operation's argument as a parameter for FastAPI; a body gets a strict reader of JSON."""
     kind, default = _PLACES.get(argument.name, argument.annotation), argument.default
     if is_body(argument):
         kind = Annotated[kind, read_strictly(kind)]

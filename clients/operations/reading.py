@@ -166,7 +166,7 @@ class OrderReading:
         return reply
 
     def watch(self, order_id: str, *, patience: timedelta = timedelta(0)) -> Watch:
-        """Return a `Watch`, which reads a work order once or after each change."""
+        """Return a `Watch` of a work order; `looks` fails if the server is absent for longer than `patience`."""
         view = WorkspaceView(self.state, self.git_env, order_id)
         return Watch(self.orders, view, self.nobody_works_on, patience=patience)
 

@@ -112,7 +112,7 @@ class PipelineOperations:
     ) -> Estimate:
         """Return the estimated cost of a pipeline, derived from the costs of earlier work orders.
 
-        `work` is the remaining work of each issue; empty before the issues are read.
+        `work` is each issue's remaining work, empty before the issues are read; `is_rest`: the pipeline has begun.
         """
         if not work:
             text = f"Estimate: unknown. The issues labelled {order.label} are not read yet."
@@ -175,7 +175,7 @@ class PipelineOperations:
 
 
 def _read_issues(order: PipelineInput, settings: Settings) -> list[PipelineIssue]:
-    """Return the pipeline's issues; those with a number or the order's label are read from the forge."""
+    """Return the pipeline's issues; read those with a number, or with the pipeline's label, from the forge."""
     numbers = tuple(str(issue.number) for issue in order.issue_list if issue.number is not None)
     if not numbers and order.label is None:
         return list(order.issue_list)

@@ -82,8 +82,8 @@ class IntakeInput(StrictWire):
 def choose_intake(intakes: Sequence[IntakeInput], labels: Collection[str]) -> IntakeInput:
     """Return the intake whose options apply to an issue, for a repository with several intakes.
 
-    An intake with one of the issue's labels takes precedence; then one that waits for approval of plans; then the
-    one whose label is first in the alphabet.
+    Intakes with one of the issue's labels come before all others. Among equals, those that wait for approval of
+    plans come first, then those whose label is first in the alphabet.
     """
     return min(intakes, key=lambda each: (each.label not in labels, not each.approve_plan, each.label))
 

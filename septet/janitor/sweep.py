@@ -190,7 +190,7 @@ class Sweep:
                 self._tell_forgotten(vault, old)
 
     def _old(self, every: list[Snapshot], since: datetime | None) -> list[Snapshot]:
-        """Return the snapshots whose retention time is over; it begins at `since` or, if later, at `taken_at`."""
+        """Return the snapshots whose retention time is over, counted from the later of `since` and `taken_at`."""
         days = self.terms.snapshots_days
         moments = ((one, datetime.fromisoformat(one.taken_at)) for one in every)
         return [one for one, taken_at in moments if is_over(max(since or taken_at, taken_at), days, self.now)]
@@ -252,7 +252,7 @@ class Sweep:
 
     @contextmanager
     def _refusing(self, kind: SweptKind, name: str) -> Iterator[None]:
-        """Record an error of the block as the reason why something was not deleted, and continue."""
+        """If the block, which deletes `name`, raises an error, record the error as a refusal and continue."""
         try:
             yield
         except (SeptetError, OSError) as error:

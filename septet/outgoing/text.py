@@ -227,7 +227,7 @@ def _without_comments(text: str) -> str:
 
 
 def without_hidden(text: str) -> Iterator[Piece]:
-    """Yield a text's pieces; a blank replaces each hidden part and joins the prose before and after it."""
+    """Yield a text's pieces; prose and hidden pieces in a row become one piece, each hidden one as a space."""
     words = ""
     for piece in pieces_of(text):
         if piece.kind in {"prose", "hidden"}:
@@ -266,7 +266,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _defined(match: re.Match[str], labels: str) -> str:
-    """Return a link's definition; make an unused one visible, because otherwise only programs would read it."""
+    """Return a link's definition; escape an unused definition, so that a page shows its text."""
     is_used = labels.count(f"[{match['label'].lower()}]") > 1
     return match[0] if is_used else f"{match[1]}\\{match[2]}"
 

@@ -13,10 +13,10 @@ CLOSED: Final = frozenset({IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatu
 def next_to_plan(
     issues: Iterable[IssueState], ready: Collection[str], held_back: Collection[str], plans_ahead: int
 ) -> IssueState | None:
-    """Return the waiting issue to plan now; `None` without one, or if the next one's work order is not ready.
+    """Return the first waiting issue that is not held back, if its work order is `ready` for a lane; else `None`.
 
-    A person has moved the work orders `held_back` on the board so that they wait. `plans_ahead` limits the plans
-    that wait for an executor; plans that wait for another issue do not count.
+    A person has moved the work orders `held_back` on the board so that they wait. If `plans_ahead` plans already
+    wait for an executor, no issue is planned; plans that wait for another issue do not count.
     """
     all_issues = list(issues)
     status = {each.issue_id: each.status for each in all_issues}
@@ -49,7 +49,7 @@ def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[st
 
 
 def find_doomed(issues: Mapping[str, IssueState], to_skip: Collection[str]) -> list[tuple[IssueState, str]]:
-    """Return the issues that can no longer succeed, each with the dependency that prevents its success."""
+    """Return the issues not in `to_skip` that have a failed or skipped dependency, each with this dependency."""
     failures = CLOSED - {IssueStatus.COMPLETED}
     return [
         (issue, before)

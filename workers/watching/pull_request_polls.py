@@ -191,7 +191,7 @@ class PullRequestWatcher:
         look.add_done_callback(end)
 
     async def _list(self) -> None:
-        """List young pull requests at each call, and all pull requests only as often as an old one is polled."""
+        """List the young watches at each call, and all watches only as often as an old pull request is polled."""
         now = asyncio.get_running_loop().time()
         is_full = self._listed_at is None or now - self._listed_at >= self.pace.longest_seconds
         since = None if is_full else datetime.now(UTC) - timedelta(seconds=2 * self.pace.longest_seconds)

@@ -75,10 +75,10 @@ _SIZES: Final = frozenset({"fable", "opus", "sonnet", "haiku", "pro", "flash", "
 
 
 def names_another_model(asked_model: str, told_model: str) -> bool:
-    """Return whether the name in a stream certainly belongs to another model than the requested name.
+    """Return whether `told_model`, named in a stream, is certainly not the requested `asked_model`.
 
     A request for `auto` leaves the choice to the CLI. A request without a number, such as `opus`, may mean any
-    model, except one whose name has another such word instead, such as `haiku`.
+    model, except a model whose name has a different word for the size, such as `haiku`.
     """
     wanted, named = _plain(asked_model), _plain(told_model)
     if wanted.startswith("auto"):

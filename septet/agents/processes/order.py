@@ -152,7 +152,7 @@ def send_order(connection: socket.socket, order: Order, locks: Sequence[int]) ->
 
 
 def receive_order(sender: socket.socket) -> tuple[Order, list[int]] | None:
-    """Wait for this supervisor's order; return it with its locks, or `None` if the sender ends or sends none."""
+    """Wait for this supervisor's order; return it with its locks; `None` if the sender ends or sends no order."""
     data, locks = receive_beginning(sender)
     order = receive_rest(sender, data)
     return (order, locks) if order is not None else None

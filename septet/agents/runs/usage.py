@@ -37,7 +37,7 @@ class Spent(Wire):
 
 
 def note_spent(run: Run, outcome: Outcome, *, by_unknown_error: bool = False) -> None:
-    """Record a run's usage and session in its folder; skip a run without a session unless `by_unknown_error`."""
+    """Record a run's usage and session; skip a run without a session, unless it ended `by_unknown_error`."""
     if outcome.session_id is not None or by_unknown_error:
         session_id = outcome.session_id or ""
         note = Spent(session_id=session_id, usage=outcome.usage, by_unknown_error=by_unknown_error)
@@ -153,7 +153,7 @@ def with_seen_usage(outcome: Outcome, run: Run) -> Outcome:
 
 
 def pass_on(runs: Runs, lane: str) -> None:
-    """Archive a lane's runs that have a recorded end or never started; the caller holds the writer's lock.
+    """Before the next visit, archive a lane's ended and unstarted runs; the caller holds the writer's lock.
 
     Raises:
         OSError: The disk refused; nothing has changed.

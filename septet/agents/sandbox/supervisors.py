@@ -56,7 +56,7 @@ class Supervisors:
             connect_to_runner(self._runner).close()
 
     def connect(self) -> socket.socket:
-        """Return a connection to the spare or a new supervisor, which waits for the order to start an agent.
+        """Return a connection to the spare supervisor, or to a new one; the supervisor then waits for an `Order`.
 
         Raises:
             OSError: No supervisor could be started.

@@ -222,7 +222,7 @@ class ScriptedRun:
 
 
 def _refusal(answer: dict[str, Any], why: str) -> dict[str, Any]:
-    """Return an answer, in the form of `answer`, that reports the step's failure with the words `why`."""
+    """Return an answer with the fields of `answer` that reports the step's failure, with `why` as its summary."""
     if "success" in answer:
         return {"success": False, "summary": why, "key_changes_made": [], "key_learnings": []}
     tasks = [{**task, "status": "failed"} for task in answer["tasks"]]

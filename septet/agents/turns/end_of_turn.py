@@ -65,7 +65,7 @@ def finalize_run(run: Run, within_seconds: float = _RECORD_SECONDS) -> None:
 
 
 class _Home(msgspec.Struct):
-    """The ids of the boot and the PID namespace of a run's supervisor, from the run's lock file."""
+    """Where a run's supervisor was started: the ids of boot and PID namespace, from the run's lock file."""
 
     boot_id: str
     pid_namespace: str
@@ -145,7 +145,7 @@ def failure_of(
 ) -> AgentError:
     """Return the error that reports a failed outcome of a run.
 
-    A retry's wait doubles for each `waited` in `starts`. If `crashed_again`, no way to start the agent is left.
+    For each `waited` in `starts`, the wait before a retry doubles. If `crashed_again`, there is no further retry.
     """
     words = outcome.message.rstrip()
     message = f"{words}{'' if words.endswith(_ENDS) else '.'} The run's files are in {run.folder}."

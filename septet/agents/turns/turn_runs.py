@@ -176,7 +176,7 @@ class TurnRuns:
     def note_end(
         self, reading: StreamReading, end: ExitRecord, start: Start | None, own_runs: list[Run]
     ) -> tuple[TurnResult, Move]:
-        """Record a run that this attempt followed to its end; return its result and the next move."""
+        """Record the end of a run, adopted if `start` is `None`; return its result and the next move."""
         result = _conclude(reading, end, "adopt" if start is None else start.rung, own_runs)
         self._seen[reading.run.name] = result
         return result, self.next_move(start_reasons(own_runs), result)

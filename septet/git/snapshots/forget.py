@@ -68,7 +68,7 @@ def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
 
 
 def forget_chain(vault: Git, order_id: str) -> None:
-    """Delete the vault's refs to a work order's commits on the checkpoint remote, once no snapshot is left.
+    """Delete the vault's refs that show which commits of a work order without snapshots the checkpoint remote has.
 
     Raises:
         GitError: git failed.

@@ -93,7 +93,7 @@ def write_baseline(place: Place, baseline: SnapshotBaseline) -> None:
 
 
 def recall(place: Place) -> SnapshotBaseline:
-    """Return the ledger's baseline; if the vault no longer has its snapshot, the result of `begin`.
+    """Return the ledger's baseline; if the vault lacks the baseline's snapshot, return the result of `begin`.
 
     The caller holds `snapshot.lock`.
     """
@@ -202,7 +202,7 @@ def refuse_too_large(place: Place, survey: Survey, past: SnapshotBaseline) -> No
 
 
 def differing(survey: Survey, records: Mapping[bytes, Record]) -> dict[bytes, dict[bytes, Figures]]:
-    """Return the folders that differ from their records, with their names and `lstat` numbers."""
+    """Return the folders that differ from their records, each with the names in it and their `lstat` numbers."""
     return {
         path: look.entries()
         for path, look in survey.looks.items()
@@ -211,7 +211,7 @@ def differing(survey: Survey, records: Mapping[bytes, Record]) -> dict[bytes, di
 
 
 def _changed_names(survey: Survey, past: SnapshotBaseline) -> Iterator[tuple[bytes, set[bytes]]]:
-    """Yield each folder that differs, with its changed names."""
+    """Yield each folder that differs from its record, with the names of its added, deleted and changed entries."""
     for path, now in differing(survey, past.records).items():
         record = past.records.get(path)
         before = record.look.entries() if record is not None else {}

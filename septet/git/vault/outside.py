@@ -62,7 +62,7 @@ def sort(scene: Scene, vault: Git, limit_bytes: int) -> Sorting:
 
 
 def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
-    """Return `paths` without those for which git would wait at a named pipe as `.gitignore`."""
+    """Return `paths` without those in folders whose `.gitignore` is a named pipe, at which git would wait."""
     looks = scene.survey.looks if paths else {}
     ruled = {path: look for path, look in looks.items() if _IGNORE_RULES in look.names}
     silent = {path for path, look in ruled.items() if _IGNORE_RULES in pipes_in(look)}
@@ -75,7 +75,7 @@ def is_refused(name: bytes) -> bool:
 
 
 def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
-    """Add to `sorting` the paths that need no git; return the paths that git must check, parents first."""
+    """Add to `sorting` the paths known without git; return the paths that git must check, parents first."""
     candidates: list[bytes] = []
     rules_changed = any(_rules_differ(scene, path) for path in scene.fresh)
     for path in scene.survey.looks:
@@ -167,7 +167,7 @@ def _folder_totals(scene: Scene, sorting: Sorting) -> dict[bytes, int]:
 
 
 def _usage(scene: Scene, path: bytes, totals: Mapping[bytes, int]) -> int | None:
-    """Return how many bytes an ignored name takes on disk; `None` for a folder that could not be read."""
+    """Return how many bytes an ignored path takes on disk; `None` for a folder that could not be read."""
     if path in totals:
         return totals[path]
     if path in scene.survey.closed:

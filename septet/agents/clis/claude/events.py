@@ -16,7 +16,7 @@ _COMMAND: Final = "local_bash"
 
 
 class TaskFields(msgspec.Struct, gc=False):
-    """The fields of events that report a task's begin, change or end, or that list the open background tasks."""
+    """The fields of events that report a task's start, change or end, or that list the open background tasks."""
 
     task_id: Any = None
     task_type: Any = None
@@ -75,9 +75,9 @@ class BackgroundTasks:
         return "tasks" if self._left else ""
 
     def missing_work(self, *, ended_by_itself: bool) -> str:
-        """Return the names of unfinished tasks: those the CLI has stopped, and open ones except shell commands.
+        """Return the names of the tasks that are open, except shell commands, or that the CLI has stopped.
 
-        A stopped shell command counts only if the CLI `ended_by_itself`.
+        If the CLI was killed, and not `ended_by_itself`, a stopped shell command does not count.
         """
         stopped = (task for task in self._stopped.values() if ended_by_itself or task.kind != _COMMAND)
         return _names((*stopped, *(task for task in self._open.values() if task.kind != _COMMAND)))
