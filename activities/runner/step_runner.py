@@ -249,7 +249,7 @@ class StepRunner:
 
 
 def _reporters(prepared_step: PreparedStep, result: StepResult) -> list[Reporter]:
-    """Return the functions that report this step, as the repository's settings and the work order want."""
+    """Return the functions that report this step, as the repository's settings and the work order require."""
     call, settings = prepared_step.call, prepared_step.repository_settings
     if result.verdict is Verdict.OVER_BUDGET or result.unread or call.reads:
         return []

@@ -45,7 +45,7 @@ class BoardView:
 
 
 def view_of_board(state: StateDir, reply: BoardReply, nobody: str) -> BoardView:
-    """Return a board with the running steps on this host, and a notice if no worker runs."""
+    """Return a board with the running steps on this host, and the notice `nobody`, empty if a worker runs."""
     steps = {}
     for task in (task for tasks in reply.stages.values() for task in tasks if task.status is Status.RUNNING):
         with suppress(SeptetError, OSError):

@@ -145,4 +145,4 @@ class CommentedForge(Forge, Protocol):
     """A forge that lists the comments of a whole repository."""
 
     def comments_since(self, since: datetime) -> tuple[NewComment, ...]:
-        """Return the comments on all issues and pull requests after a time, oldest first."""
+        """Return all comments written since `since`, oldest first; edited earlier comments may be among them."""

@@ -102,7 +102,7 @@ def _keys(schema: object) -> set[str]:
 
 
 def _facts(prompt: str) -> dict[str, str]:
-    """Return the lines of the form "- Work order: `wo-1`", by name; the first line of a name counts."""
+    """Return the values of lines such as "- Work order: `wo-1`", by name; the first value of a name counts."""
     facts: dict[str, str] = {}
     for name, value in re.findall(r"^- ([A-Z][a-z ]+): `([^`\n]*)`", prompt, re.MULTILINE):
         facts.setdefault(name.lower(), value)

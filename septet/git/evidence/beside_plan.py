@@ -156,7 +156,7 @@ class PlanAlone:
         return set(vault_at(self.place).run("diff-tree", *options, *commits).split(b"\0")[:-1])
 
     def _plan_items(self, then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
-        """Return the plan's file and its folders; raise if an agent has put a new link on the plan's path."""
+        """Return the plan's file and its folders; raise for a link on its path in `now` that `then` lacks."""
         own = os.fsencode(self.path)
         for link in (each for each in (*above(own), own) if each in now and now[each].mode == LINK):
             if then.get(link) != now[link]:

@@ -216,7 +216,7 @@ def _loose(vault: Path, ref: str) -> str:
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the last parts of the snapshots' names in a folder of ref files."""
+    """Return the last part of each snapshot's name, such as `0003-rescue`, in a folder of ref files."""
     try:
         with os.scandir(folder) as entries:
             return [each.name for each in entries if each.name[0].isdigit()]
