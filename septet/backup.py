@@ -138,7 +138,7 @@ class _Copier:
     backup: Backup
 
     def copy_place(self, state: StateDir, place_id: str) -> bool:
-        """Copy a work order's files, with a few tries; return whether none of them changed during the last try."""
+        """Copy a work order's files, with a few tries; return whether Septet changed none during the last try."""
         found = state.vaults.glob(f"*.git/{RECORDS}/{place_id}")
         records = [path.relative_to(self.root).as_posix() for path in found]
         *before_files, files = [f"{name}/{place_id}" for name in _BY_ORDER]

@@ -28,7 +28,7 @@ def find_commands(forge: Forge, request: FindIssues, issues: IssuesFound, key: s
     If the forge refuses to list comments, the result has only the issues.
 
     Args:
-        key: The key of the repository's address.
+        key: `Address.key` of the repository, a part of the ids of the workflows that obey commands.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.

@@ -85,7 +85,7 @@ REFUSED: Final = "RefusedTransition"
 
 
 def refusal(message: str, remedy: str = "") -> ApplicationError:
-    """Return the error with which a validator refuses an update; the history then shows no trace of it."""
+    """Return the error with which a validator refuses an update; the history does not show such an update."""
     return ApplicationError(f"{message} {remedy}".strip(), message, remedy, type=REFUSED, non_retryable=True)
 
 

@@ -57,7 +57,7 @@ def tokens_text(task: Task, tokens: int) -> str:
 
 
 def start_line(task: Task, verb: str) -> Text:
-    """Return the line on a started work order; the line begins with the id."""
+    """Return the line on a new work order: its id, `verb` (such as `started`), issue and title."""
     facts = "  ".join(part for part in (issue_of(task), cut_to_line(task.title, LONGEST_CELL)) if part)
     return Text.assemble((task.id, "bold"), f" {verb}", f": {facts}" if facts else "")
 
@@ -108,7 +108,7 @@ def next_commands(task: Task) -> list[tuple[str, str]]:
 
 
 def show_decision(task: Task, verdict: str, findings: Sequence[str] = ()) -> None:
-    """Print a work order after a decision, and the plan or findings that were decided on."""
+    """Print a work order after a decision, then `verdict` (such as `approved`) with the findings or plan."""
     show_task(task, waits=task.question or None)
     if findings:
         console().print(Text(f"{verdict:<14}{' '.join(findings)}"), soft_wrap=True)

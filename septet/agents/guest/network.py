@@ -112,7 +112,7 @@ class ModelKey:
         return f"http://127.0.0.1:{self.port}"
 
     def order(self) -> dict[str, Any]:
-        """Return the fields of this API for an order to a supervisor."""
+        """Return the fields of this API for a supervisor's start order."""
         return {
             "port": self.port,
             "address": self.address,
@@ -154,7 +154,7 @@ class OwnNetwork(FixedProtection):
         }
 
     def order(self) -> dict[str, Any]:
-        """Return the fields of this network for an order to a supervisor."""
+        """Return the fields of this network for a supervisor's start order."""
         return {
             "port": PROXY_PORT,
             "hosts": [[each.name, each.port] for each in self.hosts],

@@ -167,7 +167,7 @@ def is_recorder(pid: int) -> bool:
 
 
 def write_record(name: str, record: bytes, outputs: list[int]) -> None:
-    """Sync the outputs to disk, write a record, and delete the socket `control.sock`; ignore disk errors."""
+    """Sync the outputs to disk, write `record` to file `name`, and delete `control.sock`; ignore disk errors."""
     with suppress(OSError):
         for output in outputs:
             os.fsync(output)
