@@ -100,7 +100,7 @@ class Snapshots:
     def own_repository(self, place: Place, step: str, secured_by: Snapshot | None = None) -> tuple[str, ...]:
         """Restore `.git` to its state before the guest, and return warnings about the restored files.
 
-        If the disk fails, the step still counts: the next restore tries again.
+        If the restore fails, the step counts; the next call tries again. `secured_by` is a snapshot of all work.
         """
         options = self.options(_LEFT, step, secured_by)
         try:
@@ -130,7 +130,7 @@ class Snapshots:
         return SnapshotOptions(reason, self.ignored_limit_bytes, step or None, equal_to)
 
     def differs(self, place: Place, checkpoint: str) -> bool:
-        """Return whether the worktree differs from a checkpoint."""
+        """Return whether the worktree differs from a checkpoint; if so, a new checkpoint has been taken."""
         options = self.options(f"differs from {checkpoint}", equal_to=find(vault_at(place), checkpoint))
         return take(place, "checkpoint", options) is not None
 

@@ -127,7 +127,7 @@ class Successor:
         )
 
     def _set_aside(self, key: RunKey) -> None:
-        """Let later attempts ignore an activity's agent runs, in the workspace or lanes of its work order."""
+        """Let later attempts ignore the activity's runs in the work order's workspace or its pipeline's lanes."""
         own = watched_order(key.workflow_id)
         for place_id in self.runs.orders():
             pipeline = pipeline_of(place_id)

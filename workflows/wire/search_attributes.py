@@ -73,7 +73,7 @@ class Row:
         """Write the task's search attributes and those in `more`, once per stage, because each write costs money.
 
         The memo is written when the task closes, and at each change of a field that only the memo has. A changed
-        branch or address waits for the next write.
+        branch or pull request waits for another change.
         """
         attributes = [*attribute_updates(task), *more]
         present = workflow.info().typed_search_attributes

@@ -74,8 +74,8 @@ def send_sockets(receiver: socket.socket, info: int, places: Sequence[tuple[str,
 def limit_use(process: int) -> None:
     """Limit a guest's share of the kernel's watches, of System V memory and of messages.
 
-    The limits are settings of the guest's namespaces; this process has entered the user namespace. Some containers
-    refuse the settings, which then stay unchanged.
+    The limits are settings of the guest's namespaces; the caller has entered the user namespace. `process` is any
+    process of the guest. Some containers refuse the settings, which then stay unchanged.
     """
     turn_switches(BOUNDS_OF_USERS)
     with suppress(OSError):

@@ -14,7 +14,7 @@ _PACKS_BEFORE_JOINING: Final = 50
 _LOOSE_FOLDERS_BEFORE_PACKING: Final = 64
 """If more of the 256 folders than this contain loose objects, the objects are packed.
 
-About 74 loose objects fill 64 folders. Each of them takes a block of the disk.
+About 74 loose objects fill 64 folders. Each loose object takes a block of the disk.
 """
 _REPACKED: Final = ".tmp-*"
 """The names of incomplete packs of a killed `git repack`, with which the next `git repack` would fail."""
