@@ -244,7 +244,7 @@ _MOST_FOLLOWED: Final = 100
 async def circle_of(
     order_id: str, after: Sequence[str], comes_after: Callable[[str], Awaitable[Sequence[str]]]
 ) -> str | None:
-    """Return a text about a circle of work orders that wait for each other; `None` without a circle.
+    """Return a text about a circle in which `order_id` waits, by way of `after`, for itself; `None` without one.
 
     `comes_after` returns the work orders for which a work order waits; it is called at most a hundred times.
     """

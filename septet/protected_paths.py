@@ -67,7 +67,7 @@ def _plain(path: str) -> str:
 
 
 def _any_of(names: Iterable[tuple[str, ...]], end: str) -> re.Pattern[str]:
-    """Return a pattern that finds any of `names` in a path, in time proportional to the path's length."""
+    """Return a pattern that finds, in linear time, any of `names` in a path, followed by the pattern `end`."""
     paths = "|".join("/".join(map(_component, each)) for each in dict.fromkeys(names))
     return re.compile(f"(?:\\A|/)(?:{paths or '(?!)'}){end}")
 

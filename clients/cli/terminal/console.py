@@ -77,7 +77,7 @@ def page_diff(diff: DiffView) -> None:
 
 
 def page_patch(patch: str, *, whole: bool = True) -> None:
-    """Print a patch: in colours on a terminal, and in git's format in a pipe."""
+    """Print a patch: in git's format in a pipe; in colours on a terminal, with a note unless it is `whole`."""
     if not console().is_terminal:
         sys.stdout.write(printable(patch))
         return

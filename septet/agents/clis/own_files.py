@@ -18,7 +18,7 @@ def own_folders_by_name(adapter: Adapter, host: Machine) -> Mapping[str, Path]:
 def own_folders(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
     """Return the user's folders with a CLI's login and sessions; make the first folder if it is missing.
 
-    A session has to survive its run, even if the login is a key in a variable.
+    The first folder is needed even if the login is a key in a variable, because sessions survive in it.
     """
     folders = tuple(own_folders_by_name(adapter, host).values())
     for folder in folders[:1]:

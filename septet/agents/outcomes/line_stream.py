@@ -78,7 +78,7 @@ class Facts:
             self.keep_end()
 
     def keep_piece(self, text: object) -> None:
-        """Keep a part of the model's last message; 16 parts are kept at most."""
+        """Keep a short part of the model's last message, unless 16 parts are kept already."""
         if isinstance(text, str) and len(self.pieces) < _PIECES_KEPT and len(text) <= _TEXT_LIMIT // _PIECES_KEPT:
             self.pieces.append(text)
 
