@@ -166,7 +166,7 @@ class RepositorySettings:
         return for_step or by_order or self.model or by_worker
 
     def limits_for(self, step: str, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
-        """Return a step's limits: each from `by_order`, or the lowest of `bounds`, the repository's, Septet's."""
+        """Return a step's limits: each as in `by_order`, or else the lowest of `bounds`, repository and Septet."""
         lower: tuple[Timeouts | SomeLimits, ...] = (bounds, self.limits, self._own(step), STEP_TABLE[step])
         return Timeouts(
             wall_seconds=by_order.wall_seconds or min(each.wall_seconds for each in lower if each.wall_seconds),
@@ -175,7 +175,7 @@ class RepositorySettings:
         )
 
     def tools_for(self, step: str, by_order: StepSettings = _NOTHING, *, one_process: bool = False) -> Tools:
-        """Return a step's tools: the work order's for it, or else the fewer of Septet's and the repository's.
+        """Return a step's tools: those of `by_order`, else the stricter of Septet's and the repository's choice.
 
         With `one_process`, one process serves all steps of a workspace, and has the tools of the steps that write.
         Git's evidence then shows whether a step did more than its task.

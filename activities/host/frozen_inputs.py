@@ -48,7 +48,7 @@ def read_frozen_inputs(place: Place) -> FrozenInputs:
 
 
 class FrozenRework(Wire):
-    """The inputs of a round on a pull request: the feedback to answer, and what was prepared for each try."""
+    """The inputs of a round on a pull request: the feedback for the agent, and what was prepared for each try."""
 
     run_id: str
     """The workflow run that watches the pull request; each run counts its rounds from the beginning."""

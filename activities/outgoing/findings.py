@@ -109,7 +109,7 @@ def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ..
 def changes_of_protected(
     host: Host, claim: AnyClaim, tree: str, began_at: str = ""
 ) -> tuple[ProtectedChange, ...]:
-    """Return a tree's changes of protected paths since the work began; a round omits what the forge already has.
+    """Return a tree's changes of protected paths since work began; in a round, only those not on the forge yet.
 
     Args:
         began_at: The commit from which to compare; by default the claim's `began_at`.
@@ -138,9 +138,9 @@ def notice_of(changes: tuple[ProtectedChange, ...]) -> str:
 def _waiting_paths(
     host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool
 ) -> tuple[KeyFinding, ...]:
-    """Return a finding for each of the first 20 changes that no person has allowed, and one for the rest.
+    """Return the findings that no person has allowed: one for each of the first 20 changes, one for all others.
 
-    With the setting `draft`, no change waits if the push opens a pull request.
+    With the setting `draft`, no change waits if the push opens a pull request. With `refuse`, raise EvidenceError.
     """
     policy = on_protected(host, claim)
     if not changes or (policy == "draft" and opens):

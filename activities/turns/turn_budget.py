@@ -37,7 +37,7 @@ _UNLISTED_SECONDS: Final = 900.0
 """Seconds between two tries to start if the account cannot notify all of the many waiting turns."""
 
 _AHEAD_SECONDS: Final = 1.0
-"""How many seconds the facts found before the first start count as current."""
+"""For how many seconds the facts that were found before the first start count as current."""
 
 _log = structlog.get_logger()
 

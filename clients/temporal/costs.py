@@ -28,7 +28,7 @@ _NO_ANSWER: Final = "The history of costs did not answer in time; workers answer
 
 @dataclass(frozen=True, slots=True)
 class CostClient:
-    """Reads the costs of one queue of work orders, and estimates the costs of new work orders."""
+    """Reads the costs of one task queue's work orders, and estimates the costs of new ones."""
 
     client: Client
     task_queue: str = "septet"

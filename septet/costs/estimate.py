@@ -125,10 +125,10 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 
 
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
-    """Return the last work orders with the same steps and agents as the question.
+    """Return the newest completed work orders that had the question's agents and its steps.
 
-    Those with another model than the question's are dropped if enough others remain. Then, on the same condition,
-    only those of pipelines are kept, or only single ones, as in the question.
+    Work orders with another model are dropped if at least `FEWEST` remain. On the same condition, only work orders
+    of pipelines are then kept if the question is about a pipeline, else only single ones.
     """
     needed = set(question.steps) - _NOT_ALWAYS
     alike = [

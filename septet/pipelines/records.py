@@ -179,7 +179,7 @@ def files_in(state: IssueState) -> tuple[str, ...]:
 def planning_results(
     view: PipelineView, solution_of: Callable[[IssueState], Solution | None] = solution_in
 ) -> PlanningResults:
-    """Return the content of `planning-results.json`: all issues whose planning has ended, in order."""
+    """Return the content of `planning-results.json`: issues whose planning has ended, in the pipeline's order."""
     states = (state for state in view.issues if state.status not in {IssueStatus.WAITING, IssueStatus.PLANNING})
     results = tuple(_planning_result(state, solution_of) for state in states)
     return PlanningResults(created_at=view.created_at, results=results)
@@ -188,7 +188,7 @@ def planning_results(
 def execution_results(
     view: PipelineView, files_of: Callable[[IssueState], tuple[str, ...]] = files_in
 ) -> ExecutionResults:
-    """Return the content of `execution-results.json`: all planned issues that have ended, in order."""
+    """Return the content of `execution-results.json`: planned issues that have ended, in the pipeline's order."""
     results = tuple(
         ExecutionResult(
             issue_id=state.issue_id,

@@ -278,10 +278,10 @@ def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 
 def lock_is_held(path: Path, kind: int = fcntl.LOCK_SH) -> bool:
-    """Return whether another process holds the exclusive lock; with `LOCK_EX`, a shared lock counts too.
+    """Return whether another process holds the exclusive lock or, if `kind` is `LOCK_EX`, a shared lock.
 
-    The check takes a shared lock for a moment. A process that tries to take the lock in this moment fails, and
-    must try again.
+    The check takes a lock of this kind for a moment. A process that tries to take the lock in this moment
+    fails, and must try again.
     """
     try:
         descriptor = os.open(path, os.O_RDWR)

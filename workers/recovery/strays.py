@@ -42,7 +42,7 @@ _SETTLED_NS: Final = 1_000_000_000
 class BusyOrders:
     """Finds the work orders on one host whose writer's lock is held, by an agent, an attempt or a warm process.
 
-    A folder whose locks were free is skipped until its time changes: taking a lock changes the time.
+    A folder whose locks were free is skipped until the folder's time changes, as it does when a lock is taken.
     """
 
     runs: Runs
@@ -85,8 +85,8 @@ async def end_strays(client: Client, host: Host, orders: BusyOrders) -> list[str
     """End the agents of closed or paused work, save their work, and return the names of their runs.
 
     This checks the workflow run that started an agent, so a reset counts as the end of the work. Agents of work
-    orders that the server does not know may belong to another server, and run until their orphan limit. A paused
-    agent's session and worktree stay.
+    orders that the server does not know may belong to another server, and run until their orphan limit. Paused
+    work keeps its session and its worktree.
     """
     ended, runs = [], host.runs
     busy = await asyncio.to_thread(orders.find)

@@ -50,7 +50,7 @@ class WatchedPullRequest:
 async def list_watched(
     client: Client, task_queue: str, since: datetime | None = None
 ) -> AsyncIterator[WatchedPullRequest]:
-    """Yield the pull requests that a queue's hosts have to poll; log those whose data no key here opens.
+    """Yield the pull requests that a queue's hosts must poll; log those whose data no key of this process opens.
 
     Args:
         since: The earliest start of the watches.

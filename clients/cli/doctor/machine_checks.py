@@ -85,7 +85,7 @@ def check_scenario(name: str, source: str) -> None:
 
 
 def group_check(parent: str, why: str) -> Check:
-    """Return the check of the limits in control group `parent`; without a group, `why` is the reason."""
+    """Return the check of the limits in control group `parent`; if `parent` is empty, `why` is the reason."""
     if parent:
         return Check("control groups", "ok", f"The kernel limits each agent and each check, in {parent}.")
     message = (

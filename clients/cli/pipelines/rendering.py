@@ -102,7 +102,7 @@ async def follow_pipeline(operations: Operations, pipeline_id: str, *, as_json: 
 
 
 def picture(view: PipelineView, height: int) -> RenderableType:
-    """Return a picture of a pipeline in the terminal's height, with the issues around the first open issue."""
+    """Return a picture of a pipeline in `height` lines, with the issues around the first open issue."""
     needs = view.needs[:2]
     room = max(height - _HEADING_LINES - 2 * len(needs), 3)
     places = (at for at, issue in enumerate(view.issues) if issue.status not in _CLOSED)

@@ -28,7 +28,7 @@ _DATA: Final = ".local/share"
 
 
 def _of_each(pattern: str, *others: str) -> tuple[str, ...]:
-    """Return `pattern` with each name of `_VERSION` and `others` below it: what guests see of a version."""
+    """Return the patterns of what guests see of a version: `pattern/NAME` for `_VERSION` and `others`."""
     return tuple(f"{pattern}/{name}" for name in (*_VERSION, *others))
 
 
@@ -169,14 +169,14 @@ def _state_of(path: str) -> tuple[int, ...] | None:
 
 
 def _holders(root: Path, patterns: Collection[str]) -> list[Path]:
-    """Return the folders below `root` whose paths match the first parts of a pattern."""
+    """Return the folders between `root` and patterns' paths: of `versions/*/bin`, `versions` and `versions/*`."""
     parts = [pattern.split("/") for pattern in patterns]
     starts = dict.fromkeys("/".join(each[:end]) for each in parts for end in range(1, len(each)))
     return [path for start in starts for path in root.glob(start) if path.is_dir()]
 
 
 def _outermost(paths: list[Path], holders: Collection[Path]) -> list[Path]:
-    """Return the paths; replace the entries of a folder by the folder if guests may see all entries.
+    """Return `paths`; if guests may see all entries of a folder in `holders`, the folder replaces the entries.
 
     Links stay in the result, because the guest has to see their targets too.
     """

@@ -71,7 +71,7 @@ class ModelPort:
         """Fields that look like keys, with the values of the worker's settings, which the guest knows."""
 
     def change_head(self, request: RequestHead) -> bytes:
-        """Return the head of a request as the model's host receives it, with the empty line at its end.
+        """Return the head of a request as the model's server receives it, with the empty line at its end.
 
         Raises:
             RequestRefusalError: The request is no model request, or has another key.

@@ -171,7 +171,7 @@ def unpack_session(
 
 
 def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, target: SessionFolder) -> None:
-    """Copy a session's files from `source` to `target` if they are missing or older there.
+    """Copy a session's files from `source` to `target`, if `target` lacks them or has older ones.
 
     Raises:
         OSError: The disk refused.
@@ -194,7 +194,7 @@ def copy_session(adapter: Adapter, session_id: str, source: SessionFolder, targe
 
 
 def copy_files(pattern: str, source: SessionFolder, target: SessionFolder) -> None:
-    """Copy the files that match a pattern from `source` to `target` if they are missing or older there.
+    """Copy files that match a pattern from `source` to `target`, if `target` lacks them or has older ones.
 
     Raises:
         OSError: The disk refused.

@@ -131,8 +131,8 @@ def find_sandbox(
 ) -> Sandbox:
     """Return the sandbox of this host.
 
-    `setting` is `auto`, `bwrap` or `none`. Without `world`, guests have only the home that `env` names. `bundled`
-    is tried if the system's bubblewrap is missing or too old.
+    `setting` is `auto`, `bwrap` or `none`. `world` is what all guests see; by default, the home in `env`.
+    `bundled` is tried if the system's bubblewrap is missing or too old.
 
     Raises:
         SandboxError: The setting is `bwrap`, and bubblewrap does not start here.

@@ -49,7 +49,7 @@ def is_spent(headers: Mapping[str, str]) -> bool:
 
 
 class FleetPauses(Protocol):
-    """Pauses that all hosts share through the Temporal server; if it does not answer, no pause is known."""
+    """Pauses that all hosts share through Temporal's server; if the server does not answer, no pause is known."""
 
     def until(self, budget: str) -> float:
         """Return when a rate limit's pause ends, in Unix seconds; 0 if no host reported one."""
@@ -76,7 +76,7 @@ class ForgePauses:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count_for(self, token: str, budget: str) -> None:
-        """Record that a key has the rate limit `budget`, which the keys of an App or installation share."""
+        """Record that requests with key `token` count for the rate limit `budget`, which other keys share."""
         with self._lock:
             self._budgets[token] = budget
             if len(self._budgets) > _MOST_KEYS:  # keys of an App last an hour
@@ -176,7 +176,7 @@ class ForgePatience:
     """How many refusals in a row named no time."""
 
     def wait(self, seconds: float) -> bool:
-        """Wait so many seconds, and return `True`; return `False` at once if the limit does not allow it."""
+        """Wait so many seconds, and return `True`; return `False` at once if the limit forbids the wait."""
         seconds = max(seconds, _LEAST_SECONDS)
         if seconds > self.left:
             return False

@@ -111,7 +111,7 @@ class LocalIssues(LocalRecords):
         return any(mark in each.body and each.author == _OWN for each in record.comments)
 
     def set_label(self, number: int, label: str, instead_of: Sequence[str]) -> None:
-        """Add a label to an issue and remove others; see `Forge.set_label`."""
+        """Add `label` to an issue and remove the labels `instead_of`; see `Forge.set_label`."""
 
         def set_it(contents: StoreContents) -> bool | None:
             record = self.issue_record(contents, number)

@@ -26,7 +26,7 @@ _MOST_HOPS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class ProtectedChange:
-    """A protected path whose file differs from the file in each published commit."""
+    """A change of a protected path: no published commit has the same file at this path."""
 
     path: str
     """The path in the repository, with invisible characters escaped."""
@@ -85,7 +85,7 @@ def protected_changes(
 
 
 def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str, str]) -> str | None:
-    """Return why a path counts: a text about a symlink, or empty for its own name; `None` if it does not count."""
+    """Return why a path counts: a text about a symlink, or empty if the path itself is protected; else `None`."""
     if paths.cover(path):
         return ""
     if paths.lead_through(path) and {entry.mode, entry.old_mode} & set(_NO_FOLDERS):
@@ -152,7 +152,7 @@ def _links(git: Git, tree: str) -> dict[str, str]:
 
 
 def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the symlinks that `path` passes, then its target in the tree, or `path` if the target is outside."""
+    """Follow `path` in the tree; return the symlinks on the way, then the end, or `path` if the end is outside."""
     left, here, way = path.split("/"), list[str](), list[str]()
     while left:
         name = left.pop(0)

@@ -51,7 +51,7 @@ def return_to(
 
     Args:
         adding: More files from the vault for the workspace, by path; each folder precedes its content.
-        passes_on: Whether the snapshot may be another work order's, so that its settings in `.git` are dropped.
+        passes_on: Whether the snapshot may be another work order's; the settings in its `.git` are then dropped.
 
     Raises:
         SnapshotError: No snapshot could be taken first, or a file that was left out is in the way: nothing was

@@ -22,7 +22,7 @@ from septet.system.durable import close_after
 
 _ALTERNATES: Final = Path("info") / "alternates"
 _PACKED: Final = ("pack-*.pack", "pack-*.rev", "pack-*.idx")
-"""The files of a pack in the order of their creation; git looks for the index first."""
+"""The files of a pack in the order in which they are linked: the index last, because git looks for it first."""
 
 
 def restore(vault: Git, snapshot: Snapshot, to: Path, *, borrows: bool = False) -> None:
