@@ -223,7 +223,7 @@ _MESSAGES: Final = 500
 
 @workflow.defn(name="Costs")
 class Costs:
-    """The cost history of one project; it never ends, so the server never deletes it."""
+    """The workflow with one project's cost history; the workflow never ends, so the server never deletes it."""
 
     @workflow.init
     def __init__(self, history: CostHistory) -> None:

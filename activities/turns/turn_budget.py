@@ -114,9 +114,9 @@ class TurnBudget:
     async def reserve(self, so_far: Spending) -> TurnRequest:
         """Choose agent and login, reserve room in all accounts, and return the request with its limits.
 
-        The caller holds the writer's lock. A call with the same `so_far` reserves nothing more. The accounts
-        reserve in a fixed order, so that no two turns wait for each other. If one account has no room, all other
-        reservations are undone.
+        The caller holds the writer's lock. A repeated call with the same use `so_far` reserves nothing more. The
+        accounts reserve in a fixed order, so that no two turns wait for each other. If one account has no room,
+        all other reservations are undone.
 
         Raises:
             OverBudgetError: An account has no room.
