@@ -102,7 +102,7 @@ class RequestCheck:
     def by_label(self, issue: Issue, delivered: IssueRequest | None) -> IssueRequest:
         """Return the request that a label makes; call this only if `label_refusal` returned an empty text.
 
-        `delivered` is the label's request as a webhook reported it.
+        `delivered` is a request by label as a webhook reported it.
         """
         set_at = self.history.set_at
         if set_at is None:
@@ -127,7 +127,7 @@ class RequestCheck:
         return IssueRequest(by=by[:200], at=timestamp(at), text_sha256=issue.text_sha256, waits_because=why)
 
     def _doubt(self, by: str, at: datetime, *, is_known: bool) -> str:
-        """Return why the text may not be the requested text, which differs if it `is_known`; else empty."""
+        """Return why the text may not be the requested text; else empty. If `is_known`, the two differ."""
         if foreign := self._foreign_edit(by, at):
             return foreign
         if is_known and not (self.history.tells_all_edits and self._edits_since(at)):
@@ -168,10 +168,10 @@ class RequestReader:
         delivered: IssueRequest | None = None,
         commanded: IssueRequest | None = None,
     ) -> IssueRequest | str:
-        """Return the request of an account that may push, or the reason why no request counts.
+        """Return the request for work by an account that may push, or the reason why no request counts.
 
-        `delivered` is the label's request as a webhook reported it. `commanded` is a request in a comment of an
-        account that may push; it replaces the label's request.
+        `commanded`, a request in a comment of an account that may push, counts in place of a request by label.
+        `delivered` is a request by label as a webhook reported it.
 
         Raises:
             ForgeUnavailableError: The forge did not answer.

@@ -1,4 +1,4 @@
-"""All kinds of forges over HTTP; a new forge needs a package and an entry in `KINDS`."""
+"""All kinds of forges with an HTTP API; a new forge needs a package and an entry in `KINDS`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from septet.git.engine.address import Address
 
 @dataclass(frozen=True, slots=True)
 class ForgeKind:
-    """A kind of forge over HTTP: its names, its webhooks, and how to connect to it."""
+    """A kind of forge with an HTTP API: its names, its webhooks, and how to connect to it."""
 
     name: str
     """The name in records and settings: `SEPTET_<NAME>_TOKEN`, `_HOSTS` and `_API_URL`."""

@@ -1,4 +1,4 @@
-"""What the forges over HTTP share; paths are GitHub's unless a subclass has others."""
+"""The common part of all forges with an HTTP API; paths are GitHub's unless a subclass has others."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -234,7 +234,7 @@ class RestForge(ABC):
         return client.read_list(self.comment_form, self.comments_path(thing))
 
     def comments_path(self, thing: str) -> str:
-        """Return the path of the comments of an issue or pull request."""
+        """Return the path of the comments on the issue or pull request at the path `thing`."""
         return f"issues/{thing.rpartition('/')[2]}/comments"
 
     def comment_path(self, thing: str, comment_id: int) -> str:
@@ -243,7 +243,7 @@ class RestForge(ABC):
         return f"issues/comments/{comment_id}"
 
     def comment_place(self, what: str, thing: str) -> CommentPlace:
-        """Return where the comments on a thing are read and written; `what` names the thing in errors."""
+        """Return where to read and write the comments at the path `thing`, which errors call `what`."""
 
         def comments() -> list[MarkedComment]:
             with self.asking(f"the comments on {what}") as client:

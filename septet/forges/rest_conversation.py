@@ -1,4 +1,4 @@
-"""What the conversations on pull requests of the forges over HTTP share."""
+"""The conversation on a pull request, as far as all forges with an HTTP API have it in common."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -192,7 +192,7 @@ _WORDS_BYTES: Final = 160
 
 
 def shorten_issue(state: IssueState, among: int) -> IssueState:
-    """Return a closed issue's state; if `among` states of its size would be too long, omit minor parts."""
+    """Return a closed issue's state; omit minor parts until `among` states of this size fit into a payload."""
     limit_bytes = _ALL_BYTES // among
     for leave_out in _LEFT_OUT:
         if len(to_json(state)) <= limit_bytes:

@@ -193,8 +193,8 @@ class _SealRequiringInstance(WorkflowInstance):
 def mark(job: WorkflowActivationJob) -> None:
     """Replace a missing input of an update, or an unsealed result, by a payload that is refused.
 
-    A result is unsealed if it has no value, or is a failure with an unsealed message. An update that is replayed
-    was accepted before, and stays.
+    A result is unsealed if it has no value, or is a failure with an unsealed message. A replayed update stays,
+    because a worker accepted it before.
     """
     if job.HasField("do_update"):
         if job.do_update.run_validator and not job.do_update.input:
@@ -213,7 +213,7 @@ def _mark_result(result: ActivityResolution | ChildWorkflowResult) -> None:
 
 
 def _is_sealed(failure: Failure) -> bool:
-    """Return whether a failure was sealed, or is one of the server's own, such as a time-out."""
+    """Return whether a failure was sealed, or comes from the server itself, such as a time-out."""
     if not failure.HasField("cause"):
         return False
     cause = failure.cause

@@ -27,7 +27,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class WatchedPullRequest:
-    """A watched pull request, whose workflow waits for reports of a host."""
+    """A watched pull request, whose workflow waits until a host reports news."""
 
     workflow_id: str
     run_id: str
@@ -75,7 +75,7 @@ async def list_watched(
 
 
 async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
-    """Return the watch in an entry of the list; `None` if its workflow polls by an activity."""
+    """Return the watched pull request in an entry of the list; `None` if its workflow polls by an activity."""
     try:
         watcher = WatchingHost.model_validate_json(await memo_json(row, WATCHER) or b"null")
         task = Task.model_validate_json(await memo_json(row, MEMO) or b"null")

@@ -97,7 +97,7 @@ class Capabilities:
     session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return words for what the CLI does not report; empty if no amount is limited, or a known amount."""
+        """Return words for the unreported amounts; empty if nothing is limited, or a limited amount is known."""
         if not limited or "seconds" in limited or not {*self.tells}.isdisjoint(limited):
             return ""
         return "no dollars" if self.tells else "neither dollars nor tokens"

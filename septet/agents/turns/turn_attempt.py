@@ -189,7 +189,7 @@ class TurnAttempt:
         return None
 
     async def _decide_by(self, lock: int, step: NextStep) -> TurnResult | NeedsStart:
-        """Return the turn's result or the needed start; close `lock` unless the start needs the lock."""
+        """Return the turn's result and close `lock`, or return an agent to start, which needs `lock`."""
         passed_on = False
         try:
             move = step.move

@@ -118,7 +118,7 @@ class CodexStream(LineStream[_Event]):
             facts.failure = api_error(None, str(event.error.message if event.error is not None else None))
 
     def _take_message(self, item: _Item) -> None:
-        """Add a message; it counts as a new assistant turn, unless the open turn has no message yet."""
+        """Add a message: to the open assistant turn if that has no message yet, otherwise to a new one."""
         facts = self.facts
         facts.trying_again = None
         if self._spoken_in_turn or not self._in_turn:
@@ -127,7 +127,7 @@ class CodexStream(LineStream[_Event]):
         self._message = item.text
 
     def _take_started(self, item: _Item) -> None:
-        """Add a tool call; it counts as a new assistant turn, unless such a turn is open."""
+        """Add a tool call: to the open assistant turn, or to a new one if no turn is open."""
         if str(item.type) not in _SPEECH:
             if not self._in_turn:
                 self.facts.turns += 1
