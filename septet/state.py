@@ -143,7 +143,7 @@ class StateDir:
         return _once(self.api_token_file, secrets.token_urlsafe(_TOKEN_BYTES))
 
     def page_key(self) -> str:
-        """Return the key that opens the page, which the first call writes to a file for this user only."""
+        """Return the key that opens the page; the first call writes the key to a file for this user only."""
         return _once(self.page_key_file, secrets.token_hex(_TOKEN_BYTES))
 
 

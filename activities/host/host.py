@@ -182,7 +182,7 @@ class Host:
 
     @property
     def whereabouts(self) -> dict[str, Any]:
-        """The values of those fields of a workspace that describe its host, such as the host's id and queues."""
+        """The fields of a workspace that describe its host, such as the host's id and queues, and their values."""
         return {
             "host": self.id,
             "task_queue": self.task_queue,

@@ -19,7 +19,7 @@ _RAW: Final = {"github.com": "https://raw.githubusercontent.com/"}
 
 
 def outgoing_of(host: Host, call: StepCall, *, closes: bool = True, masks: list[str] | None = None) -> Outgoing:
-    """Return the object that cleans a work order's texts, which may close the order's issue only with `closes`.
+    """Return the object that cleans a work order's texts; if `closes` is false, no text closes the order's issue.
 
     Args:
         masks: The list to which the rule of each masked key is added.

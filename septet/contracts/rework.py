@@ -37,7 +37,7 @@ class FollowTerms(Wire):
 
 
 class Rework(Wire):
-    """One round on a pull request, as its agent's turn needs it."""
+    """One round on a pull request: what the turn of its agent needs to know."""
 
     round: int
     url: str

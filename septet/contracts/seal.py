@@ -41,7 +41,7 @@ def is_sealed(metadata: Mapping[str, bytes]) -> bool:
 
 
 def key_id_of(metadata: Mapping[str, bytes]) -> str | None:
-    """Return the id of the key that sealed a payload, for people; `None` for an unsealed payload."""
+    """Return the id of the key that sealed a payload, as a short text to show; `None` without a seal."""
     if not is_sealed(metadata):
         return None
     return cut(one_line(metadata.get(KEY_ID, b"").decode("utf-8", "replace")), 64) or "?"
@@ -53,7 +53,7 @@ def refusing_metadata(metadata: Mapping[str, bytes], *, is_damaged: bool = False
 
 
 def refusal_of(metadata: Mapping[str, bytes]) -> str | None:
-    """Return why a payload must be refused, for people; `None` if it may be used."""
+    """Return a sentence why a payload must be refused; `None` if it may be used."""
     reason = metadata.get(_REFUSED)
     if reason is None:
         return None

@@ -180,7 +180,7 @@ class NewPullRequest:
 
     @property
     def marked_body(self) -> str:
-        """The notice, the body cut to the limit, and the work order's hidden mark."""
+        """The text to send: the line `notice`, the body cut to the limit, and the work order's hidden mark."""
         return self._below_notice(self._own_part)
 
     @property

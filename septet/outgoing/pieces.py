@@ -44,7 +44,7 @@ def pieces_of(text: str) -> list[Piece]:
 
 
 def _regions(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a text with their kinds: `code`, `words` that may contain code, or `rest`."""
+    """Yield the parts of a text, each with its kind: `code`, `words` (may contain code), `rest` (no code)."""
     lines = re.split(r"(?<=\n)", text)
     kinds = _kinds(text)
     number = 0

@@ -29,7 +29,7 @@ _SPARE: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class ThreadPools:
-    """A pool of threads for each cause of blocking; threads start when they are needed."""
+    """One pool of threads for the network, one for the disk, one for quick work; threads start when needed."""
 
     network: Executor
     """The pool for work that may wait for a remote or a forge, even if the work also uses the disk."""

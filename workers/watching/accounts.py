@@ -243,5 +243,5 @@ class SharedForgePauses:
 
 
 def _login(budget: str) -> str:
-    """Return the name under which hosts share the pause of a forge's rate limit, like the pause of a login."""
+    """Return the name that stands for the rate limit `budget` where a pause needs the name of a login."""
     return f"forge-{budget[:24]}"

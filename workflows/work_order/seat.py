@@ -16,7 +16,7 @@ from workflows.wire.activity_stubs import LOOK_AT_OTHERS
 from workflows.wire.cancellation import cancel_and_wait, send_signal
 
 _RETRIES: Final = RetryPolicy(maximum_interval=timedelta(minutes=5), maximum_attempts=0)
-"""The retries of a check whether the earlier work orders have ended; retries keep the history short, and the
+"""The retries of the check that the earlier work orders have ended: a retry adds nothing to the history, and the
 failure's message explains the wait."""
 _BOARD_IS_BACK: Final = timedelta(seconds=10)
 _BOARD_IS_AWAY: Final = timedelta(minutes=10)
@@ -47,7 +47,7 @@ class Seat:
         return False
 
     async def give(self) -> bool:
-        """At the offer of a seat: accept a requested seat, or else refuse it; return whether the seat is kept."""
+        """Take the offered seat if the work order requested one, else refuse it; return whether it was taken."""
         if self._is_requested:
             self._is_given = True
         else:

@@ -70,7 +70,7 @@ def _work_fields(target: str | None, repo: str | None, issue: IssueOptions) -> d
 
 
 def _reference(target: str | None, repo: str | None) -> RepositoryReference:
-    """Return the named repository and issue; the default repository contains the current folder."""
+    """Return the named repository and issue; if no repository is named, use that of the current folder."""
     number = issue_number(target or "")
     if number is not None:
         return replace(_reference(None, repo), issue=number)
