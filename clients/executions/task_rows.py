@@ -69,7 +69,7 @@ async def watch_of(client: Client, order_id: str) -> WorkflowExecutionDescriptio
 
 
 async def with_watch(client: Client, task: Task) -> Task:
-    """Return a completed work order with the stage, error, rework and budget that its watch has now."""
+    """Return a completed work order with its watch's present stage, error, rework, budget and findings."""
     watch = await watch_of(client, task.id)
     if watch is None:
         return task

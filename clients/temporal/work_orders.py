@@ -118,7 +118,7 @@ class WorkOrders(Executions[Task]):
             return TaskReply(task=await self.get(order_id))
 
     async def was_reset_since(self, order_id: str, when: datetime) -> bool:
-        """Return whether a work order was reset after a time of the server's clock.
+        """Return whether a work order was reset after `when`, a time by the server's clock.
 
         Raises:
             NotFoundError: The work order does not exist.
@@ -226,7 +226,7 @@ class WorkOrders(Executions[Task]):
         return await with_watch(self.client, view) if view.stage is Stage.REVIEW else view
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> Task:
-        """Return a work order as a worker reports it; from `row` if it is stuck or failed, or without a report."""
+        """Return a work order as a worker reports it; if stuck or failed, or without an answer, from `row`."""
         if (cause := await self.stuck_cause(row)) is not None:
             return (await task_of_row(row)).model_copy(update={"stuck": cause})
         task = None if has_failed else await self.answer_of(row.id, self.query, Task)

@@ -40,10 +40,10 @@ _DEEPEST_INDENT: Final = 200
 
 
 def answer_part(text: str) -> str:
-    """Return the text from the last closing tag of reasoning, or the text's start, to the next opening tag.
+    """Return the text after the last closing tag of reasoning, up to the next opening tag.
 
     Tags inside a JSON value do not count. An opening tag without a closing tag counts only at the start of a line.
-    Text inside tags is never returned.
+    Text inside tags is never returned. Without a closing tag, the result begins at the start of `text`.
     """
     if _BARE_ANALYSIS.match(text) and _BARE_FINAL in text:
         return text.rpartition(_BARE_FINAL)[2]

@@ -41,7 +41,7 @@ class Caps(Wire):
     seconds: float | None = None
 
     def lowered(self, other: "Caps") -> "Caps":
-        """Return the lower value of each amount."""
+        """Return the lower of both values for each amount."""
         return Caps(
             usd=lower_of(self.usd, other.usd),
             tokens=lower_of(self.tokens, other.tokens),

@@ -98,7 +98,7 @@ class KeyRing:
         return key is not None and key.check == box.key_check
 
     def read_again(self) -> None:
-        """Read the keys again; keep the present keys if the source cannot be read.
+        """Read the keys again; if this raises, the present keys stay in use.
 
         Raises:
             InvalidInputError: The source cannot be read.

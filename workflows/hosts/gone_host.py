@@ -85,7 +85,7 @@ class HostNews(Protocol):
     """Records what happens to the host of a work order, or of a round on its pull request."""
 
     def wait_for_host(self, error: TaskError, now: datetime) -> bool:
-        """Record a wait for a gone host with its reason; return whether this changes the record."""
+        """Record a wait for a gone host, with `error` as the reason; return whether this changes the record."""
 
     def end_wait_for_host(self, now: datetime) -> bool:
         """Record the end of a wait for a host; return whether such a wait was recorded."""

@@ -28,12 +28,12 @@ _DATA: Final = ".local/share"
 
 
 def _of_each(pattern: str, *others: str) -> tuple[str, ...]:
-    """Return the patterns of what guests see of a version: `pattern/NAME` for `_VERSION` and `others`."""
+    """Return what guests see of a version: `pattern/NAME` for each NAME in `_VERSION` and `others`."""
     return tuple(f"{pattern}/{name}" for name in (*_VERSION, *others))
 
 
 def _with_shims(settings: str) -> tuple[str, ...]:
-    """Return the patterns of what guests see of a manager with shims; `settings` is a folder such as `pyenv.d`."""
+    """Return patterns for what guests see of a tool such as pyenv; `settings` is a folder such as `pyenv.d`."""
     own = ("bin", "libexec", "shims", settings, "version")
     plugins = ("plugins/*/bin", "plugins/*/etc", "plugins/*/libexec", "plugins/*/shims")
     versions = (*_of_each("versions/*", "pyvenv.cfg"), *_of_each("versions/*/envs/*", "pyvenv.cfg"))

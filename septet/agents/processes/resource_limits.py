@@ -104,7 +104,7 @@ class ResourceWatch:
         """Return whether shared memory has grown by more than the limit, and the guest is suspected.
 
         The kernel does not report the owner of shared memory. The guest is suspected if two checks in a row find
-        files sent over sockets and not received, or if deleted files that it maps after closing exceed the limit.
+        files sent over sockets and not received, or if its deleted files, closed but still mapped, exceed the limit.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if memory.shared_memory_bytes() - self.shared_before <= self.memory_bytes:
@@ -193,7 +193,7 @@ def tree_below(
 ) -> tuple[list[int], int]:
     """Return the descendants of a process, except `spared`, and the number of their threads.
 
-    If the kernel does not list a process's children, read the parents of all processes.
+    Unless `tells_children`, the kernel lists no process's children; then read the parents of all processes.
     """
     families = {} if tells_children else living_families()
     pids: list[int] = []
@@ -215,8 +215,8 @@ def use_more_memory(
 ) -> bool:
     """Return whether processes use more memory than the limit; shared memory counts once, pages of files never.
 
-    Swapped memory and nameless files in memory count too. The kernel needs long for the exact sum, which is
-    read only if the processes could exceed the limit.
+    Swapped memory and nameless files in memory count too. The kernel needs long for the exact sum, so
+    this reads the sum only if the processes could exceed the limit.
     """
     statuses = [(pid, read_file(f"{proc}/{pid}/status")) for pid in pids]
     own = sum(field_of(status, b"RssAnon:") + field_of(status, b"VmSwap:") for _, status in statuses)

@@ -200,7 +200,7 @@ class Homes:
     logins: Logins
 
     def of(self, order_id: str, adapter: Adapter, machine: Machine) -> AgentHome:
-        """Return the home of one CLI for a work order or lane; its folder may be missing."""
+        """Return the home of one CLI for a work order or lane; the home's folder may be missing."""
         return AgentHome(self.root / order_id / adapter.name, adapter, machine, self.logins)
 
     def has(self, order_id: str) -> bool:
@@ -208,7 +208,7 @@ class Homes:
         return (self.root / order_id).exists()
 
     def take_logins_back(self, order_id: str, *, is_over: bool) -> None:
-        """Copy a work order's refreshed logins to the user's files; after the run (`is_over`), delete the copies.
+        """Copy a work order's refreshed logins to the user's files; after the run (`is_over`), delete the home's.
 
         Raises:
             OSError: The disk refused.

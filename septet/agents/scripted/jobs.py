@@ -161,7 +161,7 @@ JOBS: dict[str, Job] = {
 
 
 def _make(task: PromptTask, hands: Hands, path: str, old: str, new: str) -> tuple[str, str, str]:
-    """Make a change; return path, old and new text. The path is empty if the file has neither text."""
+    """Replace `old` by `new` in a file; return path, old and new. The path is empty if the file has neither."""
     content = read(task.folder / path) or ""
     if new and new in content:
         return path, old, new

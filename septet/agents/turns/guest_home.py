@@ -47,8 +47,8 @@ class _FirstStart:
 def shared_packages(root: Path, adapter: Adapter, machine: Machine, sandbox: Sandbox) -> tuple[OwnFolder, ...]:
     """Return the folders with the packages that a CLI unpacks and compiles, for use in all homes.
 
-    Packages that the user has unpacked are left out. To fill a missing folder, Septet starts the CLI, which prints
-    only its version or help. Agents cannot write in these folders.
+    Packages that the user has unpacked are left out: guests read these already. To fill a missing folder, Septet
+    starts the CLI, which prints only its version or help. Agents cannot write in these folders.
 
     Raises:
         AgentMissingError: The program was not found.

@@ -83,7 +83,7 @@ def free_name(
 
 
 def _refusal_there(place: Place, name: str, there: RemoteRefs, began_at: str) -> str | None:
-    """Return why a name conflicts with a branch on the remote, even one in other letter case; else `None`."""
+    """Return why a name conflicts with a branch on the remote, whatever the letter case; else `None`."""
     if f"{_HEADS}{name}" == there.head:
         return f"{name} is the default branch there: use another branch for the work"
     shas = _branch_shas(there)

@@ -131,7 +131,7 @@ class PlanAlone:
         return True, rescue
 
     def _find_leftovers(self, unkept_first: Collection[bytes], touched: Collection[bytes]) -> Leftovers:
-        """Return the leftovers; the first snapshot lacks `unkept_first`, of which agents changed `touched`."""
+        """Return the leftovers; the first snapshot lacks `unkept_first`, and agents changed `touched` of these."""
         vault = vault_at(self.place)
         have, first = read(vault, self.current.commit), read(vault, self.before.first.commit)
         adding = self._of_setup()

@@ -265,7 +265,7 @@ def read_name_status(output: bytes) -> Iterator[tuple[Operation, bytes]]:
 
 
 def file_changes(changes: Iterable[tuple[Operation, bytes]]) -> tuple[FileChange, ...]:
-    """Return the changes in the form for a step's result, each once, sorted by path."""
+    """Return the changes as a step's result lists them: each once, sorted by path."""
     pairs = {(shown_path(path), operation) for operation, path in changes}
     return tuple(FileChange(path=path, operation=operation) for path, operation in sorted(pairs))
 
