@@ -24,7 +24,7 @@ def only_confirms(entry: LogEntry) -> bool:
 
 
 def without_workspace(text: str) -> str:
-    """Return a text in which each path into a workspace is relative to the workspace."""
+    """Return `text` with each path into a workspace made relative to the workspace."""
     return _WORD.sub(_inside, text) if _WORKSPACES in text else text
 
 

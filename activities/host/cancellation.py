@@ -87,7 +87,7 @@ async def is_paused(client: Client, key: RunKey) -> bool:
 async def was_reset(client: Client, key: RunKey, attempt: int, started_at: float) -> bool:
     """Return whether a person has reset an activity during its second or a later attempt.
 
-    The attempt continues after a reset, but the server rejects the attempt's token, and again counts from one.
+    The attempt continues after a reset, but the server rejects the attempt's token, and counts from 1 again.
 
     Args:
         started_at: The time when the server started the attempt, in seconds by the server's clock.

@@ -85,7 +85,7 @@ def prove_read_outgoing(host: Host, claim: Claim[ReadOutgoingAnswer]) -> Proof:
 
 
 def _content(place: Place, leaving: Leaving, path: str) -> bytes:
-    """Return what identifies the content of `path`: a text, else git's hash, else the digest of all content."""
+    """Return the outgoing text named `path`, else git's hash of the file `path`, else a digest of all content."""
     if path in leaving.texts:
         return leaving.texts[path].encode(errors="replace")
     found = view_git(place).try_run("rev-parse", "--verify", "--quiet", f"{leaving.head}:{path}")

@@ -121,7 +121,7 @@ def add_warnings(result: StepResult, *warnings: str) -> StepResult:
 def _bound_texts(
     texts: tuple[str, ...], count: int = _REASONS_SHOWN, length: int = _REASON_LENGTH
 ) -> tuple[str, ...]:
-    """Mask the first `count` texts, and cut the front of long texts: the end of an output matters most."""
+    """Return the first `count` texts, masked; long texts lose their front: the end of an output matters most."""
     return tuple(cut_front(mask(text), length) for text in texts[:count])
 
 

@@ -90,7 +90,7 @@ class Subject:
             raise self.refusal(error, workflow_id) from error
 
     def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Return Septet's error for the server's error on a change; a workflow that is not found has ended."""
+        """Return Septet's error for a failed change of an open workflow; a workflow that is missing has ended."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"{workflow_id} has ended, so there is nothing to decide."
             return RefusedTransitionError(message, remedy=f"See how it ended: {self.show} {workflow_id}")
@@ -175,7 +175,7 @@ class WorkflowCalls:
 
 
 def unanswered(task: Task) -> ServerNotReachedError:
-    """Return the error for a decision about `task` if no worker has answered it."""
+    """Return the error for a decision about `task` that no worker has answered."""
     return ServerNotReachedError(f"No worker has answered for {task.id}.", remedy=task.stuck or _DECIDE_AGAIN)
 
 

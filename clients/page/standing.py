@@ -99,7 +99,7 @@ def news_of(task: Task) -> tuple[tuple[str, str], ...]:
 
 
 def _question_key(task: Task) -> str:
-    """Return a text that is different for each decision that a work order waits for; empty without one."""
+    """Return a key of the decision that a work order waits for, different for each; empty without a decision."""
     budget = task.budget
     if task.waits_for_a_decision:
         return f"plan {task.plan_sha256}"

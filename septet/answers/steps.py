@@ -105,7 +105,7 @@ def read_step_answer(
 
 
 def read_pieces(name: str, pieces: Sequence[str], *, in_pipeline: bool = False) -> Answer[AnyAnswer] | None:
-    """Return the answer in the joined `pieces` of a message; else the only answer in single pieces, if any."""
+    """Return the answer in the joined `pieces` of a message; else in single pieces, if they agree on one."""
     read = partial(read_step_answer, name, in_pipeline=in_pipeline)
     only_alone = _form_of(name, in_pipeline=in_pipeline).only_alone
     for texts in (["".join(pieces)], () if only_alone else pieces):

@@ -73,7 +73,7 @@ class AccountAmounts:
         return limit is not None and min(_amounts_left(limit, self.use_of(step)).values()) <= 0
 
     def is_held(self, step: str = "") -> bool:
-        """Return whether a limit is set and not used up: then a turn waits only for other turns' reservations."""
+        """Return whether only other turns' reservations can make a turn wait: a limit is set and not used up."""
         return self.limit_of(step) is not None and not self.is_spent(step)
 
     def has_room(self, step: str = "") -> bool:

@@ -90,8 +90,8 @@ _FLAG: Final = re.compile(
 def without_invisible(text: str) -> str:
     """Return a text without invisible characters, in linear time.
 
-    Needed ones stay, at most one in each place: between emojis, between letters of some scripts, after a sign that
-    they show as an emoji or as text, and near a letter of a right-to-left script.
+    Needed ones stay, at most one in each place: between emojis, between letters of some scripts, after a sign to
+    choose between emoji and text, and near a letter of a right-to-left script.
     """
     return text if text.isascii() else _INVISIBLE.sub(_joint, text)
 

@@ -188,7 +188,7 @@ class HostsWatch:
                 return
 
     async def _tell_return(self, living: set[str]) -> None:
-        """Notify work orders of returned hosts: those that this process notified of the silence, and waiting ones.
+        """Notify work orders whose host has returned, if they wait or this process notified them of the silence.
 
         Waiting work orders may have been notified of the silence by another host.
         """

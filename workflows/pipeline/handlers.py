@@ -18,7 +18,7 @@ _ANYBODY = PipelineCall()
 
 
 class PipelineHandlers:
-    """The handlers of one pipeline; a refused update leaves no trace."""
+    """The handlers of one pipeline; a refused update adds nothing to the history."""
 
     def __init__(self) -> None:
         """Begin empty: `run` reads the input, because `__init__` cannot refuse wrong input."""
@@ -41,7 +41,7 @@ class PipelineHandlers:
     @workflow.update(description="Start nothing new until it is resumed; work in progress continues.")
     @reads_input("pause", PipelineCall)
     def pause(self, call: PipelineCall = _ANYBODY) -> PipelineView:
-        """Start nothing new. Each update's reply has only the issue that the update names, if it names one."""
+        """Start nothing new. The reply to an update has only the issue that the update names, or no issue."""
         self._state.take_word("paused", call)
         self._state.is_paused = self._has_news = True
         return self._state.view_of()

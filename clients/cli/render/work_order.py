@@ -142,7 +142,7 @@ def issue_of(task: Task) -> str:
 
 
 def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
-    """Return the notes above a table of work orders: `nobody`, on missing workers, and silent hosts."""
+    """Return the notes above a table of work orders: `nobody` (a notice of missing workers), and silent hosts."""
     waits: dict[str, list[str]] = {}
     for task in tasks:
         if task.host_wait:
@@ -152,7 +152,7 @@ def notes_on(tasks: Iterable[Task], nobody: str = "") -> str:
 
 
 def end_lines(task: Task, *, with_error: bool = False) -> list[Text]:
-    """Return the lines on a work order's outcome: pull request, commit, rescues, and on request the error."""
+    """Return the lines on a work order's outcome: pull request, commit, rescues; if `with_error`, the error."""
     lines = []
     if task.stuck:
         lines.append(Text(printable(f"stuck         {task.stuck}"), style="red"))

@@ -140,8 +140,7 @@ class AgentProcess:
     def signal_group(self, number: int) -> None:
         """Send a signal to the agent's process group; ignore a missing group.
 
-        In a sandbox, SIGTERM goes only to the processes inside: after SIGTERM, bubblewrap itself would kill these
-        processes.
+        In a sandbox, bubblewrap gets no SIGTERM, because bubblewrap would then kill the processes inside.
         """
         with suppress(OSError):
             if self.order.confined and number == signal.SIGTERM:

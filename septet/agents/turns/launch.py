@@ -133,7 +133,7 @@ def _turn(request: TurnRequest, start: Start) -> Turn:
 
 
 def _warm_start(request: TurnRequest, turn: Turn, own_home: tuple[OwnFolder, ...]) -> WarmStart | None:
-    """Return the start of a process that stays warm after the turn; `None` if the process ends with the turn."""
+    """Return command, environment and folder of a process that stays warm; `None` if it ends with the turn."""
     if not turn.warm:
         return None
     host = request.runtime.host

@@ -49,7 +49,7 @@ _LIMIT_BYTES: Final = 1 << 20
 def own_items(
     vault: Git, order_id: str, items: Mapping[bytes, Item], root: Path, *, passes_on: bool = False
 ) -> dict[bytes, Item]:
-    """Return the content to restore in a worktree after a guest; store corrected configurations in the vault.
+    """Return what to restore in a worktree that a guest has used; store corrected configurations in the vault.
 
     Hooks, settings and attributes from before the first agent stay.
 
@@ -159,7 +159,7 @@ def _is_repository(path: bytes, items: Mapping[bytes, Item]) -> bool:
 
 
 def _put_back(want: dict[bytes, Item], baseline: Mapping[bytes, Item]) -> None:
-    """Add to `want` the missing hooks and `info` files of `.git` from `baseline`, before the first agent."""
+    """Put the first snapshot's hooks and `info` files into `want` if they are missing or `is_foreign` holds."""
     for path, item in baseline.items():
         folder, _, name = path.partition(b"/")
         if folder != GIT_FOLDER or name.partition(b"/")[0] not in _BASELINE:

@@ -60,7 +60,7 @@ _REWRITTEN: Final = frozenset({
 def seed(place: Place, *, ignored_limit_bytes: int) -> Snapshot:
     """Take the first snapshot, after the checkout and before any agent.
 
-    It reads every file; later snapshots read only changed files, and are compared with it.
+    The first snapshot reads every file; later snapshots read only changed files, and are compared with the first.
 
     Raises:
         SnapshotError: The snapshot could not be taken.
@@ -145,7 +145,7 @@ class _Taking:
         return msgspec.structs.replace(snapshot, commit=commit)
 
     def _scan(self, past: SnapshotBaseline) -> tuple[Scene, Sorting]:
-        """Scan the worktree without large ignored folders, or all of it if one of them is no longer ignored."""
+        """Scan the worktree without large ignored folders; if one of them must be stored now, scan everything."""
         place, root = self.place, self.root
         limit = self.options.ignored_limit_bytes
         vault = Git(place.vault, place.worktree, place.env)

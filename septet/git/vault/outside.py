@@ -75,7 +75,7 @@ def is_refused(name: bytes) -> bool:
 
 
 def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
-    """Add to `sorting` the paths known without git; return the paths that git must check, parents first."""
+    """Add to `sorting` the paths whose kind is known; return the paths that git must check, parents first."""
     candidates: list[bytes] = []
     rules_changed = any(_rules_differ(scene, path) for path in scene.fresh)
     for path in scene.survey.looks:

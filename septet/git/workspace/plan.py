@@ -48,7 +48,7 @@ def _check_plan(root: Path, file: Path, name: str) -> None:
 
 
 def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[bytes, Item]:
-    """Return as items by path: the plan's file, and above it the folders that the snapshot `there` lacks.
+    """Return, by path, the plan's file and those of its parent folders that the snapshot `there` lacks.
 
     Args:
         there: The snapshot to which the caller adds the plan.

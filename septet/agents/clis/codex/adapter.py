@@ -153,7 +153,7 @@ class Codex(Adapter):
         return replace(invocation, argv=(*invocation.argv[:at], *settings, *invocation.argv[at:]), env=env)
 
     def dialect(self, before: Usage = NO_USAGE) -> Dialect:
-        """Return a reader that subtracts `before`, because codex reports the usage of the whole session."""
+        """Return the stream's reader, which subtracts `before`: codex reports the usage of the whole session."""
         return CodexStream(before)
 
 
