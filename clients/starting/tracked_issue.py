@@ -83,14 +83,14 @@ def find_order(
 
 
 def id_of_issue(order: WorkOrderInput, *, again: bool) -> str | None:
-    """Return the work order's id, made from its tracker's issue; `None` without a tracker, or to work `again`."""
+    """Return the work order's id, made from its tracker's issue; `None` without a tracker, or if `again`."""
     if order.tracker is None or again:
         return None
     return tracked_order_id(order.tracker.tracker, order.tracker.key)
 
 
 def with_issue_of(order: WorkOrderInput, first: WorkOrderInput) -> WorkOrderInput:
-    """Return `order`, a repeat of `first`; if both name the same tracker's issue, `first` fills the gaps."""
+    """Return `order`, a repeat of `first`; if both name one tracker's issue, `first` supplies missing values."""
     if order.tracker is None or first.tracker is None or order.tracker.key != first.tracker.key:
         return order
     repository = first.repository if tracker_key(order.repository) else order.repository

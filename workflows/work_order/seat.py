@@ -47,7 +47,7 @@ class Seat:
         return False
 
     async def give(self) -> bool:
-        """Take the offered seat if the work order requested one, else refuse it; return whether it was taken."""
+        """Receive a seat: keep a requested seat, refuse any other; return whether the seat was kept."""
         if self._is_requested:
             self._is_given = True
         else:

@@ -104,7 +104,7 @@ class ResourceWatch:
         """Return whether shared memory has grown by more than the limit, and the guest is suspected.
 
         The kernel does not report the owner of shared memory. The guest is suspected if two checks in a row find
-        files sent over sockets and not received, or if its deleted files, closed but still mapped, exceed the limit.
+        files sent over sockets and not received, or if deleted files, closed but still mapped, exceed the limit.
         """
         waited, self.files_in_messages = self.files_in_messages, files.files_in_messages
         if memory.shared_memory_bytes() - self.shared_before <= self.memory_bytes:

@@ -208,7 +208,7 @@ class Homes:
         return (self.root / order_id).exists()
 
     def take_logins_back(self, order_id: str, *, is_over: bool) -> None:
-        """Copy a work order's refreshed logins to the user's files; after the run (`is_over`), delete the home's.
+        """Copy a work order's refreshed logins back to the user; if the run `is_over`, delete the home's copies.
 
         Raises:
             OSError: The disk refused.
