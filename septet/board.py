@@ -146,7 +146,7 @@ class Seats:
         self.waiting[request.id] = request.model_copy(update={"project": project_key(request.project)})
 
     def take_stock(self, others: WaitingOrders, now: float) -> None:
-        """Add the work orders in `others`, from the server's list, that the board does not know.
+        """Add the work orders in `others`, a list from the server, unless the board knows them by now.
 
         The list lags, and may lack a work order whose request was just dropped. It counts as complete only a
         minute after the last drop.
@@ -244,7 +244,7 @@ _MOST_FOLLOWED: Final = 100
 async def circle_of(
     order_id: str, after: Sequence[str], comes_after: Callable[[str], Awaitable[Sequence[str]]]
 ) -> str | None:
-    """Return a text about a circle in which `order_id` waits, by way of `after`, for itself; `None` without one.
+    """Return words for a circle in which `order_id` waits, by way of `after`, for itself; `None` without a circle.
 
     `comes_after` returns the work orders for which a work order waits; it is called at most a hundred times.
     """

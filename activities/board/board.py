@@ -140,8 +140,8 @@ class Others:
         """Raise unless all work orders in `look.after` have reached `look.until`. Idempotent; writes nothing.
 
         Raises:
-            ApplicationError: A work order is not there yet, or the server did not answer; Temporal retries after a
-                growing pause.
+            ApplicationError: A work order has not reached that state, or the server did not answer; Temporal
+                retries after a growing pause.
         """
         places = asyncio.Semaphore(_OTHERS_AT_A_TIME)
 

@@ -69,7 +69,7 @@ def read_frozen_rework(place: Place, run_id: str, number: int) -> FrozenRework |
 
 
 def words_of(place: Place, run_id: str, number: int) -> str:
-    """Return, as one line of JSON, the feedback to answer: no text in it can look like a line of the prompt.
+    """Return a round's feedback as one line of JSON, in which no text can look like a line of the prompt.
 
     Raises:
         WorkspaceError: The round was not prepared here.

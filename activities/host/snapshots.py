@@ -100,7 +100,7 @@ class Snapshots:
     def own_repository(self, place: Place, step: str, secured_by: Snapshot | None = None) -> tuple[str, ...]:
         """Restore `.git` to its state before the guest, and return warnings about the restored files.
 
-        A failed restore does not fail the step; the next call tries again. `secured_by` already has all work.
+        A failed restore does not fail the step; the next call tries again. `secured_by` is a snapshot of all work.
         """
         options = self.options(_LEFT, step, secured_by)
         try:

@@ -76,7 +76,7 @@ def set_up_workspace(host: Host, place: Place, settings: RepositorySettings, hol
 
     Args:
         settings: The repository's settings as of the base commit.
-        hold: Takes the right to write in the workspace, if a command has to run.
+        hold: Gives the right to write in the workspace; used only if a command has to run.
 
     Raises:
         SetupError: A command failed, or set-up has changed what would be committed.

@@ -17,7 +17,7 @@ def elapsed_seconds(task: Task) -> float:
 
 
 def _end(task: Task) -> datetime:
-    """Return when a work order ended; now for an open work order. A completed one ended with its last step."""
+    """Return when a work order ended; now if it is open. A completed work order ended with its last step."""
     last = task.steps[-1] if task.steps else None
     if task.status is Status.COMPLETED and last is not None and last.ended_at:
         return datetime.fromisoformat(last.ended_at)

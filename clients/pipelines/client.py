@@ -196,7 +196,7 @@ class PipelineClient(Executions[PipelineView]):
         return PipelineReply(pipeline=view)
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> PipelineView:
-        """Return a worker's view of a pipeline without result; if none answers, make the view from the input."""
+        """Return a worker's view of a pipeline without result; if no worker answers, make it from the input."""
         del has_failed
         cause = await self.stuck_cause(row)
         view = await self.answer_of(row.id, self.query, PipelineView) if cause is None else None

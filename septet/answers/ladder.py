@@ -136,7 +136,7 @@ class _Proof(Generic[T]):
         self._adapter = contract if isinstance(contract, TypeAdapter) else TypeAdapter(contract)
 
     def one_of(self, candidates: Iterable[JsonCandidate]) -> Answer[T] | None:
-        """Return the valid candidates' answer, or `None` without any; refuse candidates with different values."""
+        """Return the one answer of the valid candidates; `None` if none is valid; raise if their values differ."""
         answers: dict[str, Answer[T]] = {}
         for candidate in candidates:
             for canonical, answer in self._prove(candidate):

@@ -54,7 +54,7 @@ def waits_in(order: WorkOrderInput) -> Stage | None:
 
 
 def first_task(order_id: str, order: WorkOrderInput, waits: Stage | None, now: str) -> Task:
-    """Return a new work order's task, in stage `waits` or, for `None`, executing; `now` is ISO 8601, UTC."""
+    """Return a new work order's task, in stage `waits`, or `executing` for `None`; `now` is ISO 8601, UTC."""
     external_id = str(order.issue or "")
     if order.tracker is not None:
         external_id = order.tracker.key or order.tracker.id

@@ -125,7 +125,7 @@ def _steps_of_executor(order: OrderCosts) -> set[str]:
 
 
 def _executes(step: str, use: Spending) -> bool:
-    """Return whether an executor worked in a turn; without an agent, `use` is zero."""
+    """Return whether an executor worked in a turn; `use` is zero if no agent worked."""
     return step not in _OF_OTHERS and any(use.amounts.values())
 
 

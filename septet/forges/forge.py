@@ -99,7 +99,7 @@ class Forge(Protocol):
         """Return the open pull request of branch `new.head`; if there is none, open one."""
 
     def add_to_pull_request(self, number: int, new: NewPullRequest) -> None:
-        """Name a further work order in the text of the pull request that has its work; a repeat adds nothing.
+        """Add the work order of `new` to the text of a pull request with the order's work; a repeat adds nothing.
 
         Raises:
             ForgeError: The forge refused, or the text is full.

@@ -200,7 +200,7 @@ class Outgoing:
         return self._prose(instead[1] or instead[2] or "", "") if instead else ""
 
     def _is_own(self, address: str) -> bool:
-        """Return whether a picture's address is in the repository; a query other than `raw` could carry data."""
+        """Return whether a picture's address is in the repository; false with a query other than `raw`."""
         path, _, query = address.partition("?")
         if query and query not in {"raw=true", "raw=1"}:
             return False
@@ -227,7 +227,7 @@ def _without_comments(text: str) -> str:
 
 
 def without_hidden(text: str) -> Iterator[Piece]:
-    """Yield a text's pieces; prose and hidden pieces in a row become one piece, each hidden one as a space."""
+    """Yield a text's pieces; a space replaces each hidden piece and joins the prose on both sides."""
     words = ""
     for piece in pieces_of(text):
         if piece.kind in {"prose", "hidden"}:

@@ -237,7 +237,7 @@ def note(store: PipelineStore, some: PipelineView) -> PipelineView:
 
 
 def report(store: PipelineStore, view: PipelineView) -> None:
-    """Write the states of the given issues and all results, as `note` does, and then the report on all issues.
+    """Write the states of the issues in `view` and all results, as `note` does, and then the report on all issues.
 
     Raises:
         OSError: The disk refused.

@@ -164,7 +164,7 @@ def _forms_in_bytes(values: frozenset[str]) -> tuple[tuple[bytes, ...], tuple[Br
 
 @lru_cache(maxsize=2)
 def _forms_in_json(values: frozenset[str]) -> tuple[bytes, ...]:
-    """Return the forms that `values` can have only in JSON strings."""
+    """Return the forms of `values` that occur only in JSON strings."""
     whole, _ = _forms(values)
     return tuple({_bytes(escaped) for form in whole for escaped in _in_json(form)} - set(map(_bytes, whole)))
 

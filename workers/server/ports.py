@@ -38,7 +38,7 @@ class UiAddress:
     relay: str
     """The address of the relay for browsers."""
     codec: str = ""
-    """The address at which the UI gets sealed payloads opened; if empty, the UI shows them sealed."""
+    """The address of the server that opens sealed payloads for the UI; if empty, payloads stay sealed."""
 
     @classmethod
     def free(cls, relay: str, codec: str = "") -> Self:

@@ -13,7 +13,7 @@ GAP: Final = 2
 def fit(widths: Sequence[int], room: int, gives: Sequence[tuple[int, int | None]]) -> list[int]:
     """Return widths with which the columns fit the terminal; a column of width 0 is omitted.
 
-    `gives` has the columns to narrow until all fit, in this order: index and least width, or `None` to omit one.
+    `gives` has the columns to narrow, one by one, until all fit: index and least width; `None`: omit the column.
     """
     fitted = list(widths)
     for at, least in gives:

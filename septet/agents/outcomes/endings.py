@@ -40,7 +40,7 @@ _NOISE: Final = re.compile(
     r"^(?:\d[\dT:.,Z+-]++ ++)?\W*+(?:warn|warning|info|debug)\b|^\(node:\d+\)|--trace-(?:deprecation|warnings)",
     re.IGNORECASE,
 )
-"""A line of stderr that reports no error."""
+"""The pattern of a line of stderr that reports no error."""
 PASSING: Final = ("EAGAIN", "ENOMEM", "EMFILE", "ENFILE", "ETXTBSY", "ENOSPC", "EIO")
 """The names of errors of a machine that lacks a resource, perhaps only for a moment."""
 
@@ -53,7 +53,7 @@ RESOURCES: Final = {
     "tree_size_limit": ("tree_size", "SEPTET_TREE_LIMIT_MIB"),
     "output_limit": ("output", "SEPTET_OUTPUT_LIMIT_MIB"),
 }
-"""By the cause of an end at a limit of resources: the kind of the ending, and the setting of the limit."""
+"""For each cause of an end at a limit of resources: the kind of the ending, and the setting of the limit."""
 
 
 def api_ending(error: ApiError, words: str, *, resets_at: float | None = None) -> Ending:

@@ -72,7 +72,7 @@ class StagedFiles:
                 self.sources.append((source, BINDINGS[option]))
 
     def place_program(self, program: str) -> str:
-        """Return `program`, or a mapped path for bubblewrap in a Python package that the user may not enter."""
+        """Return a mapped path for bubblewrap in a Python package closed to the user; otherwise `program`."""
         packages = program.removesuffix(BUNDLED)
         if packages == program or is_below(program, SEEN_BY_ALL):
             return program
@@ -80,7 +80,7 @@ class StagedFiles:
         return f"{self.stage}/{len(self.sources) - 1}{BUNDLED}"
 
     def become_user(self, user: RunUser) -> None:
-        """Make the mounts, and turn this process from root into the run's user; call this while it has one thread.
+        """Make the mounts, and turn this process from root into the run's user; call this with only one thread.
 
         Raises:
             OSError: A file system refuses to map a folder that the guest writes.

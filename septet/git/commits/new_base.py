@@ -172,7 +172,7 @@ def _last_moved(place: Place) -> MovedWork | None:
 
 
 def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
-    """Return a commit's work, and why the commit is refused; the reason is empty if it is not.
+    """Return a commit's work, and why the commit is refused; no reason for an accepted commit.
 
     The work is on its new base if it was moved, or if an agent resolved the conflicts in the commit.
     """

@@ -225,7 +225,7 @@ def guard_of(git_dir: Path) -> Path:
 def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
     """Share a guard's lock in the block; yield the descriptors that a git must inherit to share it too.
 
-    A process that may not write next to the repository makes no lock files in it, and yields no descriptor.
+    If this process may not write next to the repository, it makes no lock files there, and shares no lock.
     """
     if guard is None or not os.access(guard.parent, os.W_OK):
         yield ()

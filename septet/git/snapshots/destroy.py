@@ -1,6 +1,6 @@
 """Change or delete a workspace, but only after a verified snapshot of it is on disk.
 
-No other module resets, cleans or deletes a workspace; `forget.py` deletes what else closed work orders leave.
+No other module resets, cleans or deletes a workspace; `forget.py` deletes the other files of closed work orders.
 `tests/unit/test_destructive_git.py` checks both rules.
 """
 
