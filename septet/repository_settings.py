@@ -166,7 +166,7 @@ class RepositorySettings:
         return for_step or by_order or self.model or by_worker
 
     def limits_for(self, step: str, bounds: Timeouts, by_order: StepSettings = _NOTHING) -> Timeouts:
-        """Return a step's limits: each as in `by_order`, or else the lowest of `bounds`, repository and Septet."""
+        """Return a step's limits: each from `by_order`, else the lowest of `bounds`, repository and default."""
         lower: tuple[Timeouts | SomeLimits, ...] = (bounds, self.limits, self._own(step), STEP_TABLE[step])
         return Timeouts(
             wall_seconds=by_order.wall_seconds or min(each.wall_seconds for each in lower if each.wall_seconds),

@@ -107,8 +107,8 @@ def leave_over_budget(
         unread: The step's result without a readable answer, if a finalizer is over budget.
 
     Raises:
-        OverBudgetError: The workflow does not wait for budgets, or the account would not signal it when there
-            is room. Temporal retries the activity.
+        OverBudgetError: The workflow does not wait for budgets, or too many work orders wait for the account's
+            signal. Temporal retries the activity.
         SupersededError, HaltedError: A later attempt has begun, or this attempt was cancelled.
         WorkspaceBusyError: Another process holds the writer's lock.
     """

@@ -95,7 +95,7 @@ def read_logins(host: Host, adapter: Adapter) -> tuple[NamedLogin, ...]:
 
 
 def own_login(host: Host) -> NamedLogin:
-    """Return the entry for the worker's own login, which every agent has."""
+    """Return the worker's own login, which has no name and serves every agent."""
     return NamedLogin("", host.agents)
 
 

@@ -227,6 +227,6 @@ async def _as_retried(request: OpenWorkspace) -> OpenWorkspace:
 
 
 def _opens_again(request: OpenWorkspace) -> bool:
-    """Return whether another host may have the workspace, by an earlier attempt, even one before a reset."""
+    """Return whether an earlier attempt, perhaps before a reset, could have opened this workspace elsewhere."""
     info = activity.info()
     return info.attempt > 1 or request.first_run_id not in {"", info.workflow_run_id}

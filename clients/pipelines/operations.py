@@ -112,7 +112,7 @@ class PipelineOperations:
     ) -> Estimate:
         """Return the estimated cost of a pipeline, derived from the costs of earlier work orders.
 
-        `work` is each issue's remaining work, empty before the issues are read; `is_rest`: the pipeline has begun.
+        `work`: what each issue still needs, empty before the issues are read; `is_rest`: whether some is done.
         """
         if not work:
             text = f"Estimate: unknown. The issues labelled {order.label} are not read yet."

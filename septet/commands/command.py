@@ -171,7 +171,7 @@ def load(step: Step, issue_class: IssueClass | None, override: ReadAtBase) -> Co
     `override` reads a file as of the base commit, so that an agent's edits do not count.
 
     Raises:
-        CommandError: The repository's file is blank or not UTF-8, or the plan's class is missing.
+        CommandError: The repository's file is blank or not UTF-8, or `build_plan` has no `issue_class`.
     """
     return _load(step, name_of(step, issue_class), override)
 

@@ -127,8 +127,8 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
     """Return the newest completed work orders that had the question's agents and its steps.
 
-    Work orders with another model are dropped if at least `FEWEST` remain. On the same condition, only work orders
-    of pipelines are then kept if the question is about a pipeline, else only single ones.
+    If at least `FEWEST` remain, work orders with another model are dropped. On the same condition, single
+    work orders are then dropped for a question about a pipeline, and work orders of pipelines for any other.
     """
     needed = set(question.steps) - _NOT_ALWAYS
     alike = [
@@ -161,9 +161,9 @@ class _Forecast:
         )
 
     def _dollars(self, steps: Collection[str]) -> Interval | None:
-        """Return the expected dollars, by the work orders with a cost for each run, if there are enough of these.
+        """Return the expected dollars; `None` if too many costs are missing.
 
-        Otherwise, by all work orders, with estimates for the missing costs; `None` if too many costs are missing.
+        If enough work orders have a cost for each run, only these count; else all, with missing costs estimated.
         """
         orders = [each for each in self.orders if not any(turn.use.unpriced for turn in _turns_of(each, steps))]
         if len(orders) < FEWEST:

@@ -174,7 +174,7 @@ class NewPullRequest:
         return self.titled()
 
     def titled(self, draft: str = "", limit: int = TITLE_LIMIT) -> str:
-        """Return the title on one line; a draft's has the prefix `draft`, which counts towards `limit`."""
+        """Return the title on one line; the title of a draft begins with `draft`, which counts towards `limit`."""
         title = " ".join(mask(without_controls(self.title)).split())
         return f"{draft if self.draft else ''}{title}"[:limit].rstrip()
 

@@ -65,8 +65,8 @@ def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
     """Return a step's priority for a host's slots: best score first, and fairly between projects.
 
     The scores from 9 to -3 become the server's priority keys 1 to 5; the default score 3 becomes key 3. Within a
-    priority key, the server takes turns between fairness keys: a project has such a key for each part of the work.
-    The weight of such a key is the part's number of steps, so that all projects complete equally many work orders.
+    priority key, the server takes turns between fairness keys, which stand for a project and a part in `_STAGES`.
+    A fairness key's weight is the part's number of steps, so that all projects complete equally many work orders.
     """
     key = 3 - round((task.score - _DEFAULT_SCORE) / _SCORES_TO_A_KEY)
     stage = next(stage for stage in _STAGES if step.number in stage)
@@ -92,7 +92,7 @@ def step_options(limits: Timeouts) -> ActivityOptions:
 
 
 def summary_options(limits: Timeouts) -> ActivityOptions:
-    """Return the options of the activity that requests a summary; their limit is short, because a step waits."""
+    """Return the options of the activity that requests a summary: the time is short, because a step waits."""
     return ActivityOptions(**step_options(limits) | {"schedule_to_close_timeout": _SUMMARY_IN_ALL})
 
 

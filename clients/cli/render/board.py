@@ -137,7 +137,7 @@ _LIST_GIVES: Final = ((5, 12), (4, 8), (3, 0), (5, 0), (4, 0), (2, 0))
 
 
 def show_list(answer: TasksReply, nobody: str, *, is_filtered: bool) -> None:
-    """Print each work order on a line, in a pipe with tabs; on a terminal, then `nobody`, on missing workers."""
+    """Print a line for each work order, with tabs in a pipe; a terminal also shows the notice `nobody`."""
     out = console()
     if not answer.tasks and not is_filtered:
         start = "Start one: septet run --title 'What is wrong' --wait"

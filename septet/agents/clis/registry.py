@@ -58,7 +58,7 @@ class NamedLogin:
     """The folder of a further login; `None` for a login in a file of variables, and for the worker's own login."""
 
     def identity(self, adapter: Adapter, provider: str = "") -> tuple[str, ...]:
-        """Return the login's keys, each as `NAME=key`, so that hosts can compare logins; empty without keys."""
+        """Return the login's keys for a provider, each as `NAME=key`, to compare logins; empty without keys."""
         keys = adapter.keys_of(self.machine, provider)
         return tuple(f"{name}={keys[name]}" for name in sorted(keys))
 

@@ -143,7 +143,7 @@ class LineStream(ABC, Generic[E]):
 
     @abstractmethod
     def is_own(self, event: E) -> bool:
-        """Return whether an object is an event of this CLI, and not a part of an event."""
+        """Return whether an object on the stream is an event of this CLI, and not a piece of a larger event."""
 
     def take_stderr(self, stderr: str, end: ExitRecord) -> None:
         """Add the last lines of stderr as warnings, if the stream had an event."""

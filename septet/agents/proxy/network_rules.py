@@ -100,7 +100,7 @@ class Network:
                 self.tls.load_verify_locations(self.ca_file)
 
     def connect(self, name: str, port: int, *, with_key: bool = False) -> socket.socket:
-        """Return a connection to a permitted host; without `with_key`, hosts in `self.with_key` are refused.
+        """Return a connection to a permitted host; a host in `self.with_key` also needs the argument `with_key`.
 
         Raises:
             NetworkRefusalError: The host is not permitted, or resolves to no permitted address.

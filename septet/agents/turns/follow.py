@@ -267,7 +267,7 @@ def _grace_seconds(progress: StreamProgress, pace: Pace, is_answer: Callable[[st
 
 
 def _has_used_hold(run: Run, progress: StreamProgress, seconds: float) -> bool:
-    """Return whether an agent has used up the dollars, the tokens or the `seconds` that its budgets allow."""
+    """Return whether an agent has used up what its budgets allow; `seconds` is the time used so far."""
     limits = run.record.limits if run.record is not None else {}
     used = {HELD_USD: progress.cost_usd, HELD_TOKENS: progress.tokens, HELD_SECONDS: seconds}
     return any(amount >= limits.get(name, math.inf) for name, amount in used.items())

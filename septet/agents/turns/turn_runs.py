@@ -126,7 +126,7 @@ class TurnRuns:
         )
 
     def _is_after_reset(self, runs: list[Run], own_runs: list[Run]) -> bool:
-        """Return whether all of the request's runs were set aside, or all `runs` belong to other workflow runs."""
+        """Return whether all of the request's runs were set aside, or all `runs` are of other Temporal runs."""
         run_ids = {run.record.key.run_id for run in runs if run.record is not None}
         was_reset = not own_runs and any(self._is_of_key(run) for run in runs)
         return was_reset or (bool(runs) and self._request.key.run_id not in run_ids)
@@ -176,7 +176,7 @@ class TurnRuns:
     def note_end(
         self, reading: StreamReading, end: ExitRecord, start: Start | None, own_runs: list[Run]
     ) -> tuple[TurnResult, Move]:
-        """Record the end of a run, adopted if `start` is `None`; return its result and the next move."""
+        """Record a run's end; return the run's result and the next move. An adopted run has no `start`."""
         result = _conclude(reading, end, "adopt" if start is None else start.rung, own_runs)
         self._seen[reading.run.name] = result
         return result, self.next_move(start_reasons(own_runs), result)

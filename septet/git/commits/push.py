@@ -1,6 +1,6 @@
 """Push one commit to one branch of the origin, if that branch is at the expected commit.
 
-A work order's pushes are recorded: after a return to an earlier step, the work order may replace them.
+A work order's pushes are recorded: after a return to an earlier step, it may replace the pushed commits.
 """
 
 import json

@@ -68,7 +68,7 @@ def forget_brought(vault: Git, snapshots: Iterable[Snapshot]) -> None:
 
 
 def forget_chain(vault: Git, order_id: str) -> None:
-    """Delete the vault's refs that show which commits of a work order without snapshots the checkpoint remote has.
+    """Delete the refs that record which commits the checkpoint remote has, for a work order without snapshots.
 
     Raises:
         GitError: git failed.
