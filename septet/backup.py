@@ -138,7 +138,7 @@ class _Copier:
     backup: Backup
 
     def copy_place(self, state: StateDir, place_id: str) -> bool:
-        """Copy a work order's files, with a few tries; return whether Septet changed none during the last try."""
+        """Copy a work order's files, in a few tries; return whether Septet changed nothing during the last try."""
         found = state.vaults.glob(f"*.git/{RECORDS}/{place_id}")
         records = [path.relative_to(self.root).as_posix() for path in found]
         *before_files, files = [f"{name}/{place_id}" for name in _BY_ORDER]
@@ -216,7 +216,7 @@ class _Copier:
 
 
 def _is_place(name: str) -> bool:
-    """Return whether a folder belongs to one work order; a copy of its parent leaves it to `copy_place`."""
+    """Return whether a folder belongs to one work order; only `copy_place` copies such a folder."""
     parts = name.split("/")
     return (len(parts) == 2 and parts[0] in _BY_ORDER) or (len(parts) == 4 and parts[2] == RECORDS)  # noqa: PLR2004
 

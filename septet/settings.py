@@ -153,7 +153,7 @@ class Settings(SettingFields):
 
 
 def load_settings(sandbox: SandboxChoice | None = None) -> Settings:
-    """Return the settings, with `sandbox` in place of `SEPTET_SANDBOX`, and mask their keys from now on.
+    """Return the settings, with `sandbox` in place of `SEPTET_SANDBOX`, and mask their keys in texts from now on.
 
     Raises:
         InvalidInputError: A variable is not valid; the message names the variable.

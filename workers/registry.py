@@ -229,7 +229,7 @@ def _sandbox(settings: Settings, state: StateDir) -> Sandbox:
 
 
 def _checkpoint_folders(settings: Settings, state: StateDir) -> Iterator[Path]:
-    """Yield the checkpoint remote's folder, for the sandbox to hide, unless the folder has the state directory."""
+    """Yield the checkpoint remote's folder, for the sandbox to hide, unless it contains the state directory."""
     if settings.checkpoint_remote in {None, ORIGIN}:
         return
     with suppress(SeptetError, OSError):  # each checkpoint warns of a wrong address

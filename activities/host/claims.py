@@ -80,7 +80,7 @@ def prove_bare(value: str, bare: tuple[str, ...], prove: Callable[[str], P]) -> 
     """Return the proof of a value as the agent wrote it, or else of the value without its markup.
 
     Args:
-        bare: The forms that the value may have without its markup; of a Markdown link, its text and its target.
+        bare: What the value may be without its markup: for a Markdown link, both the link's text and its target.
 
     Raises:
         UnclearAnswerError: The forms have different proofs, or only some have a proof.

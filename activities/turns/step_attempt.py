@@ -261,7 +261,7 @@ def _expect_plan(prepared_step: PreparedStep) -> None:
 
 
 def _begins(prepared_step: PreparedStep) -> bool:
-    """Return whether no agent has begun this step, not even before a reset."""
+    """Return whether this attempt begins the step: no agent has begun the step, not even before a reset."""
     request = prepared_step.request
     runs, key = request.runtime.runs.of(request.order_id), request.key
     if not runs:

@@ -169,7 +169,7 @@ class Deliveries:
         return await self._start("Intake", request, f"intake/{event.forge}/{digest}")
 
     async def _obey(self, event: CommentWritten, digest: str) -> WebhookReply:
-        """For a comment's command, start a workflow, whose id contains the comment's id: a repeat is refused.
+        """Start a workflow for a comment's command; the comment's id is in the workflow's id, to refuse a repeat.
 
         A comment without a command on a pull request goes to the agent that follows the pull request.
         """

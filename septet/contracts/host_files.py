@@ -26,7 +26,7 @@ class AgentRun(Wire):
 
 
 class NetworkRequest(Wire):
-    """A network request that the sandbox's proxy recorded, by an agent, a check or the set-up."""
+    """A network request of an agent, a check or the set-up, as the sandbox's proxy recorded it."""
 
     run: str
     """The name of the run's folder; `setup` for the set-up of the workspace."""

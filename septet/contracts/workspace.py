@@ -15,7 +15,7 @@ END_WORK: Final = "end_work"
 DELIVERS_CANCELS: Final = "deliver_cancel"
 """The ability to deliver cancels to running attempts, on a server that does not push them."""
 LIVENESS: Final = "liveness"
-"""The ability to be watched by other hosts, which report its silence and return; work orders then need not probe
+"""The ability to be watched by other hosts, which report the host's silence and return; work orders need not probe
 it."""
 PULL_REQUESTS: Final = "pull_requests"
 """The ability to poll pull requests and report their changes to the watches."""

@@ -165,7 +165,7 @@ class ContinuedState(Wire):
 
 
 class PipelineRun(PipelineInput):
-    """The input of a pipeline's workflow run: the input of people, and later the state so far."""
+    """The input of a pipeline's workflow run: a person's input, and in later runs also the state so far."""
 
     carried: ContinuedState | None = None
     """The state from the previous run; people do not set this field."""

@@ -125,7 +125,7 @@ class SealedDataConverter(DataConverter):
         return await super(SealedDataConverter, self._as_reader()).decode_failure(failure)
 
     def _as_reader(self) -> "SealedDataConverter":
-        """Return a converter that also accepts unsealed payloads; for an activity's own input, return `self`."""
+        """Return a converter that also accepts unsealed payloads; in the context of an activity, return `self`."""
         codec = self.payload_codec
         if not isinstance(codec, SealingCodec) or codec.activity or not codec.serves:
             return self

@@ -192,7 +192,7 @@ class StepTaker:
         return await self._hosts.end_of(running)
 
     async def _carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
-        """Run a call's activity on the workspace's host; at a spent budget, wait for room and continue.
+        """Run a call's activity on the workspace's host; if a budget is spent, wait for room and continue.
 
         The use of the step's earlier activities is added to the result; a finalizer's result contains it already.
         """

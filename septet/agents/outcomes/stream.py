@@ -209,7 +209,7 @@ class _Typed(msgspec.Struct):
 
 
 def is_event(line: bytes | bytearray) -> bool:
-    """Return whether a line is a JSON object with a `type`, or ends with one that also names a session."""
+    """Return whether a line is a JSON object with a `type`, or ends with such an object that names a session."""
     try:
         return isinstance(msgspec.json.decode(line, type=_Typed).type, str)
     except _NO_EVENT:

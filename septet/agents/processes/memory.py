@@ -118,7 +118,7 @@ def sockets_beside(pids: Sequence[int]) -> int:
 
 
 def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int:
-    """Return how many bytes of these files a process has mapped; a shared page counts with the process's share."""
+    """Return how many bytes of `files` a process has mapped; of a shared page, only the process's share counts."""
     total, is_one = 0, False
     for line in read_file(f"{proc}/{pid}/smaps").splitlines():
         words = line.split(None, 5)

@@ -87,7 +87,7 @@ def limit_use(process: int) -> None:
 
 
 def turn_switches(values: Mapping[str, int]) -> None:
-    """Write `values` into the kernel's settings, by the settings' names; ignore refusals."""
+    """Write each value of `values` into the kernel's setting that the key names; ignore refusals."""
     for name, value in values.items():
         with suppress(OSError), open(f"/proc/sys/{name}", "wb", buffering=0) as switch:
             switch.write(b"%d" % value)

@@ -55,7 +55,7 @@ class Loan(msgspec.Struct, frozen=True):
     name: str
     """The name of the copy, and of the user's file."""
     lent: str
-    """A digest of the login in the user's file at the time of the copy."""
+    """A digest of the login in the user's file when the copy was made."""
     given: str
     """A digest of the copy at the time of the loan."""
     lent_at: float
@@ -80,7 +80,7 @@ class LoginCopy:
 
     @property
     def name(self) -> str:
-        """The copy's name in the home."""
+        """The path of the copy, relative to the home."""
         return _name_in_home(self.file)
 
 
@@ -125,7 +125,7 @@ class Logins:
     def take_back(self, home: Path, *, is_over: bool) -> None:
         """Write the refreshed logins in a home back to the user.
 
-        `is_over` says that no process works in the home; then the copies are deleted.
+        If no process works in the home (`is_over`), this also deletes the copies.
 
         Raises:
             OSError: The disk refused.

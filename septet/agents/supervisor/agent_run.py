@@ -207,7 +207,7 @@ class Supervisor(AgentProcess):
             self.signal_group(signal.SIGCONT)
 
     def await_background(self) -> None:
-        """Wait briefly for the background processes of an agent that had no sandbox and has ended well."""
+        """If an agent without a sandbox has succeeded, wait briefly for its background processes."""
         bound = time.monotonic() + BACKGROUND_SECONDS
         waits = self.status == 0 and not (self.cause or self.order.confined)
         while waits and self.reap() and has_others(self.proxy) and (left := bound - time.monotonic()) > 0:

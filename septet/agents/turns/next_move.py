@@ -18,7 +18,7 @@ work.
 
 _RESUMED_LIMITS: Final = frozenset({"turns", "output_tokens", "idle", SILENT})
 _INTERRUPTIONS_BORNE: Final = 10
-"""The most interruptions of a step: an agent may take its machine down at every start."""
+"""After so many interruptions, the next counts as a crash: the agent may crash its machine at every start."""
 BEGIN_ANEW: Final = frozenset({"context", "session", "refused", "rerun"})
 _NEVER_RAN: Final = frozenset({"refused", "not_started", OTHER_DIALECT})
 """The kinds of crashes that neither a resume nor a rerun can repair."""
@@ -102,14 +102,14 @@ def hand_over(move: Move, starts: Sequence[StartReason], last: Outcome | None) -
 
 
 def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
-    """Start again if a budget caused the interruption, or if it was read from disk; otherwise start no agent."""
+    """If a budget caused the interruption, or `last` was read from disk, start again; otherwise start no agent."""
     if not seen_now or last.kind == BUDGET:  # the budget is checked before the next start
         return Start("interrupted", last.session_id)
     return Accept() if last.kind == SUPERSEDED else GiveUp()  # the lease refuses a superseded attempt
 
 
 def _after_api_error(starts: Sequence[StartReason], last: Outcome, session: SessionUse, *, seen_now: bool) -> Move:
-    """Replace a possibly broken session; start again after an earlier attempt's temporary error; else give up."""
+    """Replace a session that may be broken; retry after an earlier attempt's temporary error; else give up."""
     if session != "asked" and _has_broken_session(last, session):
         because: StartReason = "context" if last.kind == "context_length" else "session"
         if because not in starts:

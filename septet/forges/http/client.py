@@ -51,7 +51,7 @@ def check_redirect(api: HttpApi, what: str, response: httpx.Response) -> None:
 
 
 def _explain_redirect(api: HttpApi, repository: str, there: str, request: httpx.Request) -> SeptetError:
-    """Return the error for a redirect away from a repository: it was renamed, or the thing was moved."""
+    """Return the error for a redirect: the repository was renamed, or the requested thing is in another one."""
     match = _REPOSITORY.match(repository)
     project = unquote(match["name"] or match["path"] or "") if match is not None else ""
     name = _ask(api.url + repository, request, ("full_name", "path_with_namespace"))
@@ -195,7 +195,7 @@ class ApiClient:
         return f"{self.root}/{path}" if path else self.root
 
     def _is_sent_again(self, refusal: ApiRefusal, *, is_read: bool) -> bool:
-        """Record the pause that a refusal requests; after a read, wait out a short pause, and return `True`."""
+        """Record the pause that a refusal requests; for a read with a short pause, wait and return `True`."""
         if not refusal.is_limit:
             return False
         if refusal.seconds is not None:

@@ -121,7 +121,7 @@ class WorkspaceRecord(Wire):
 def find_place(
     state: StateDir, order_id: str, env: Mapping[str, str], visitor: str = "", limits: SizeLimits = NO_LIMITS
 ) -> Place:
-    """Return the folders of a work order whose workspace was opened on this host.
+    """Return the folders of a workspace that was opened on this host; in a lane, `visitor` is the work order.
 
     Raises:
         NotFoundError: This host has no such workspace.

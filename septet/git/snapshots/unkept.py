@@ -18,7 +18,7 @@ from septet.system.text import name_some
 
 
 def moved_out(place: Place) -> Path:
-    """Return the path of the folder, next to a workspace, for files that are moved out of it."""
+    """Return the path of a folder next to a workspace, for files that are moved out of the workspace."""
     return place.worktree.with_name(f"{place.worktree.name}~left")
 
 
@@ -56,7 +56,7 @@ def set_aside(place: Place, paths: Iterable[bytes]) -> None:
 
 
 def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> dict[bytes, Item]:
-    """Return the content to restore, without ignored paths that `left_out` has as too large: these stay."""
+    """Return `want` (the content to restore) without ignored files that the snapshot left out as too large."""
     heavy = {path for path, reason in left_out.items() if reason == OVER_LIMIT}
     return {
         path: item
@@ -66,7 +66,7 @@ def without_heavy(want: Mapping[bytes, Item], left_out: Mapping[bytes, str]) -> 
 
 
 def is_in_the_way(path: bytes, want: Mapping[bytes, Item]) -> bool:
-    """Return whether a file that the snapshot left out is where wanted content must be written."""
+    """Return whether the left-out file `path` is in the way of `want`, the content to restore."""
     return path in want or any(folder in want and want[folder].mode != FOLDER for folder in above(path))
 
 
