@@ -69,7 +69,7 @@ class _Name(Wire):
 
 
 def folder_for(state: StateDir, place: Place, settings: Sequence[object]) -> Path:
-    """Return the path of the folder for the check results of a base commit and settings; it may be missing.
+    """Return the folder for the check results of a base commit and settings; the folder may not exist yet.
 
     `settings` are all settings that affect the results, as JSON values.
     """

@@ -56,7 +56,7 @@ class ProtectedPaths:
         return not self.is_empty and (len(path) > _LONGEST or self._covered.search(_plain(path)) is not None)
 
     def lead_through(self, path: str) -> bool:
-        """Return whether a path may be a folder above a protected path, such as `.github`."""
+        """Return whether a path, such as `.github`, may be a folder above a protected path."""
         return len(path) <= _LONGEST and self._leading.search(_plain(path)) is not None
 
 

@@ -206,7 +206,7 @@ def _check_step(call: LimitCall) -> None:
 
 
 def _check_expected(call: RaiseCall) -> None:
-    """Refuse an expected limit in another notation than Septet's: it would never equal the current limit."""
+    """Refuse an expected limit that is not in Septet's notation, because no current limit could equal it."""
     if not call.expected:
         return
     try:

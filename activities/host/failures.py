@@ -25,7 +25,7 @@ OPENING_TRIES: Final = 8
 _log = structlog.get_logger()
 
 _MOST_OF_A_TRY: Final = 300.0
-"""The most seconds between two failures on a full disk that count as a wait: in a longer time, agents may work."""
+"""Between two failures on a full disk, at most so many seconds count as a wait: agents may work in the rest."""
 
 
 @dataclass(slots=True)

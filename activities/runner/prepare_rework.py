@@ -132,9 +132,9 @@ class _Preparation:
         return prepared, frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
-        """Merge the forge's commit `unpushed`, or if empty the base, into the worktree; return the new `rework`.
+        """Merge the forge's commit `unpushed` into the worktree, or the base if empty; return the new `rework`.
 
-        The base is merged only for a conflict's event. If git finds no conflict, the event is removed instead.
+        The base is merged only if an event reports a conflict. If git finds no conflict, this removes the event.
         """
         wants_base = any(event.kind == "conflict" for event in rework.events)
         theirs = unpushed or (tips.base if wants_base else "")

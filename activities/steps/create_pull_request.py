@@ -152,7 +152,7 @@ def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
 
 
 def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...]) -> bool:
-    """Return whether a push with protected `changes` opens a pull request; without `changes`, always `True`."""
+    """Return whether the push opens a new pull request; also true without `changes` of protected paths."""
     head, fork = claim.call.progress.branch_name or "", claim.call.workspace.fork
     return not changes or forge.find_pull_request(head, fork) is None
 

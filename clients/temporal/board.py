@@ -187,7 +187,7 @@ class BoardRows:
         return TaskCounts({stage: max(stages[stage], 0) for stage in Stage}, max(completed - planned, 0))
 
     async def _closed_before(self, project: str | None, until: datetime | None) -> list[int]:
-        """Return three counts of runs that a later run has replaced: failed, cancelled or terminated, plan-only.
+        """Return the numbers of replaced runs that (1) failed, (2) were cancelled or terminated, (3) only planned.
 
         Call this method before the runs are counted, so that a task that closes meanwhile is not subtracted.
         """
@@ -198,7 +198,7 @@ class BoardRows:
 
 
 def _and_recent(since: datetime | None) -> str:
-    """Return a query's condition that omits tasks done before `since`, except failed tasks."""
+    """Return a query's condition that omits tasks that ended before `since`, but omits no failed task."""
     if since is None:
         return ""
     return f' AND (ExecutionStatus="Running" OR {_FAILED} OR CloseTime>"{since.isoformat()}")'

@@ -42,7 +42,7 @@ class AbandonedHost:
 
 
 async def give_up(client: Client, host: str, within: timedelta = _ANSWERED_WITHIN) -> AbandonedHost:
-    """Report a dead host to all workflows on it, and return their ids.
+    """Report a dead host to all workflows on it; wait up to `within` for each answer; return the workflows' ids.
 
     Raises:
         NotFoundError: No running work order is on that host, and no lane of a pipeline.

@@ -98,7 +98,7 @@ class NoteFiles:
 
     @property
     def _due(self) -> Path:
-        """A file that shows that a work order was completed since the last `take`; `is_due` then reads no note."""
+        """A file that exists if a work order was completed since the last `take`; `is_due` then reads no notes."""
         return self.root / "due"
 
     def note(self, note: CostNote) -> None:

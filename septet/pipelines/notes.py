@@ -148,5 +148,5 @@ def summary_note(summary: str) -> str:
 
 
 def no_summary(why: str) -> str:
-    """Return the warning for a session that begins without a summary."""
+    """Return the warning for a session that begins without a summary, for the reason `why`."""
     return f"The session became too long, and the new one begins without a summary of it: {why}"[:400]

@@ -87,7 +87,7 @@ class _SignalInputChecksInbound(WorkflowInboundInterceptor):
 
 
 def takes(handler: Callable[..., Any], args: Sequence[object]) -> bool:
-    """Return whether a handler accepts these decoded arguments, by number and type."""
+    """Return whether the number and the types of these decoded arguments fit a handler."""
     signature = inspect.signature(handler)
     try:
         given = signature.bind(*args).arguments

@@ -95,7 +95,7 @@ class LookPace:
 HOST_GONE: Final = "HostGone"
 _WHY_LIMIT: Final = 1000
 _FOLLOWED: Final = 0.1
-"""The factor for the age of a pull request that an agent follows; such pull requests are polled more often."""
+"""The age of a pull request that an agent follows is multiplied by this factor, for more frequent polls."""
 _TOLD_SECONDS: Final = 900.0
 _TOLD_SHARE_SECONDS: Final = 450.0
 """The mean seconds between polls of a repository's followed pull requests, if its webhooks work. Each pull request
@@ -191,7 +191,7 @@ class PullRequestWatcher:
         look.add_done_callback(end)
 
     async def _list(self) -> None:
-        """List the young watches at each call, and all watches only as often as an old pull request is polled."""
+        """List the watches of new pull requests; list all watches as rarely as an old pull request is polled."""
         now = asyncio.get_running_loop().time()
         is_full = self._listed_at is None or now - self._listed_at >= self.pace.longest_seconds
         since = None if is_full else datetime.now(UTC) - timedelta(seconds=2 * self.pace.longest_seconds)

@@ -34,7 +34,7 @@ def own_packages(adapter: Adapter, host: Machine) -> tuple[Path, ...]:
 
 
 def locate(adapter: Adapter, host: Machine, name: str) -> Path:
-    """Return the path of a CLI's file in the user's home; a variable may name another folder for the CLI.
+    """Return the path of a CLI's file: in the user's home, or in the folder that the CLI's variable names.
 
     `name` is the usual path of the file, with `~` for the home.
     """

@@ -42,7 +42,7 @@ class PlacedInOwnFolder:
     writable: bool = False
 
     def arguments(self) -> tuple[str, ...]:
-        """Return bubblewrap's arguments to mount the source; a missing source is no error."""
+        """Return bubblewrap's arguments to mount the source; bubblewrap skips a missing source."""
         how = "--bind-try" if self.writable else "--ro-bind-try"
         return (how, str(self.source), str(self.folder.path / self.name))
 

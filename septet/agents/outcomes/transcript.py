@@ -28,7 +28,7 @@ _PATCHED: Final = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULT
 
 
 def familiar(entry: "TranscriptEntry") -> Iterator["TranscriptEntry"]:
-    """Yield an entry with claude's name for its tool; a change of several files becomes several entries."""
+    """Yield an entry with claude's name for the tool; split a change of several files into several entries."""
     name = _NAMES.get(entry.tool, entry.tool)
     if entry.kind != "tool_call":
         yield replace(entry, tool=name)

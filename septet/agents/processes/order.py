@@ -45,7 +45,7 @@ class Limits:
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
     ) -> None:
-        """Take limits in seconds: of a run, its silence, its end after SIGTERM, its time without an attempt."""
+        """Take the most seconds of a run, of its silence, of its end after SIGTERM, and without an attempt."""
         self.wall_seconds = wall_seconds
         self.idle_seconds = idle_seconds
         self.grace_seconds = grace_seconds
@@ -109,7 +109,7 @@ class Order:
         self.limits = limits
 
     def inside(self, confinement: Confinement | None) -> "Order":
-        """Set the sandbox around the order's program, `None` for no sandbox; return the order."""
+        """Set the sandbox around this order's program, or no sandbox for `None`; return this order."""
         self.confinement, self.confined = confinement, confinement is not None
         return self
 

@@ -95,7 +95,7 @@ class WayOut:
         self.pipes = []
 
     def send_log(self, descriptor: int) -> None:
-        """Send the proxy `descriptor`, the next turn's log, and close `descriptor` here; ignore an ended proxy."""
+        """Send the next turn's log, `descriptor`, to the proxy, and close it here; ignore an ended proxy."""
         tell(self.control, b"+", [descriptor])
         os.close(descriptor)
 

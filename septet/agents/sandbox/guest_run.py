@@ -101,7 +101,7 @@ class GuestRunner:
         return GuestEnd(record, _end_of(folder / "stdout.jsonl") + _end_of(folder / "stderr.log"))
 
     def _start(self, command: GuestCommand, folder: Path, mark: str, run_lock: int) -> socket.socket:
-        """Send the order to a supervisor and return the open connection, whose close ends the program."""
+        """Send the order to a supervisor; return the connection. If the connection is closed, the program ends."""
         seen_at = command.seen_at or command.directory
         files = GuestFiles(seen_at, self.objects, env=command.env, source=command.directory)
         confinement = self.sandbox.confinement(files)
@@ -122,7 +122,7 @@ class GuestRunner:
         return connection
 
     def _locate(self, command: GuestCommand) -> tuple[str, ...]:
-        """Return the command with its program's path; in a sandbox, unchanged, because the guest searches PATH."""
+        """Return the arguments with the program's path; unchanged in a sandbox, where the guest searches PATH."""
         program = command.argv[0]
         if self.sandbox.confines or os.sep in program:
             return command.argv

@@ -40,7 +40,7 @@ class Delivery:
 
     @property
     def digest(self) -> str:
-        """A hash of the body, which identifies the delivery: an id in the headers is not signed."""
+        """A hash of the body, which identifies the delivery, because an id in the headers is not signed."""
         return hashlib.sha256(self.body).hexdigest()[:32]
 
 

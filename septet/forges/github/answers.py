@@ -247,7 +247,7 @@ class _Reply(Foreign):
 
 
 def ask_graphql(client: "ApiClient", document: str, variables: dict[str, Any]) -> dict[str, Any]:
-    """Return the data of a GraphQL answer, or raise the error in it, which GitHub sends with a status of success.
+    """Return the data of a GraphQL answer; raise if the answer holds an error, even with a status of success.
 
     Raises:
         NotFoundError: The thing does not exist, or the token may not see it.

@@ -181,9 +181,9 @@ class Remote:
         return completed
 
     def _led_on(self, git: Git, url: str) -> str:
-        """Return the address to which the server redirects; raise if it is on another server.
+        """Return the address to which the remote's server redirects; raise if the address is on another server.
 
-        git itself would send the key to that server.
+        git itself would send the key to the other server.
         """
         tracing = git.with_env(GIT_TRACE_CURL="1", GIT_TRACE_CURL_NO_DATA="1")
         told = tracing.try_run(

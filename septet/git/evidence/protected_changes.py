@@ -85,7 +85,7 @@ def protected_changes(
 
 
 def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str, str]) -> str | None:
-    """Return why a path counts: a text about a symlink, or empty if the path itself is protected; else `None`."""
+    """Return an empty text if `path` is protected, `a symlink to TARGET` if TARGET is protected, else `None`."""
     if paths.cover(path):
         return ""
     if paths.lead_through(path) and {entry.mode, entry.old_mode} & set(_NO_FOLDERS):
@@ -98,7 +98,7 @@ def _reason(paths: ProtectedPaths, path: str, entry: _Entry, links: Mapping[str,
 
 
 def _through(paths: ProtectedPaths, path: str, leading: Mapping[str, str], depths: set[int]) -> str | None:
-    """Return `through NAME` if the symlink NAME gives a path a protected name; `None` if no symlink does."""
+    """Return `through NAME` if the symlink NAME leads from a protected path to `path`; otherwise `None`."""
     parts = path.split("/")
     for depth in depths:
         name = leading.get("/".join(parts[:depth])) if depth <= len(parts) else None
@@ -152,7 +152,7 @@ def _links(git: Git, tree: str) -> dict[str, str]:
 
 
 def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
-    """Follow `path` in the tree; return the symlinks on the way, then the end, or `path` if the end is outside."""
+    """Follow `path` in the tree; return the symlinks on the way, then the end (`path` for an end outside)."""
     left, here, way = path.split("/"), list[str](), list[str]()
     while left:
         name = left.pop(0)

@@ -83,7 +83,7 @@ def own_config(git: Git, content: bytes, baseline: bytes, changes: TreeChanges) 
 
 
 def inner_config(git: Git, content: bytes, git_dir: bytes) -> bytes:
-    """Return the allowed settings of the repository `git_dir`, which is a submodule's or a nested one."""
+    """Return a configuration with only the allowed settings, for `git_dir` of a submodule or nested repository."""
     found = _settings(git, content)
     rules = {**_HARMLESS, **_HARMLESS_INSIDE}
     return _as_file(
@@ -136,7 +136,7 @@ def _is_inside(setting: Setting, git_dir: bytes) -> bool:
 
 
 def _as_file(content: bytes, settings: list[Setting], own: list[Setting]) -> bytes:
-    """Return a configuration with the allowed settings `own`: `content` if it has only these, else a new text."""
+    """Return a configuration with the settings `own`: `content` if no other `settings` exist, else a new text."""
     by_name = itemgetter(0)  # git keeps the order of the values of one name
     if settings and sorted(own, key=by_name) == sorted(settings, key=by_name):
         return content
