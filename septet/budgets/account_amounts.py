@@ -56,7 +56,7 @@ class AccountAmounts:
         return self._state.step_limits.get(step) if step else self._state.limit
 
     def use_of(self, step: str = "") -> Spending:
-        """Return the use that counts against a limit: today's for a daily limit, else all."""
+        """Return the use that counts against a limit: for a daily limit today's use, otherwise all use."""
         if not step:
             return self._state.today if self.is_daily() else self._state.total
         by_step = self._state.today_by_step if self.is_daily(step) else self._state.by_step
@@ -206,7 +206,7 @@ def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None
 
 
 def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
-    """Return all that is left, once to reserve and once as the agent's limits; `None` if nothing is left."""
+    """Return the amounts to reserve and the agent's limits, both all that is left; `None` if nothing is left."""
     return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
 
 

@@ -183,7 +183,7 @@ def _was_reset(attempt: Attempt, last: Attempt) -> bool:
 def _split_repeats(lines: list[bytes], attempt: Attempt) -> tuple[list[bytes], list[bytes]]:
     """Split off the lines at the end that record attempts at the activity of `attempt`.
 
-    Return the lines before these lines, and those of the split-off lines that other workers recorded.
+    Return the lines that are left, and the split-off lines of other workers.
     """
     start = len(lines)
     of_others: list[bytes] = []

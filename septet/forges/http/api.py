@@ -163,7 +163,7 @@ _lock: Final = threading.Lock()
 
 
 def account_of_key(api: HttpApi, ask: Callable[[], str]) -> str:
-    """Return the account of an API's key, requested by `ask`; empty if the forge refuses to report the account.
+    """Return the account that `ask` reads for an API's key; empty if the forge refuses to report the account.
 
     Raises:
         ForgeUnavailableError: The forge did not answer.
