@@ -76,7 +76,7 @@ async def delete_run(client: Client, name: str, run_id: str = "") -> None:
 async def reset(
     client: Client, run: WorkflowHandle[Any, Any], event_id: int, signal: str, previous_run: PreviousRun
 ) -> None:
-    """Reset a run to a workflow task, and send the new run the signal that it waits for, with `previous_run`.
+    """Reset a run to a workflow task, and send the new run its expected `signal` with `previous_run`.
 
     The server takes no signal together with the reset: "unsupported post reset operation", as of release 1.32.
 

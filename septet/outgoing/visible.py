@@ -82,7 +82,7 @@ def _with_address(match: re.Match[str], definitions: Mapping[str, tuple[str, str
 
 
 def _endless(content: str) -> int | None:
-    """Return where an unclosed HTML comment, or the like, begins and hides the rest; `None` if all are closed."""
+    """Return the position of an unclosed HTML comment or the like, which hides the rest; `None` without one."""
     for begin, end in _NEVER_SHOWN:
         place = content.rfind(begin)
         if place >= 0 and content.find(end, place) < 0:

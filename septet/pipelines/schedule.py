@@ -33,7 +33,7 @@ def next_to_plan(
 
 
 def next_to_execute(issues: Mapping[str, IssueState], passed_over: Collection[str] = ()) -> IssueState | None:
-    """Return the issue to execute now: the first ready one in the pipeline's order; `None` for none.
+    """Return the issue to execute now: the first ready issue in the pipeline's order, or else `None`.
 
     All dependencies of a ready issue are completed, and no running issue may change the same files. The issues
     in `passed_over` are not returned.

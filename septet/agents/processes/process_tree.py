@@ -22,7 +22,7 @@ def lead_orphans() -> None:
 
 
 def die_with_parent() -> None:
-    """Make the kernel kill this process when its parent ends, even by SIGKILL."""
+    """Make the kernel kill this process when its parent ends, even if SIGKILL ends the parent."""
     if PROCESS_CONTROL is not None:
         PROCESS_CONTROL(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 

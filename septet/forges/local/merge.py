@@ -58,7 +58,7 @@ def merge_branch(git: Git, base: str, head: str, message: str, *, only_try: bool
 
 
 def _checkout_of(git: Git, branch: str) -> Git | None:
-    """Return the worktree that has a branch checked out; `None` for none."""
+    """Return the worktree that has a branch checked out; `None` if no worktree has."""
     path: Path | None = None
     for line in git.text("worktree", "list", "--porcelain").split("\n"):
         key, _, value = line.partition(" ")
