@@ -47,7 +47,7 @@ def parse_input(
             unknown fields are accepted. In a person's input, unknown fields are refused.
 
     Raises:
-        ApplicationError: Of type `InvalidInput`, non-retryable: location and message, never the value. Of type
+        ApplicationError: Of type `InvalidInput`, non-retryable: it names field and mistake, not the value. Of type
             `UnsealedInput` if a worker that requires seals has marked the input as unsealed.
     """
     if workflow_id in {".", ".."} or not re.fullmatch(ids, workflow_id):

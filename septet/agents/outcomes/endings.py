@@ -155,7 +155,7 @@ def without_result(
 ) -> Ending:
     """Return the ending of a run that has no result, or whose result does not count.
 
-    `unknown_session` matches the message in which the CLI refuses to resume an unknown session.
+    `spoke`: the agent printed output. `unknown_session` matches the CLI's refusal of an unknown session.
     """
     lines = [line for line in stderr.splitlines() if not _NOISE.search(line)]
     words = ("\n".join(lines).strip() or stderr.strip())[-600:]
@@ -226,7 +226,7 @@ def _by_api(stderr: str, *, spoke: bool) -> Ending | None:
     """Return the ending for a usage limit, billing error or refusal that stderr shows; otherwise `None`.
 
     Lines of stderr may come from tools. A line about a usage limit therefore counts only if it names the
-    limit's end, or if it is an error and the agent has printed no event.
+    limit's end, or if it is an error and the agent has printed no output.
     """
     for line in map(str.strip, reversed(stderr.splitlines())):
         error = classify(None, line)

@@ -127,7 +127,7 @@ class Builder:
     def _lasting_figures(self, row: Figures, entry: LedgerEntry) -> Figures:
         """Return the `lstat` numbers to record for a name.
 
-        The change time is 0 for a file that is too young or was not read, so that the next snapshot reads it.
+        The change time is 0 for a file that changed just now or was not read, so that the next snapshot reads it.
         """
         if stat.S_ISDIR(row.mode):
             return row
