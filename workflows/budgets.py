@@ -115,7 +115,7 @@ class Account:
     @workflow.update(description="Raise the limit by an amount.")
     @reads_input("raise_limit", RaiseCall)
     async def raise_limit(self, call: RaiseCall) -> RaiseView:
-        """Raise the limit unless it differs from an expected limit; waiting work orders then reserve again."""
+        """Raise the limit, unless the caller expects another limit; waiting work orders then reserve again."""
         await self._until_known()
         is_raised = self._book.is_expected(call)
         view = self._set_limit(call, raises=True) if is_raised else self._book.view

@@ -172,14 +172,14 @@ class PullRequestWatcher:
         return len(due)
 
     async def close(self) -> None:
-        """Cancel the running polls, without reports."""
+        """Cancel the running polls, and report nothing about them."""
         for look in self._looks.values():
             look.cancel()
         await asyncio.gather(*self._looks.values(), return_exceptions=True)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin_look(self, watch: WatchedPullRequest, *, is_left: bool) -> None:
-        """Start a separate task that polls a pull request; if `is_left`, the host that polled it is gone."""
+        """Start a task that polls a pull request; `is_left` is true if the host that polled it is gone."""
 
         def end(look: asyncio.Task[None]) -> None:
             self._looks.pop(watch.run_id, None)

@@ -157,7 +157,7 @@ class _Page:
     extra: Mapping[str, bytes]
 
     def new_since(self, known_tip: str | None) -> list[str]:
-        """Return the snapshots' commits that the remote lacks if its last commit is `known_tip`."""
+        """Return the snapshots' commits that `known_tip`, the remote's last commit, does not contain."""
         commits = [snapshot.commit for snapshot in self.snapshots]
         if known_tip is None or not commits:
             return commits
