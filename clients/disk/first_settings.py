@@ -202,7 +202,7 @@ def _tests(draft: _Draft) -> None:
 
 
 def _pip_install(draft: _Draft, requirements: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that installs `requirements`; if there are none, the project and what its tests need."""
+    """Return pip's command: it installs `requirements`; if there are none, the project and its tests' packages."""
     install = (_VENV, "-m", "pip", "install")
     if requirements:
         return (*install, *(part for name in requirements for part in ("-r", name)))

@@ -59,7 +59,7 @@ async def tell_watches(client: Client, pr_url: str, news: PullRequestNews | None
 
 
 async def nudge_followers(client: Client, event: PullRequestTouched, digest: str) -> tuple[str, ...]:
-    """Notify each watch of an event's pull request, if an agent follows the pull request; return the ids.
+    """If an agent follows the event's pull request, notify the pull request's watches; return the watches' ids.
 
     Raises:
         RPCError: The server refused.
@@ -83,7 +83,7 @@ async def nudge_followers(client: Client, event: PullRequestTouched, digest: str
 
 
 def _is_about(checks: PullRequestTouched, task: Task) -> bool:
-    """Return whether an event about checks names the task's last commit or its pull request."""
+    """Return whether an event about checks names the task's last commit or the task's pull request."""
     if checks.commit and checks.commit == task.commit_sha:
         return True
     return bool(checks.pull_requests) and pull_request_number(task.pr_url or "") in checks.pull_requests

@@ -65,7 +65,7 @@ def priority_of(task: Task, step: Step = Step.CLASSIFY_ISSUE) -> Priority:
     """Return a step's priority for a host's slots: best score first, and fairly between projects.
 
     The scores from 9 to -3 become the server's priority keys 1 to 5; the default score 3 becomes key 3. Within a
-    priority key, the server takes turns between fairness keys, which stand for a project and a part in `_STAGES`.
+    priority key, the server takes turns between fairness keys, one for each part of a project's work (`_STAGES`).
     A fairness key's weight is the part's number of steps, so that all projects complete equally many work orders.
     """
     key = 3 - round((task.score - _DEFAULT_SCORE) / _SCORES_TO_A_KEY)

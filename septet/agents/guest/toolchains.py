@@ -28,12 +28,11 @@ _DATA: Final = ".local/share"
 
 
 def _of_each(pattern: str, *others: str) -> tuple[str, ...]:
-    """Return what guests see of a version: `pattern/NAME` for each NAME in `_VERSION` and `others`."""
     return tuple(f"{pattern}/{name}" for name in (*_VERSION, *others))
 
 
 def _with_shims(settings: str) -> tuple[str, ...]:
-    """Return patterns for what guests see of a tool such as pyenv; `settings` is a folder such as `pyenv.d`."""
+    """Return the `shown` patterns of a tool such as pyenv; `settings` is a folder such as `pyenv.d`."""
     own = ("bin", "libexec", "shims", settings, "version")
     plugins = ("plugins/*/bin", "plugins/*/etc", "plugins/*/libexec", "plugins/*/shims")
     versions = (*_of_each("versions/*", "pyvenv.cfg"), *_of_each("versions/*/envs/*", "pyvenv.cfg"))
@@ -169,7 +168,7 @@ def _state_of(path: str) -> tuple[int, ...] | None:
 
 
 def _holders(root: Path, patterns: Collection[str]) -> list[Path]:
-    """Return the folders between `root` and patterns' paths: of `versions/*/bin`, `versions` and `versions/*`."""
+    """Return the folders from `root` down to the paths: for `versions/*/bin`, `versions` and `versions/*`."""
     parts = [pattern.split("/") for pattern in patterns]
     starts = dict.fromkeys("/".join(each[:end]) for each in parts for end in range(1, len(each)))
     return [path for start in starts for path in root.glob(start) if path.is_dir()]

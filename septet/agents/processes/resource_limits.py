@@ -158,7 +158,7 @@ class ResourceWatch:
         return size, entries, length
 
     def written_files(self) -> Iterator[os.stat_result]:
-        """Yield `stat` results of open nameless files, and of entries below `folders` changed since the start.
+        """Yield the `stat` of open nameless files and, below `folders`, of entries that changed after the start.
 
         Files are not opened, because the guest may have left a named pipe, which would block this process.
         """
@@ -193,7 +193,7 @@ def tree_below(
 ) -> tuple[list[int], int]:
     """Return the descendants of a process, except `spared`, and the number of their threads.
 
-    Unless `tells_children`, the kernel lists no process's children; then read the parents of all processes.
+    If `tells_children` is false, the kernel lists no children: this then reads the parents of all processes.
     """
     families = {} if tells_children else living_families()
     pids: list[int] = []

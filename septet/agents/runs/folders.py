@@ -160,7 +160,7 @@ class Runs:
         return self._list_except(order_id, frozenset())
 
     def lately(self, order_id: str) -> list[Run]:
-        """Return a work order's runs as `of` does, but without a lane's archived runs, perhaps thousands."""
+        """Return a work order's runs as `of` does, but without a lane's archived runs, which may be thousands."""
         return self._list_except(order_id, read_archive(self.folder_of(order_id)).runs)
 
     def at(self, folder: Path) -> Run:

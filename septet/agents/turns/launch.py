@@ -220,7 +220,7 @@ def _begins_anew(start: Start) -> bool:
 
 
 def _begins_as(start: Start) -> StartReason:
-    """Return the reason that a new session's prompt states: the latest but `waited`; `first` if there is none."""
+    """Return the reason that a new session's prompt states: the latest that is not `waited`, else `first`."""
     reasons = (*start.earlier, start.because)
     return next((because for because in reversed(reasons) if because != "waited"), "first")
 

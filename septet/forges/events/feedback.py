@@ -115,7 +115,7 @@ def read_feedback(
 def _requests(reviews: Sequence[Review], comments: Sequence[Comment]) -> Iterator[tuple[str, Review]]:
     """Yield the reviews that request changes, with their event ids; skip authors who approved later.
 
-    If the forge reports a review without text, its author's last comment is the text.
+    If the forge reports a review without text, the last comment of the review's author is the text.
     """
     standing = {each.author: each.state for each in reviews if each.state != "commented"}
     for review in reviews:

@@ -96,7 +96,7 @@ class ForgePauses:
     def note_unnamed(self, api_url: str, token: str | None) -> float:
         """Begin a pause after a refusal that named no time; return its seconds.
 
-        A refusal soon after such a pause begins a pause of twice the length. During a pause, no other begins.
+        A refusal soon after such a pause begins a pause of twice the length. A refusal during a pause begins none.
         """
         budget, now = self._budget(api_url, token), self.clock()
         until = self._known_until(budget)
@@ -185,7 +185,7 @@ class ForgePatience:
         return True
 
     def wait_unnamed(self, seconds: float) -> bool:
-        """Wait after a refusal that named no time, twice as long at each repetition; see `wait`."""
+        """After a refusal that named no time, wait as `wait` does; each repetition waits twice as long."""
         waited = self.wait(seconds * 2**self.refusals)
         self.refusals += waited
         return waited

@@ -123,7 +123,7 @@ def read_file(vault: Git, chain: ChainState, name: str) -> bytes | None:
 
 
 def _known_tip(vault: Git, ref: CheckpointRef) -> str | None:
-    """Return the remote's last commit, as far as this host knows it; `None` if it knows none."""
+    """Return the remote's last commit that this host knows; `None` if this host knows none."""
     completed = vault.try_run("rev-parse", "--verify", "--quiet", ref.local)
     return completed.stdout.decode().strip() or None
 

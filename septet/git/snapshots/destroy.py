@@ -79,7 +79,7 @@ def return_git_folder(place: Place, snapshot: Snapshot, options: SnapshotOptions
 def _change(
     place: Place, snapshot: Snapshot, options: SnapshotOptions, content_of: _Content, *, always: bool = False
 ) -> Snapshot | None:
-    """Take a snapshot, write the result of `content_of` to the workspace, and return the rescue, if any.
+    """Save the present state, write the result of `content_of` to the workspace, and return the rescue, if any.
 
     `content_of` takes the content of `snapshot` and the present content. Without `always`, a workspace that equals
     the snapshot is not changed.

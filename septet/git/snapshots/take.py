@@ -185,7 +185,7 @@ def _clock_ns(place: Place) -> int:
 
 
 def mark_of(place: Place, records: Mapping[bytes, Record]) -> Mark:
-    """Return the digests of a worktree from its new records.
+    """Return the digests of a worktree; `records` are those of the new snapshot, by folder.
 
     The digest `essence` covers files and modes, paths that were left out, the commits of HEAD and branches, and
     all other work in `.git`, such as a stash, a dropped commit or an unfinished merge.
