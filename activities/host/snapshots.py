@@ -130,19 +130,19 @@ class Snapshots:
         return SnapshotOptions(reason, self.ignored_limit_bytes, step or None, equal_to)
 
     def differs(self, place: Place, checkpoint: str) -> bool:
-        """Return whether the worktree differs from a checkpoint; if so, a new checkpoint has been taken."""
+        """If the worktree differs from a checkpoint, take a new checkpoint; return whether it differs."""
         options = self.options(f"differs from {checkpoint}", equal_to=find(vault_at(place), checkpoint))
         return take(place, "checkpoint", options) is not None
 
     def note_rescue(self, place: Place, snapshot: Snapshot | None) -> Rescue | None:
-        """Write a rescue's patch and list the rescue; return `None` without a snapshot."""
+        """Write a rescue's patch, and add the rescue to the list; return `None` without a snapshot."""
         return self._note(place, snapshot) if snapshot is not None else None
 
     def rescues_of(self, place: Place, call: StepCall) -> tuple[Rescue, ...]:
         """Return the rescues since a step began, oldest first, including those of dead attempts.
 
-        In a lane, rescues from before the work order's visit do not count. A rescue whose worker died before
-        listing it is listed now.
+        In a lane, rescues from before the work order's visit do not count. If a worker died before it
+        listed a rescue, the rescue is listed now.
         """
         last = max(_number(call.starts_from), _number(call.workspace.entered_after))
         noted = {rescue.snapshot: rescue for rescue in _read_notes(place) if _number(rescue.snapshot) > last}

@@ -46,7 +46,7 @@ def pipelines_changes(operations: Operations) -> AsyncGenerator[bytes, None]:
 
 
 async def pipeline_changes(operations: Operations, pipeline_id: str) -> AsyncGenerator[bytes, None]:
-    """Yield an event with a pipeline as HTML, now and after each change; the last event says that it is over."""
+    """Yield an event with a pipeline as HTML, now and at each change; the last event marks the pipeline's end."""
     async with aclosing(operations.pipelines.views(pipeline_id)) as views:
         last: PipelineView | None = None
         estimate: Estimate | None = None
@@ -75,7 +75,7 @@ async def _changes(name: str, variable: str, ask: Callable[[], Awaitable[Answer]
 
 
 async def work_order_changes(operations: Operations, order_id: str, ui: object) -> AsyncGenerator[bytes, None]:
-    """Yield events with the changed pieces of a work order's page; the last event says that it is closed."""
+    """Yield events with the changed pieces of a work order's page; the last event marks the work order's end."""
     pieces = Pieces(ui)
     detail: DetailReply | None = None
     kind = "put"

@@ -206,7 +206,7 @@ def _amounts_left(limit: Limit, use: Spending, holds: Mapping[str, float] | None
 
 
 def _whole(rest: Mapping[str, float]) -> tuple[Caps, Caps] | None:
-    """Return the amounts to reserve and the agent's limits, both all that is left; `None` if nothing is left."""
+    """Return the amounts to reserve and the agent's limits, each all that is left; `None` if nothing is left."""
     return (_caps(rest), _caps(rest)) if min(rest.values()) > 0 else None
 
 
@@ -238,7 +238,7 @@ def describe_wait(amounts: AccountAmounts, step: str, limit: Limit, now: datetim
 
 
 def raise_command(amounts: AccountAmounts, step: str) -> str:
-    """Return the command that raises a step's limit or the whole budget's."""
+    """Return the command that raises the limit of a step or of the whole budget."""
     state, limit, option = amounts.state, amounts.limit_of(step), f" --step {step}" if step else ""
     by_step = state.today_by_step if amounts.is_daily(step) else state.by_step  # a query needs no patch
     use = by_step.get(step, Spending()) if step else amounts.use_of()

@@ -92,7 +92,7 @@ class CommentAnswer(Foreign):
         return Comment(self.author, self.body or "", self.created_at, self.author_association.lower())
 
     def marked_comment(self) -> MarkedComment:
-        """Return the comment as a `MarkedComment`, in which Septet searches for its hidden mark."""
+        """Return the comment as a `MarkedComment`, in whose text Septet searches for a hidden mark."""
         return MarkedComment(self.id, self.author, self.body or "")
 
 

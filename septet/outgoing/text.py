@@ -200,7 +200,7 @@ class Outgoing:
         return self._prose(instead[1] or instead[2] or "", "") if instead else ""
 
     def _is_own(self, address: str) -> bool:
-        """Return whether a picture's address is in the repository; false with a query other than `raw`."""
+        """Return whether a picture's address is in the repository and has no query but `raw`."""
         path, _, query = address.partition("?")
         if query and query not in {"raw=true", "raw=1"}:
             return False
@@ -266,7 +266,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _defined(match: re.Match[str], labels: str) -> str:
-    """Return a link's definition; escape an unused definition, so that a page shows its text."""
+    """Return a link's definition; escape a definition that no link uses, so that a page shows the text."""
     is_used = labels.count(f"[{match['label'].lower()}]") > 1
     return match[0] if is_used else f"{match[1]}\\{match[2]}"
 

@@ -134,7 +134,7 @@ class CostTeller:
 
 LOOK_SECONDS: Final = 60.0
 _LEFT_SECONDS: Final = 300.0
-"""How many seconds after its agent's end an attempt may still report the turn itself."""
+"""The seconds after an agent's end in which the attempt may still report the turn itself."""
 
 _log = structlog.get_logger()
 

@@ -73,13 +73,13 @@ class WatchedHostWait(HostWait):
         raise AgentLeft
 
     async def leave(self, running: Running, host: str) -> None:
-        """Cancel an activity on a host that the workspace has left; wait for its end unless the host is silent."""
+        """Cancel an activity on a host that the workspace left; unless the host is silent, wait for the end."""
         running.cancel()
         forget(running)
         await workflow.wait_condition(lambda: running.done() or host in self.hosts.silent_since)
 
     async def _ends_within(self, running: Running, pause: timedelta | None) -> bool:
-        """Wait, at most for `pause`, for the activity's end or news of its host; return whether it has ended."""
+        """Wait at most `pause` for the activity's end or news of its host; return whether the activity ended."""
         was_silent = self.hosts.is_silent and pause is not None
         self.hosts.is_back = self.hosts.is_back and pause is not None
         with suppress(TimeoutError):

@@ -62,7 +62,7 @@ class ModelPlace:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the keys stay outside the sandbox: only with both a key and an address."""
+        """Whether the keys stay outside the sandbox: only if a key is set and the address is a web address."""
         return any(self.keys.values()) and bool(_ADDRESS.match(self.address))
 
 

@@ -125,7 +125,7 @@ class ModelKey:
 
 
 def worthless_key(number: int) -> str:
-    """Return the dummy key that a guest has in place of the key with this number."""
+    """Return the dummy key that a guest has in place of `keys[number]`."""
     return f"sk-septet-stands-in-for-a-key-that-stays-outside-{number}"
 
 

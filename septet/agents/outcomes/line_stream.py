@@ -15,7 +15,7 @@ from septet.contracts.facts import Usage
 from septet.system.masking import mask
 
 NOBODY_ANSWERED: Final = 408
-"""The status for a request that reached no server, which is the status that servers use for a time-out."""
+"""The status for a request that reached no server; servers use the same status for a time-out."""
 
 _TEXT_LIMIT: Final = 4 * 1024 * 1024
 """The longest text, in characters; of a longer text the end is kept."""

@@ -83,8 +83,8 @@ def _moment(parts: dict[str, str], said_at: float) -> float | None:
 def _next_hour(parts: dict[str, str], start: datetime) -> float:
     """Return the next time at which the clock shows the named hour, in the named zone or else the machine's zone.
 
-    Exception: without a day, codex means the day of the message, even if the hour has passed. A message with a
-    day and without an hour means midnight at the beginning of the day.
+    If codex names no day, the hour is on the day of the message, even if it has passed. If a message names a day
+    and no hour, the result is midnight at the beginning of the day.
     """
     day = f"{parts['month']} {parts['day']}" if "day" in parts else f"{start:%b %d}"
     clock = f"{parts.get('hour', '12')}:{parts.get('minute', '00')} {parts.get('half', 'A')}M"

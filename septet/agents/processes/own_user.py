@@ -72,7 +72,7 @@ class StagedFiles:
                 self.sources.append((source, BINDINGS[option]))
 
     def place_program(self, program: str) -> str:
-        """Return a mapped path for bubblewrap in a Python package closed to the user; otherwise `program`."""
+        """Return `program`, or the mapped path of a bubblewrap in a Python package closed to the user."""
         packages = program.removesuffix(BUNDLED)
         if packages == program or is_below(program, SEEN_BY_ALL):
             return program

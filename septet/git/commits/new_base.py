@@ -172,9 +172,9 @@ def _last_moved(place: Place) -> MovedWork | None:
 
 
 def _recall(place: Place, commit: str, *, sign: bool) -> tuple[MovedWork, str]:
-    """Return a commit's work, and why the commit is refused; no reason for an accepted commit.
+    """Return a commit's work, and why the commit is refused; the reason is empty for an accepted commit.
 
-    The work is on its new base if it was moved, or if an agent resolved the conflicts in the commit.
+    If the work was moved, or if an agent resolved the conflicts in the commit, the work is on its new base.
     """
     moved, began = _last_moved(place), MovedWork(commit, place.base_sha, commit)
     if moved is not None and moved.conflicts and commit != moved.commit and contains(place, commit, moved.commit):
@@ -214,7 +214,7 @@ def _message(git: Git, sha: str) -> str:
 
 
 def _lay_over(place: Place, work: MovedWork, tip: str, *, sign: bool) -> MovedWork:
-    """Return the work as one commit on `tip`, with the changes since its first base.
+    """Return the work as one commit on `tip`, with the changes since the work's first base.
 
     git merges with the first base as common ancestor. With the real common ancestor of both bases, content that
     was removed from the base would count as a change of the work.

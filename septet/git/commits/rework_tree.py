@@ -151,7 +151,7 @@ def unresolved(place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def with_copied_index(place: Place) -> Git:
-    """Return Septet's view with a copy of its index, so that a killed git damages only the copy."""
+    """Return Septet's view with a copy of the view's index; a killed git damages only the copied index."""
     staging = staging_index(place)
     staging.with_suffix(".lock").unlink(missing_ok=True)
     staging.write_bytes((view_folder(place) / "index").read_bytes())

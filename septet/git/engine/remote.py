@@ -93,7 +93,7 @@ class Remote:
         """Fetch refs into a repository, and change nothing else.
 
         Args:
-            refspecs: The refs to fetch, with their local names; no other tag is fetched.
+            refspecs: The refs to fetch, with their local names; a tag is fetched only if it is named here.
             prune: Whether to delete local refs that the remote no longer has.
 
         Raises:

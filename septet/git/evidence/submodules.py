@@ -98,7 +98,7 @@ def has_commit(place: Place, remote: Remote, sha: str) -> bool:
 
 
 def _urls(git: Git, blob: str) -> dict[bytes, str]:
-    """Return the URLs in a `.gitmodules` by the submodules' paths; empty if it is missing."""
+    """Return the URLs in the `.gitmodules` at `blob`, by the submodules' paths; empty if the file is missing."""
     listed = git.try_run(
         "config", "--blob", blob, "--no-includes", "-z", "--get-regexp", r"^submodule\..*\.(path|url)$"
     )
@@ -111,7 +111,7 @@ def _urls(git: Git, blob: str) -> dict[bytes, str]:
 
 
 def _absolute(url: str, origin: str) -> str:
-    """Return a submodule's URL, resolved against `origin` if it is relative; empty if it leads above the root."""
+    """Return a submodule's URL, with `./` and `../` resolved against `origin`; empty above the origin's root."""
     if not url.startswith(("./", "../")):
         return url
     base = origin.rstrip("/")

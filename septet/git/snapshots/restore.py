@@ -81,7 +81,7 @@ def _lenders(objects: Path) -> Iterator[Path]:
 
 
 def _link(source: Path, to: Path) -> None:
-    """Link an object file, or copy it to another disk; object files never change."""
+    """Hard-link an object file, or copy the file if the link fails; object files never change."""
     to.parent.mkdir(exist_ok=True)
     with suppress(FileExistsError):
         try:
