@@ -29,7 +29,7 @@ def without_workspace(text: str) -> str:
 
 
 def _inside(word: re.Match[str]) -> str:
-    """Return a word of a text; a path in the word becomes relative to the workspace."""
+    """Return the matched word, with a path into a workspace made relative to the workspace."""
     before, _, path = word[0].rpartition(_WORKSPACES)
     place, slash, inside = path.partition("/")
     return before.partition("/")[0] + inside if place and slash else word[0]

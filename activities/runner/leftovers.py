@@ -177,7 +177,7 @@ def beside_the_work(prepared_step: PreparedStep, head: Head) -> tuple[str, ...]:
 def find_elsewhere(host: Host, prepared_step: PreparedStep, evidence: Evidence) -> WorkElsewhere:
     """Return the work that is in the clone, but not in the worktree.
 
-    If `implement_plan` changed nothing in the worktree, or only the plan, copy the work there for the next try.
+    If `implement_plan` changed no file but the plan, copy that work into the worktree for the next try.
     """
     call, place = prepared_step.call, prepared_step.place
     places = work_elsewhere(place, evidence.head, call.progress.branch_name)

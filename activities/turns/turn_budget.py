@@ -171,7 +171,7 @@ class TurnBudget:
         return opening.opens or await self.accounts.is_open(opening.account.scope)
 
     async def _wait_for_login(self, error: AgentApiUnavailableError) -> None:
-        """Set `error.retry_after_seconds`, the retry's delay, to end when any of the turn's agents can start."""
+        """Let the retry after `error` wait until any of the turn's agents can start."""
         try:
             error.retry_after_seconds = await self._choice.seconds_to_wait()
         except SeptetError as refusal:

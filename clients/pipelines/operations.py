@@ -112,7 +112,7 @@ class PipelineOperations:
     ) -> Estimate:
         """Return the estimated cost of a pipeline, derived from the costs of earlier work orders.
 
-        `work`: what each issue still needs, empty before the issues are read; `is_rest`: whether some is done.
+        `work`: what each issue still needs; empty before the issues are read. `is_rest`: whether work has begun.
         """
         if not work:
             text = f"Estimate: unknown. The issues labelled {order.label} are not read yet."
@@ -136,7 +136,7 @@ class PipelineOperations:
         return reply.model_copy(update={"estimate": await self.estimate_rest(reply.pipeline)})
 
     async def estimate_rest(self, view: PipelineView) -> Estimate | None:
-        """Return the estimated cost of a pipeline's issues without a result; `None` without such issues."""
+        """Return the estimated cost of the remaining issues; `None` if none remains or the pipeline is stuck."""
         work = work_ahead(view.issues)
         if not work or view.closed_at is not None or view.stuck:
             return None

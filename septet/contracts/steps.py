@@ -177,7 +177,7 @@ class StepResult(StepFacts):
 
     verdict: Verdict
     result_text: Annotated[str, Field(max_length=8192)] | None = None
-    """The answer in its plain form, such as a path or a name."""
+    """The answer as plain text, such as a path or a name."""
     result_json: JsonValue = None
     """The checked answer, up to 4 KB."""
     reasons: tuple[str, ...] = ()

@@ -131,7 +131,7 @@ class RestForge(ABC):
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
         """Return the pull requests that changed last; see `PolledForge.recent_pull_requests`.
 
-        On GitHub, an answer that nothing changed counts for no rate limit.
+        On GitHub, an answer that nothing has changed does not count towards the rate limit.
         """
         with self.asking(f"{self.pull_word}s of {self.project}") as client:
             query = client.page_query(self.recent_query, page)
@@ -221,7 +221,7 @@ class RestForge(ABC):
         return f"{self.pull_word} {number} of {self.project}"
 
     def read_issue(self, client: "ApiClient", number: int) -> IssueAnswer:
-        """Return the forge's answer for an issue; raise if it is about another issue."""
+        """Return the forge's answer for an issue; raise for a pull request or another issue."""
         answer = client.get(self.issue_form, f"issues/{number}")
         if answer.pull_request is not None:
             message = f"issue: {number} of {self.project} is a pull request."
@@ -243,7 +243,7 @@ class RestForge(ABC):
         return f"issues/comments/{comment_id}"
 
     def comment_place(self, what: str, thing: str) -> CommentPlace:
-        """Return where to read and write the comments at the path `thing`, which errors call `what`."""
+        """Return the place of the comments at the path `thing`; errors call the issue or pull request `what`."""
 
         def comments() -> list[MarkedComment]:
             with self.asking(f"the comments on {what}") as client:
@@ -266,7 +266,7 @@ class RestForge(ABC):
 
     @abstractmethod
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue with its newest comments; together they are cut to `ISSUE_LIMIT_BYTES`."""
+        """Return an issue with its newest comments, cut to `ISSUE_LIMIT_BYTES` for body and comments together."""
 
     @abstractmethod
     def pulls_with_head(self, head: str, fork: str, state: str) -> tuple[PullRequest, ...]:

@@ -203,7 +203,7 @@ class NewPullRequest:
         return longer
 
     def _below_notice(self, body: str) -> str:
-        """Return a body with the notice as its first line, once."""
+        """Return a body with the notice as its first line, which the body may have already."""
         notice = mask(without_controls(self.notice))
         return body if not notice or body.partition("\n")[0] == notice else f"{notice}\n\n{body}"
 

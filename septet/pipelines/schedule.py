@@ -13,7 +13,7 @@ CLOSED: Final = frozenset({IssueStatus.COMPLETED, IssueStatus.FAILED, IssueStatu
 def next_to_plan(
     issues: Iterable[IssueState], ready: Collection[str], held_back: Collection[str], plans_ahead: int
 ) -> IssueState | None:
-    """Return the first waiting issue that is not held back, if its work order is `ready` for a lane; else `None`.
+    """Return the first waiting issue that is not held back; `None` if its work order is not `ready` for a lane.
 
     A person has moved the work orders `held_back` on the board so that they wait. If `plans_ahead` plans already
     wait for an executor, no issue is planned; plans that wait for another issue do not count.

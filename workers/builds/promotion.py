@@ -161,7 +161,7 @@ async def _until_served(deployment: Deployment, build: str, within_seconds: floa
 
 
 async def _patches_of(deployment: Deployment, build: str, call: PromotionCall) -> frozenset[str] | None:
-    """Return a build's patches, after a wait if its workers have just started; `None` if it reports none."""
+    """Return a build's patches, after a wait if its workers have just started; `None` for unknown patches."""
     if build == UNVERSIONED:
         return None
     with suppress(TimeoutError):

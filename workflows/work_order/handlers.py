@@ -243,7 +243,7 @@ class WorkOrderHandlers:
 
     @workflow.signal(description="Other hosts report that no worker of a host has answered for a while.")
     def host_silent(self, silence: HostSilence) -> None:
-        """Record that a host is silent; if it has the workspace, probe it."""
+        """Record that a host is silent; probe the host if it has the workspace."""
         self._hosts.note_silence(silence)
 
     @workflow.signal(description="A worker of a silent host answers again.")

@@ -130,7 +130,7 @@ def mapped_bytes(pid: int, files: Container[FileId], proc: str = "/proc") -> int
 
 
 def bytes_only_mapped(pids: Sequence[int], files: Container[FileId]) -> int:
-    """Return how many bytes of nameless files the processes have mapped; files in `files` do not count.
+    """Return how many bytes the processes have mapped of nameless files that are not open (not in `files`).
 
     The whole mapping counts, because the kernel does not report how much of a file is filled.
     """

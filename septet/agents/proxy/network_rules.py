@@ -86,7 +86,7 @@ class Network:
 
     @property
     def places(self) -> list[tuple[str, int]]:
-        """The addresses and ports in the guest's network at which the proxy listens; `port` comes first."""
+        """The addresses and ports in the guest's network at which the proxy listens; `self.port` comes first."""
         own = [(LOOPBACK, port) for port in (self.port, *self.models)]
         return list(dict.fromkeys((*own, *self.forwards)))
 

@@ -181,7 +181,7 @@ class GitLabForge(RestForge):
         return f"{thing}/notes/{comment_id}"
 
     def with_comments(self, client: "ApiClient", number: int, answer: IssueAnswer) -> Issue:
-        """Return an issue with its newest comments, oldest first, cut to `ISSUE_LIMIT_BYTES`."""
+        """Return an issue with its newest comments, oldest first; see `RestForge.with_comments`."""
         notes: list[GitLabNoteAnswer] = []
         size = 0
         if answer.comments:

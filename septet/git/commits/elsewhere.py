@@ -39,7 +39,7 @@ def work_elsewhere(place: Place, head: Head, own_branch: str | None) -> tuple[st
 
 
 def lay_back(place: Place, head: Head, options: SnapshotOptions) -> bool:
-    """Copy the latest stash's files, or else a branch's, into the worktree, unless that overwrites files.
+    """Copy the files of the latest stash, or else of a branch, into the worktree, unless that overwrites files.
 
     The stash or branch must contain HEAD. HEAD, branches, stash and the agent's index stay. Returns whether any
     file was copied.

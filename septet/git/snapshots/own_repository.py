@@ -115,7 +115,7 @@ def _without_foreign(
 
 
 def _with_parents(want: Mapping[bytes, Item]) -> dict[bytes, Item]:
-    """Return the items, sorted by path, without items whose folder is missing from `want`."""
+    """Return the items, sorted by path, except items whose folder is missing."""
     folders, kept = {b""}, {}
     for path, item in sorted(want.items()):
         if parent(path) in folders:
@@ -159,7 +159,7 @@ def _is_repository(path: bytes, items: Mapping[bytes, Item]) -> bool:
 
 
 def _put_back(want: dict[bytes, Item], baseline: Mapping[bytes, Item]) -> None:
-    """Put the first snapshot's hooks and `info` files into `want` if they are missing or `is_foreign` holds."""
+    """Restore the first snapshot's hooks and `info` files in `want` if missing there, or changed and foreign."""
     for path, item in baseline.items():
         folder, _, name = path.partition(b"/")
         if folder != GIT_FOLDER or name.partition(b"/")[0] not in _BASELINE:

@@ -144,7 +144,7 @@ def _read_manifest(vault: Git, commit: str) -> "_Manifest":
 
 
 def _home(path: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
-    """Return a commit's path as a path of the workspace, by `homes`; `None` if `homes` lacks its beginning."""
+    """Map a path in a snapshot's commit to a path in the workspace; `None` if `homes` lacks its first part."""
     parts = path.split(b"/", 2)
     depth = 2 if parts[0] == _EXTRA else 1
     home = homes.get(b"/".join(parts[:depth]))

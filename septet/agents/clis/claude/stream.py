@@ -150,7 +150,7 @@ def _api_error(result: Event, totals: StreamTotals, words: str) -> Ending:
 
 
 def _answer(result: Event | None) -> tuple[str | None, object]:
-    """Return a result event's text and structured output; the text is JSON if the event has no string."""
+    """Return a result event's text and structured output; the text is JSON if the event's `result` is not text."""
     if result is None:
         return None, None
     structured = read_field(result.structured_output, ANYTHING)

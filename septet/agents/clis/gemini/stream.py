@@ -15,8 +15,7 @@ from septet.contracts.facts import Usage
 
 _ATTEMPT: Final = re.compile(r"^Attempt \d+ failed(?: with status (\d{3}))?.*$", re.MULTILINE)
 _NOT_OFFERED: Final = frozenset({"tool_not_registered", "policy_violation"})
-"""The errors for a tool that the mode withholds or, in the mode with all tools, for a name that the model made
-up."""
+"""The errors of a call to a tool that the mode withholds or, in the mode with all tools, that does not exist."""
 _LOGIN_NOT_CHOSEN: Final = "Invalid auth method selected"
 _CHOOSE_LOGIN: Final = (
     'Write security.auth.selectedType "gemini-api-key" into ~/.gemini/settings.json, then run `septet retry`.'
