@@ -115,7 +115,7 @@ _BESIDE: Final = frozenset({"type", "id"})
 
 
 def ends_in_printed_call(text: str) -> bool:
-    """Return whether a final text ends in a printed tool call, perhaps cut off, or is only a call as JSON.
+    """Return whether a final text ends in a printed tool call, whole or cut off, or is only a call as JSON.
 
     A call inside a JSON value or a fence, or with prose after it, is a quotation.
     """

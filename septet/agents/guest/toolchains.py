@@ -118,7 +118,7 @@ def toolchain_paths(home: Path, env: Mapping[str, str]) -> Iterator[Path]:
 
 
 def find_toolchains(home: Path, env: Mapping[str, str]) -> dict[Path, list[Path]]:
-    """Find the toolchains that PATH names; return each one's folder with the paths in it that guests see."""
+    """Find the toolchains that PATH names; return their folders, each with the paths in it that guests see."""
     variables = ("PATH", "XDG_DATA_HOME", *(each.variable for each in TOOLCHAINS if each.variable))
     asked = (str(home), *(env.get(name, "") for name in variables))
     known = _known.get(asked)

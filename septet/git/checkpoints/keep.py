@@ -108,7 +108,7 @@ def read_chain_state(vault: Git, commit: str) -> ChainState:
     """Return what a commit from the checkpoint remote says about a work order.
 
     Raises:
-        GitError: The commit is in no work order's chain.
+        GitError: The commit has no record of a work order.
     """
     names = vault.run("cat-file", "blob", f"{commit}:{_NAMES}").decode().splitlines()
     pairs = (line.split(" ", 1) for line in names)

@@ -78,7 +78,7 @@ def refuse_controls(lines: Iterable[AddedLine]) -> None:
 def committed_patches(
     place: Place, since: str, sha: str, *published: str, context_lines: int = 0
 ) -> tuple[CommitPatch, ...]:
-    """Return the commits after `since` up to `sha` that are not in `published`, newest first.
+    """Return the commits after `since` up to `sha`, newest first, without `published` and their ancestors.
 
     Raises:
         EvidenceError: The messages and patches have more than 64 MiB.
