@@ -98,7 +98,7 @@ class FindingsGate(PersonGate):
         return await self._wait(lambda: self._state.wait_for_findings(findings, workflow.now()))
 
     def check(self, decision: FindingsDecision, *, rejects: bool) -> None:
-        """Refuse a decision if no finding waits, if it names an unknown one, or if it rejects without feedback."""
+        """Refuse a decision that names an unknown finding or rejects without feedback, or if no finding waits."""
         self._check_waits("findings")
         task = self._state.task
         known = {finding.id for finding in task.findings if finding.id}

@@ -52,7 +52,7 @@ class Accounts(Protocol):
         """Return a login's pause, if the login has reached its usage limit; else `None`."""
 
     async def note_pause(self, login: str, pause: QuotaPause) -> None:
-        """Forbid all hosts to start an agent with a login until its usage limit resets."""
+        """Forbid all hosts to start an agent with a login until the login's usage limit resets."""
 
     async def settle(self, scope: str, call: SettleCall) -> None:
         """Report the use of a turn to an account."""
@@ -168,7 +168,7 @@ class Host:
         return f"{self.task_queue}{CONTROL}"
 
     def pass_on_if_full(self) -> None:
-        """Raise if this host is full, so that another host gets the task; activities for any host call this first.
+        """Raise if this host is full, so that another host gets the task.
 
         Raises:
             HostFullError: This host has no free slot; another host may take the next attempt.
@@ -182,7 +182,7 @@ class Host:
 
     @property
     def whereabouts(self) -> dict[str, Any]:
-        """The fields of a workspace that describe its host, such as the host's id and queues, and their values."""
+        """What a workspace records about this host, by field of the workspace: the host's id, queues and so on."""
         return {
             "host": self.id,
             "task_queue": self.task_queue,

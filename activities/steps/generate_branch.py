@@ -50,7 +50,7 @@ def prove_generate_branch(host: Host, claim: Claim[GenerateBranchAnswer]) -> Pro
 
 
 def _names(host: Host, claim: Claim[GenerateBranchAnswer]) -> tuple[str, ...]:
-    """Return the names that the branch may have; without the prefix if the settings want none."""
+    """Return the names that the branch may have; they have no prefix if the settings give no prefix."""
     given, workspace, wished = (
         claim.answer.branch_name,
         claim.call.workspace,

@@ -226,7 +226,7 @@ class WorkOrders(Executions[Task]):
         return await with_watch(self.client, view) if view.stage is Stage.REVIEW else view
 
     async def without_result(self, row: WorkflowExecution, *, has_failed: bool) -> Task:
-        """Return a work order from a worker's report; without a report, or if stuck or failed, from `row`."""
+        """Return a work order from `row` if it is stuck or has failed or no worker answers, else from a worker."""
         if (cause := await self.stuck_cause(row)) is not None:
             return (await task_of_row(row)).model_copy(update={"stuck": cause})
         task = None if has_failed else await self.answer_of(row.id, self.query, Task)

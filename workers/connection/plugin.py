@@ -154,7 +154,7 @@ def serving_options(settings: Settings) -> dict[str, Any]:
 
 
 def _sandbox(refuses_unsealed: bool, runner: WorkflowRunner | None) -> WorkflowRunner:
-    """Return the SDK's sandbox with the modules `_PASSED_THROUGH`; if `runner` is no sandbox, return `runner`."""
+    """Return the SDK's sandbox for workflows; if `runner` is not the SDK's sandbox, return `runner` unchanged."""
     if runner is not None and not isinstance(runner, SandboxedWorkflowRunner):
         return runner
     restrictions = SandboxRestrictions.default.with_passthrough_modules(*_PASSED_THROUGH)
@@ -193,8 +193,8 @@ class _SealRequiringInstance(WorkflowInstance):
 def mark(job: WorkflowActivationJob) -> None:
     """Replace a missing input of an update, or an unsealed result, by a payload that is refused.
 
-    A result is unsealed if it has no value, or is a failure with an unsealed message. A replayed update stays,
-    because a worker accepted it before.
+    A result is unsealed if it has no value, or is a failure with an unsealed message. A replayed update is
+    not changed, because a worker has accepted it already.
     """
     if job.HasField("do_update"):
         if job.do_update.run_validator and not job.do_update.input:

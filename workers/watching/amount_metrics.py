@@ -101,7 +101,7 @@ class AmountMetrics:
     _limits: dict[str, set[str]] = field(default_factory=dict)
     """For each budget, the units with a limit; when a limit is removed, infinity is recorded."""
     _views: dict[str, tuple[tuple[str, int], AccountView]] = field(default_factory=dict)
-    """By budget: the run and its history's length, which show a change; and the last view."""
+    """For each budget: the account's run and history length, which show a change, and the account's last view."""
     _has_told: bool = False
     """Whether this process has recorded a value for unserved work."""
 

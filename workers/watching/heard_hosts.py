@@ -56,7 +56,7 @@ class HeardHosts:
     """The seconds between heartbeats of this host's workers."""
     _workers: dict[str, _HeardWorker] = field(default_factory=dict)
     _listening_since: float | None = None
-    """Since when each list has named this host; a restarted server's list is empty at first."""
+    """The time since which every list has named this host; a restarted server's list is empty at first."""
 
     def note(self, heartbeats: Iterable[WorkerHeartbeat], now: float) -> None:
         """Record the heartbeats that the server has just listed."""
@@ -210,7 +210,7 @@ class HostsWatch:
             yield order.run_id, order.id, order.typed_search_attributes.get(HOST) or ""
 
     async def _signal(self, run_id: str, order_id: str, signal: str, content: Wire | str) -> None:
-        """Signal a work order, unless it is closed; log if its full history accepts no signal."""
+        """Signal a work order, unless it is closed. If its history is full, log that the signal was refused."""
         try:
             await self.client.get_workflow_handle(order_id, run_id=run_id).signal(signal, content)
         except RPCError as error:

@@ -111,7 +111,7 @@ class WorkOrderBase(WorkOrderHandlers):
         return await self._try_twice(step, ())
 
     async def _try_twice(self, step: Step, feedback: tuple[str, ...], first_attempt: int = 1) -> StepResult:
-        """Return the result of a step's first try; if this try failed, of a second try, which gets the reasons.
+        """Try a step; if the try fails, try the step once more with the reasons. Return the last result.
 
         A failure that only a person can resolve has no second try.
         """

@@ -3,7 +3,7 @@
 Each attempt first adds a line to a file in the work order's folder. An attempt that was stopped for a long time
 finds a later attempt's line when it continues, and gives up. Otherwise it would commit and push a second time.
 
-A worker's further attempt at an activity replaces its earlier line, so the file stays short.
+The line of a worker's next attempt at the same activity replaces the earlier line, so the file stays short.
 """
 
 import os
@@ -236,8 +236,8 @@ def worker_id(pid: int) -> WorkerId:
 def end_stopped_writer(runs: Runs, order_id: str, older_writers: Collection[WorkerId]) -> bool:
     """Kill a worker that SIGSTOP has stopped while it holds the writer's lock; return whether one was killed.
 
-    Only a worker in `older_writers` is killed, with its children that work in the worktree. Its agents in other
-    worktrees live on.
+    Only a worker in `older_writers` is killed, with its children that work in the worktree. The worker's agents in
+    other worktrees live on.
     """
     holder = stopped_holder(runs.lock_of(order_id), read_lock_holders())
     if holder is None or worker_id(holder.pid) not in older_writers:

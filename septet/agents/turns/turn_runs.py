@@ -126,7 +126,7 @@ class TurnRuns:
         )
 
     def _is_after_reset(self, runs: list[Run], own_runs: list[Run]) -> bool:
-        """Return whether all of the request's runs were set aside, or all `runs` are of other Temporal runs."""
+        """Return whether all of the request's runs were set aside, or no run in `runs` is of this workflow run."""
         run_ids = {run.record.key.run_id for run in runs if run.record is not None}
         was_reset = not own_runs and any(self._is_of_key(run) for run in runs)
         return was_reset or (bool(runs) and self._request.key.run_id not in run_ids)

@@ -28,7 +28,7 @@ F = TypeVar("F", bound="Foreign")
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A received request of a webhook; it is untrusted until its signature was checked."""
+    """A received request of a webhook; the request is untrusted until its signature is checked."""
 
     headers: Mapping[str, str]
     """The headers by name, in lower case."""
@@ -40,7 +40,7 @@ class Delivery:
 
     @property
     def digest(self) -> str:
-        """A hash of the body, which identifies the delivery, because an id in the headers is not signed."""
+        """A hash of the body, by which Septet identifies the delivery: an id in the headers is not signed."""
         return hashlib.sha256(self.body).hexdigest()[:32]
 
 

@@ -223,7 +223,7 @@ def guard_of(git_dir: Path) -> Path:
 
 @contextmanager
 def share_guard(guard: Path | None) -> Iterator[tuple[int, ...]]:
-    """Share a guard's lock in the block; yield the descriptors that a git must inherit to share it too.
+    """Share the lock on `guard` in the block; yield the descriptors with which a child git shares the lock too.
 
     If this process may not write next to the repository, it makes no lock files there, and shares no lock.
     """
@@ -250,8 +250,8 @@ def clear_stale_locks(git_dir: Path, work_tree: Path | None = None) -> None:
     """Delete the lock files of a repository whose git was killed; follow no links.
 
     The caller ensures that Septet makes no lock files there meanwhile. git writes no owner into its locks: a
-    living owner is a process named `git…` that works in the repository or names it, or any process that has the
-    lock open.
+    process counts as the owner if it has the lock open, or if its name begins with `git` and it works in the
+    repository or has the repository's path as an argument.
 
     Raises:
         GitBusyError: A living process holds a lock file.

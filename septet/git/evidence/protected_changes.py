@@ -152,7 +152,7 @@ def _links(git: Git, tree: str) -> dict[str, str]:
 
 
 def _way(path: str, links: Mapping[str, str]) -> tuple[str, ...]:
-    """Follow `path` in the tree; return the symlinks on the way, then the end (`path` for an end outside)."""
+    """Follow `path` in the tree; return the symlinks on the way, then the end, or `path` if it leads outside."""
     left, here, way = path.split("/"), list[str](), list[str]()
     while left:
         name = left.pop(0)

@@ -207,7 +207,7 @@ def load(path: Path) -> Ledger | None:
 
 
 def save(path: Path, ledger: Ledger) -> None:
-    """Write the ledger to a file. The file is not synced to disk, because `load` detects an incomplete one."""
+    """Write the ledger to a file. The file is not synced to disk, because `load` detects an incomplete file."""
     write_atomically(path, with_checksum(_ENCODER.encode(ledger)))
 
 
