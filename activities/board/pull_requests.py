@@ -10,7 +10,7 @@ from activities.host.host import Host
 from septet.contracts.pull_request_watch import PullRequestEnd, PullRequestLook
 from septet.errors import SeptetError
 from septet.forges.events.feedback import read_feedback
-from septet.forges.events.polls import PolledForge, PullRequestPolls
+from septet.forges.events.polls import PullRequestPolls
 from septet.forges.forge import FollowedForge, Forge
 from septet.forges.values import PullRequestState, pull_request_number
 
@@ -60,10 +60,7 @@ def look_by_polls(host: Host, polls: PullRequestPolls, look: PullRequestLook) ->
     """
     _, forge = host.forges.of(look.repository)
     number = pull_request_number(look.url)
-    if isinstance(forge, PolledForge):
-        state = polls.state(look.repository, forge, number)
-    else:
-        state = forge.pull_request(number, look.commit).state
+    state = polls.state(look.repository, forge, number, look.commit)
     return _with_events(host, forge, look, state)
 
 

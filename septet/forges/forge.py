@@ -12,6 +12,7 @@ from septet.forges.values import (
     NewComment,
     NewPullRequest,
     PullRequest,
+    RecentPullRequests,
     Review,
     ReviewThread,
 )
@@ -94,6 +95,9 @@ class Forge(Protocol):
 
         `commit` is the last known commit of its branch, used if the branch was deleted.
         """
+
+    def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
+        """Return a page of the pull requests, the latest change first; `None` if nothing changed since `etag`."""
 
     def open_pull_request(self, new: NewPullRequest) -> PullRequest:
         """Return the open pull request of branch `new.head`; if there is none, open one."""

@@ -18,12 +18,11 @@ from septet.forges.answers import (
     ReviewAnswer,
     UserAnswer,
 )
-from septet.forges.events.polls import RecentPullRequests
 from septet.forges.http.api import HttpApi, account_of_key
 from septet.forges.issue_text import MOST_LABELLED, bounded_issue, bounded_list
 from septet.forges.opening import Addition, CommentPlace, MarkedComment, label_once, open_once, put_once
 from septet.forges.renames import NAMES, asked_for
-from septet.forges.values import Issue, NewPullRequest, PullRequest, Review
+from septet.forges.values import Issue, NewPullRequest, PullRequest, RecentPullRequests, Review
 
 if TYPE_CHECKING:
     from septet.forges.http.client import ApiClient
@@ -129,7 +128,7 @@ class RestForge(ABC):
             return asked_for(answer.pull_request(), self.now, number)
 
     def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
-        """Return the pull requests that changed last; see `PolledForge.recent_pull_requests`.
+        """Return the pull requests that changed last; see `Forge.recent_pull_requests`.
 
         On GitHub, an answer that nothing has changed does not count towards the rate limit.
         """

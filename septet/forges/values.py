@@ -208,6 +208,17 @@ class NewPullRequest:
         return body if not notice or body.partition("\n")[0] == notice else f"{notice}\n\n{body}"
 
 
+@dataclass(frozen=True, slots=True)
+class RecentPullRequests:
+    """One page of a repository's pull requests in every state, the latest change first."""
+
+    pull_requests: tuple[PullRequest, ...]
+    is_all: bool
+    """Whether no page follows."""
+    etag: str = ""
+    """The ETag for the next request, by which the forge can answer that nothing has changed."""
+
+
 def marker_of(work_order_id: str) -> str:
     """Return the hidden mark of a work order, which rendered Markdown does not show."""
     return f"<!-- septet: {work_order_id} -->"

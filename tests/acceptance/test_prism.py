@@ -24,7 +24,6 @@ from fakes.forges.state import Answer, Asked, Fault, Json
 
 from septet.errors import NotFoundError
 from septet.forges.choose import forge_for, token_for
-from septet.forges.events.polls import PolledForge
 from septet.forges.forge import CommentedForge, FollowedForge, Forge
 from septet.forges.github.answers import CheckOutputAnswer
 from septet.forges.github.forge import github_api
@@ -274,7 +273,6 @@ def open_pull_requests(fake: WholeGitHub, forge: Forge) -> None:
     assert forge.pull_request(forked.number).state == "merged"
     assert len(forge.pull_requests_of("feat-1")) == 1
     assert [each.name for each in forge.branches("feat-")] == ["feat-1"]
-    assert isinstance(forge, PolledForge)
     recent = forge.recent_pull_requests()
     assert recent is not None
     assert forge.recent_pull_requests(recent.etag) is None

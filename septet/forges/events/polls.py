@@ -4,11 +4,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 from septet.errors import SeptetError
 from septet.forges.forge import Forge
-from septet.forges.values import PullRequest, PullRequestState
+from septet.forges.values import PullRequestState
 
 LONGEST_SECONDS: Final = 60.0
 """The longest time in seconds between polls of a repository without changes."""
@@ -18,25 +18,6 @@ _MOST_PAGES: Final = 200
 """The most pages of a repository's list that are read; other pull requests are read one by one."""
 _SHARE: Final = 0.1
 """How old an answer may be to be used again: this share of the time for which nothing had changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecentPullRequests:
-    """One page of a repository's pull requests in every state, the latest change first."""
-
-    pull_requests: tuple[PullRequest, ...]
-    is_all: bool
-    """Whether no page follows."""
-    etag: str = ""
-    """The ETag for the next request, by which the forge can answer that nothing has changed."""
-
-
-@runtime_checkable
-class PolledForge(Forge, Protocol):
-    """A forge that can list the pull requests that changed last."""
-
-    def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
-        """Return a page of the pull requests, the latest change first; `None` if nothing changed since `etag`."""
 
 
 @dataclass(slots=True)
@@ -68,10 +49,11 @@ class PullRequestPolls:
     _repositories: dict[str, _Repository] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def state(self, key: str, forge: PolledForge, number: int) -> PullRequestState:
+    def state(self, key: str, forge: Forge, number: int, commit: str = "") -> PullRequestState:
         """Return whether a pull request of the repository `key` is open, merged or closed.
 
-        This reads further pages of the list if needed. A pull request that is on no page is read alone, once.
+        This reads further pages of the list if needed. A pull request that is on no page is read alone, once;
+        see `Forge.pull_request` for `commit`.
 
         Raises:
             NotFoundError: The worker can see no pull request of this number.
@@ -88,7 +70,7 @@ class PullRequestPolls:
             self._read_on(repository, forge, number)
             if number in repository.states:
                 return repository.states[number]
-        state = forge.pull_request(number).state
+        state = forge.pull_request(number, commit).state
         with repository.lock:
             repository.states.setdefault(number, state)
             repository.changed_at = self.clock()
@@ -101,7 +83,7 @@ class PullRequestPolls:
         good_seconds = min(max(self.first_seconds, _SHARE * quiet_seconds), LONGEST_SECONDS)
         return self.clock() - repository.asked_at >= (TOLD_SECONDS if is_told else good_seconds)
 
-    def _read_on(self, repository: _Repository, forge: PolledForge, number: int) -> None:
+    def _read_on(self, repository: _Repository, forge: Forge, number: int) -> None:
         """Read further pages until one of them has the pull request.
 
         A pull request that changes meanwhile moves to the first page, so none is missed.
@@ -114,7 +96,7 @@ class PullRequestPolls:
                 repository.states.setdefault(each.number, each.state)
             repository.pages, repository.is_all = repository.pages + 1, recent.is_all
 
-    def _ask(self, repository: _Repository, forge: PolledForge) -> None:
+    def _ask(self, repository: _Repository, forge: Forge) -> None:
         repository.asked_at, repository.error = self.clock(), None
         try:
             recent = forge.recent_pull_requests(repository.etag)

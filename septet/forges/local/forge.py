@@ -4,7 +4,9 @@ The ref's tree has files `issue-<n>.json` and `pull-<n>.json`. Concurrent writer
 machines: a writer that another writer has overtaken reads and writes again.
 """
 
+import hashlib
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,8 +16,16 @@ from septet.errors import ForgeError, InvalidInputError, NotFoundError, RefusedT
 from septet.forges.limits import MOST_BRANCHES
 from septet.forges.local.issues import LocalIssues
 from septet.forges.local.merge import holds, merge_branch
-from septet.forges.local.records import LocalPull, StoreContents, next_number
-from septet.forges.values import Branch, CommitCheck, NewPullRequest, PullRequest, Review, label_names
+from septet.forges.local.records import REF, LocalPull, StoreContents, next_number
+from septet.forges.values import (
+    Branch,
+    CommitCheck,
+    NewPullRequest,
+    PullRequest,
+    RecentPullRequests,
+    Review,
+    label_names,
+)
 
 _CLOSES: Final = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):? +#([1-9][0-9]{0,8})\b", re.IGNORECASE)
 
@@ -74,6 +84,18 @@ class LocalForge(LocalIssues):
         It counts as merged if the base contains the branch's commit, and as closed if the branch is missing.
         """
         return self._as_it_is(self.pull_record(self.store.read(), number), commit)
+
+    def recent_pull_requests(self, etag: str = "", page: int = 1) -> RecentPullRequests | None:
+        """Return the pull requests whose branches exist, on one page; see `Forge.recent_pull_requests`."""
+        del page
+        tips = self._tips()
+        new_etag = hashlib.sha256(repr(tips).encode()).hexdigest()
+        if new_etag == etag:
+            return None
+        records = self.records_of(self.store.read(), "pull", LocalPull)
+        known = [each for each in records if each.state != "open" or each.head in tips]
+        found = (replace(each, updated_at=new_etag) for each in self._as_they_are(known, tips))
+        return RecentPullRequests(tuple(found), is_all=True, etag=new_etag)
 
     def merge_pull_request(self, number: int) -> PullRequest:
         """Merge an open pull request into its base, and close the issues that its body closes.
@@ -151,7 +173,8 @@ class LocalForge(LocalIssues):
             NotFoundError: There is no repository.
         """
         records = self.records_of(self.store.read(), "pull", LocalPull)
-        return tuple((self._as_it_is(record, ""), record.title) for record in records)
+        titles = (record.title for record in records)
+        return tuple(zip(self._as_they_are(records, self._tips()), titles, strict=True))
 
     def pull_request_text(self, number: int) -> tuple[str, str]:
         """Return title and body of a pull request.
@@ -192,6 +215,29 @@ class LocalForge(LocalIssues):
             return self.pull_from(record) if self.put(contents, "pull", record) else None
 
         return self.until_done(mark)
+
+    def _tips(self) -> dict[str, str]:
+        """Return the commit of each branch, and of the ref with the records."""
+        listing = self.git.text("for-each-ref", "--format=%(refname) %(objectname)", REF, "refs/heads/")
+        pairs = (line.rpartition(" ") for line in listing.splitlines())
+        return {name.removeprefix("refs/heads/"): sha for name, _, sha in pairs}
+
+    def _as_they_are(self, records: list[LocalPull], tips: dict[str, str]) -> Iterator[PullRequest]:
+        """Yield pull requests in their present state; git runs once for each base, not for each pull request."""
+        merged = {base: self._merged(base) for base in {each.base for each in records if each.state == "open"}}
+        for record in records:
+            pull_request = self.pull_from(record, tips.get(record.head, ""))
+            if record.state == "open" and not pull_request.head_sha:
+                yield replace(pull_request, state="closed")
+            elif record.state == "open" and record.head in merged[record.base]:
+                yield replace(pull_request, state="merged")
+            else:
+                yield pull_request
+
+    def _merged(self, base: str) -> frozenset[str]:
+        """Return the branches whose commits a base contains; empty if the base does not exist."""
+        options = (f"--merged=refs/heads/{base}", "--format=%(refname:lstrip=2)")
+        return frozenset(self.git.try_run("for-each-ref", *options, "refs/heads/").stdout.decode().splitlines())
 
     def _as_it_is(self, record: LocalPull, commit: str) -> PullRequest:
         pull_request = self.pull_from(record)

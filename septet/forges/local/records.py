@@ -202,14 +202,14 @@ class LocalRecords:
             comments=tuple(Comment(each.author, each.body, each.created_at) for each in record.comments),
         )
 
-    def pull_from(self, record: LocalPull) -> PullRequest:
-        """Return the pull request of a record."""
+    def pull_from(self, record: LocalPull, head_sha: str | None = None) -> PullRequest:
+        """Return the pull request of a record; if `head_sha` is `None`, git is called for the branch's commit."""
         return PullRequest(
             number=record.number,
             url=f"{self.path.as_uri()}/pull/{record.number}",
             head=record.head,
             base=record.base,
-            head_sha=self.sha_of(record.head),
+            head_sha=self.sha_of(record.head) if head_sha is None else head_sha,
             state=record.state,
             body=record.body,
         )

@@ -9,6 +9,7 @@ from fakes.repositories import Origin, git, git_env, make_origin
 from fakes.shell_programs import write_program
 
 from septet.errors import ForgeError, ForgeUnavailableError, NotFoundError, RefusedTransitionError
+from septet.forges.events.polls import PullRequestPolls
 from septet.forges.local.forge import LocalForge
 from septet.forges.values import NewPullRequest, PullRequest
 
@@ -113,19 +114,26 @@ def test_the_repository_is_found_as_git_finds_it(origin: Origin, tmp_path: Path,
     assert forge.issue(1).title == "First"
 
 
+def present_state(forge: LocalForge, number: int, commit: str = "") -> str:
+    """Return a pull request's state, which a read and a poll report alike."""
+    polled = PullRequestPolls(first_seconds=0).state("it", forge, number, commit)
+    assert forge.pull_request(number, commit).state == polled
+    return polled
+
+
 def test_a_pull_request_is_merged_when_its_base_holds_it(forge: LocalForge, origin: Origin) -> None:
     """A pull request counts as merged when its base contains it, even without its branch."""
     opened = forge.open_pull_request(NEW)
     commit = origin.sha("feat-1")
-    assert forge.pull_request(opened.number, commit).state == "open"
+    assert present_state(forge, opened.number, commit) == "open"
 
     git(origin.checkout, "checkout", "-q", "main")
     git(origin.checkout, "merge", "-q", "--no-ff", "feat-1", "-m", "merge")
     git(origin.checkout, "push", "-q", "origin", "main")
-    assert forge.pull_request(opened.number).state == "merged"
+    assert present_state(forge, opened.number) == "merged"
 
     git(origin.checkout, "push", "-q", "origin", "--delete", "feat-1")
-    assert forge.pull_request(opened.number, commit).state == "merged"
+    assert present_state(forge, opened.number, commit) == "merged"
 
 
 def test_a_pull_request_without_its_branch_is_closed(forge: LocalForge, origin: Origin) -> None:
@@ -134,8 +142,28 @@ def test_a_pull_request_without_its_branch_is_closed(forge: LocalForge, origin: 
     commit = origin.sha("feat-1")
     git(origin.bare, "branch", "-D", "feat-1")
 
-    assert forge.pull_request(opened.number, commit).state == "closed"
-    assert forge.pull_request(opened.number).state == "closed"
+    assert present_state(forge, opened.number, commit) == "closed"
+    assert present_state(forge, opened.number) == "closed"
+
+
+def test_a_poll_of_many_pull_requests_runs_git_once(forge: LocalForge, origin: Origin, tmp_path: Path) -> None:
+    """Without a change, one git process reads the states of all pull requests; a merge is then seen."""
+    for number in range(2, 6):
+        origin.push({f"file-{number}": "1"}, branch=f"feat-{number}")
+        forge.open_pull_request(replace(NEW, head=f"feat-{number}"))
+    polls, runs = PullRequestPolls(first_seconds=0), tmp_path / "runs"
+    traced = replace(forge, env={**forge.env, "GIT_TRACE2": str(runs)})
+    assert polls.state("it", traced, 1) == "open"
+    runs.unlink()
+    polls.first_seconds = 60
+
+    assert [polls.state("it", traced, number) for number in range(1, 5)] == ["open"] * 4
+    assert not runs.exists()
+    polls.first_seconds = 0
+    assert polls.state("it", traced, 4) == "open"
+    assert runs.read_text(encoding="utf-8").count("start ") == 1
+    forge.merge_pull_request(4)
+    assert polls.state("it", traced, 4) == "merged"
 
 
 def test_a_person_merges_a_pull_request(forge: LocalForge, origin: Origin) -> None:

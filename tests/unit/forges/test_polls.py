@@ -11,7 +11,8 @@ from fakes.forges.serving import serving_forge
 from fakes.forges.state import Fault, ForgeFake, PullState
 
 from septet.errors import ForgeUnavailableError
-from septet.forges.events.polls import LONGEST_SECONDS, TOLD_SECONDS, PolledForge, PullRequestPolls
+from septet.forges.events.polls import LONGEST_SECONDS, TOLD_SECONDS, PullRequestPolls
+from septet.forges.forge import Forge
 
 HOUR = 3600
 MANY = 10_000
@@ -35,11 +36,9 @@ def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
 
 
 @pytest.fixture
-def forge(fake: ForgeFake, tmp_path: Path) -> PolledForge:
+def forge(fake: ForgeFake, tmp_path: Path) -> Forge:
     """Return the forge with the client that a worker uses."""
-    forge = connected(fake, tmp_path)
-    assert isinstance(forge, PolledForge)
-    return forge
+    return connected(fake, tmp_path)
 
 
 @dataclass
@@ -53,12 +52,12 @@ class Clock:
         return self.now
 
 
-def states(polls: PullRequestPolls, forge: PolledForge, fake: ForgeFake) -> list[str]:
+def states(polls: PullRequestPolls, forge: Forge, fake: ForgeFake) -> list[str]:
     """Return the states of all pull requests."""
     return [polls.state("it", forge, number) for number in sorted(fake.pulls)]
 
 
-def test_an_hour_of_looks_costs_a_question_a_minute(fake: ForgeFake, forge: PolledForge) -> None:
+def test_an_hour_of_looks_costs_a_question_a_minute(fake: ForgeFake, forge: Forge) -> None:
     """Thirty pull requests that are polled every 30 seconds for an hour cost at most one request a minute."""
     clock = Clock()
     polls = PullRequestPolls(5.0, clock)
@@ -73,7 +72,7 @@ def test_an_hour_of_looks_costs_a_question_a_minute(fake: ForgeFake, forge: Poll
         assert all("if-none-match" in asked.headers for asked in fake.asked)
 
 
-def test_a_merge_and_a_close_are_seen(fake: ForgeFake, forge: PolledForge) -> None:
+def test_a_merge_and_a_close_are_seen(fake: ForgeFake, forge: Forge) -> None:
     """One request finds a merge and a close, and all other pull requests keep their state."""
     clock = Clock()
     polls = PullRequestPolls(5.0, clock)
@@ -88,9 +87,7 @@ def test_a_merge_and_a_close_are_seen(fake: ForgeFake, forge: PolledForge) -> No
 
 
 @OF_EACH_FORGE
-def test_where_webhooks_tell_ten_thousand_open_ones_cost_a_dozen_questions(
-    fake: ForgeFake, forge: PolledForge
-) -> None:
+def test_where_webhooks_tell_ten_thousand_open_ones_cost_a_dozen_questions(fake: ForgeFake, forge: Forge) -> None:
     """At first a request for each page, and then a request in five minutes, which finds a merge without a webhook."""
     for number in range(31, MANY + 1):
         fake.pulls[number] = PullState(number, "o/foo.js", "feat-1", "main", "A thing", "", draft=False)
@@ -111,7 +108,7 @@ def test_where_webhooks_tell_ten_thousand_open_ones_cost_a_dozen_questions(
     assert polls.state("it", forge, numbers[0]) == "merged"
 
 
-def test_more_changes_than_a_page_holds_are_not_missed(fake: ForgeFake, forge: PolledForge) -> None:
+def test_more_changes_than_a_page_holds_are_not_missed(fake: ForgeFake, forge: Forge) -> None:
     """The poll reads the next pages if a page contains only new pull requests."""
     clock = Clock()
     polls = PullRequestPolls(5.0, clock)
@@ -125,7 +122,7 @@ def test_more_changes_than_a_page_holds_are_not_missed(fake: ForgeFake, forge: P
     assert len(fake.asked) <= 4
 
 
-def test_one_that_no_page_tells_of_is_asked_for_once(fake: ForgeFake, forge: PolledForge) -> None:
+def test_one_that_no_page_tells_of_is_asked_for_once(fake: ForgeFake, forge: Forge) -> None:
     """The poll requests a pull request by number, once, if no page lists it yet."""
     polls = PullRequestPolls(5.0, Clock())
     fake.faults = [Fault("stale", method="GET")]
@@ -135,7 +132,7 @@ def test_one_that_no_page_tells_of_is_asked_for_once(fake: ForgeFake, forge: Pol
     assert len(fake.asked) == 2
 
 
-def test_a_forge_that_is_away_is_asked_once(fake: ForgeFake, forge: PolledForge) -> None:
+def test_a_forge_that_is_away_is_asked_once(fake: ForgeFake, forge: Forge) -> None:
     """All polls within the pause after an error get the same error, and the next poll sends a new request."""
     clock = Clock()
     polls = PullRequestPolls(5.0, clock)
