@@ -51,7 +51,7 @@ def agents_at_once(settings: Settings, memory: Callable[[], int] = memory_bytes)
 
 
 def allow_open_files(agents: int) -> int:
-    """Raise this process's limit of open files for `agents` agents; return by how many it is too low even then."""
+    """Raise this process's limit of open files for `agents` agents; return how many files the new limit lacks."""
     wanted = _OPEN_FILES + _OPEN_FILES_OF_AGENT * agents
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

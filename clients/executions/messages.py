@@ -90,7 +90,7 @@ class Subject:
             raise self.refusal(error, workflow_id) from error
 
     def refusal_of_open(self, error: RPCError, workflow_id: str) -> SeptetError:
-        """Return Septet's error for a failed change of an open workflow; a workflow that is missing has ended."""
+        """Return Septet's error for a refused change of a workflow; a workflow that is not found has ended."""
         if error.status is RPCStatusCode.NOT_FOUND:
             message = f"{workflow_id} has ended, so there is nothing to decide."
             return RefusedTransitionError(message, remedy=f"See how it ended: {self.show} {workflow_id}")

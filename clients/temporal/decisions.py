@@ -247,7 +247,7 @@ def _refuse_closed(task: Task) -> None:
 
 
 def _was_refused(task: Task) -> bool:
-    """Return whether a work order failed because a worker could not read its input."""
+    """Return whether a work order failed because its input was not valid."""
     return task.error is not None and task.error.message.startswith(NOT_VALID)
 
 

@@ -186,7 +186,7 @@ _REF: Final = re.compile(r"(?:refs/heads/|refs/remotes/[^/]+/|remotes/[^/]+/|hea
 
 
 def bare_values(dressed: str) -> tuple[str, ...]:
-    """Return a quoted value without its quotes, or a link's label and address; empty if nothing was removed."""
+    """Return a quoted value without its quotes, or a link's label and address; empty for any other text."""
     value = unwrap(dressed)
     link = _LINK.fullmatch(value)
     parts = (unwrap(link["text"]), unwrap(link["target"])) if link else (value,)
@@ -194,7 +194,7 @@ def bare_values(dressed: str) -> tuple[str, ...]:
 
 
 def bare_branches(dressed: str) -> tuple[str, ...]:
-    """Return the branch names that a quoted name, a link or a full ref may mean; empty if nothing was removed."""
+    """Return the branch names that a quoted name, a link or a full ref may mean; empty for a bare name."""
     parts = bare_values(dressed) or (dressed,)
     names = dict.fromkeys(_REF.sub("", part, count=1) if _REF.match(part) else part for part in parts)
     return tuple(name for name in names if name != dressed)

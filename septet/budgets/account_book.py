@@ -98,7 +98,7 @@ class AccountBook:
         self._count(call.key, call.used)
 
     def note_time(self) -> None:
-        """Let `take_callers` return more work orders, because those that it returned before may have ended."""
+        """After a pause, let `take_callers` look for room again: work orders that it returned may have ended."""
         self._is_room_new = True
 
     def find_mistake(self, call: LimitCall) -> tuple[str, str]:
@@ -117,8 +117,8 @@ class AccountBook:
     def take_callers(self, now: datetime) -> list[str]:
         """Return the work orders that must repeat their request now, and no longer count them as waiting.
 
-        If a limit was set or used up, or a new day began, this returns all work orders that wait for that, up to
-        `_MOST_CALLED` at once. Otherwise, this returns a few for which there is new room.
+        If a limit was set or used up, or a new day began, this returns all work orders that waited for it, up to
+        `_MOST_CALLED` per call. Otherwise, this returns a few for which there is new room.
         """
         self.take_time(now)
         self._to_call += self._to_tell

@@ -160,7 +160,7 @@ class ContinuedState(Wire):
 
     @field_serializer("issues")
     def _issues_in_short(self, issues: tuple[IssueState, ...]) -> list[dict[str, object]]:
-        """Return all issues; leave out fields with default values, because a thousand issues may still wait."""
+        """Return all issues without fields that have default values, so that a thousand issues stay small."""
         return [issue.model_dump(mode="json", exclude_defaults=True) for issue in issues]
 
 

@@ -119,7 +119,7 @@ def sealing_intakes(client: Client, task_queue: str) -> AbstractAsyncContextMana
 async def seal_intakes_anew(client: Client, task_queue: str) -> None:
     """Seal the inputs of a queue's intakes with the current key.
 
-    It skips inputs that the current key has sealed already, that no key here opens, or that workers refuse.
+    An input stays if the current key sealed it already, if no key here opens it, or if workers refuse it.
 
     Raises:
         RPCError: The server refused.
@@ -145,7 +145,7 @@ async def seal_intakes_anew(client: Client, task_queue: str) -> None:
 
 
 async def _seal_action(codec: PayloadCodec, action: ScheduleActionStartWorkflow) -> bool:
-    """Seal the input of a schedule with the current key; return whether that changes the schedule."""
+    """Seal a schedule's input with the current key; return `False` if nothing changed."""
     summary = [action.static_summary] if isinstance(action.static_summary, Payload) else []
     before = [*action.args, *summary]
     opened = await codec.decode(before)

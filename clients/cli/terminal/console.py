@@ -77,7 +77,7 @@ def page_diff(diff: DiffView) -> None:
 
 
 def page_patch(patch: str, *, whole: bool = True) -> None:
-    """Print a patch: in git's format in a pipe; in colours on a terminal, with a note unless it is `whole`."""
+    """Print a patch: in git's format in a pipe; in colours on a terminal, with a note if only a part is given."""
     if not console().is_terminal:
         sys.stdout.write(printable(patch))
         return

@@ -116,7 +116,7 @@ def identity(pid: int) -> dict[str, str | float | None]:
 
 
 def utc_text(seconds: float) -> str:
-    """Return the time as ISO 8601 in UTC, to the millisecond."""
+    """Return the Unix time `seconds` as ISO 8601 in UTC, to the millisecond."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1000):03d}Z"
 
 

@@ -95,7 +95,7 @@ class RequestBody:
         self.has_switched = False
 
     def take(self, data: bytes) -> tuple[bytes, bool]:
-        """Return the bytes of `data` that belong to the request, and whether more bytes follow."""
+        """Return the bytes of `data` that belong to the request, and whether `data` has bytes after them."""
         if self.has_switched:
             return data, False
         if self.is_chunked:
@@ -105,7 +105,7 @@ class RequestBody:
         return part, len(part) < len(data)
 
     def take_chunks(self, data: bytes) -> tuple[bytes, bool]:
-        """Return chunks, but no extensions or trailers, and whether more bytes follow; refuse invalid chunks."""
+        """Do as `take` for a body in chunks: omit extensions and trailers, and refuse invalid chunks."""
         self.pending += data
         taken = b""
         while self.is_chunked:

@@ -173,7 +173,7 @@ class Stream:
         )
 
     def _since_last_result(self) -> dict[str, Any]:
-        """Add this run's cost and usage to the session; return the usage, all since the last result, by model."""
+        """Add the cost and usage since the last result to the session, and return them by model."""
         own = {
             "inputTokens": self.usage["input_tokens"],
             "outputTokens": self.usage["output_tokens"],

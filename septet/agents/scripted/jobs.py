@@ -191,7 +191,7 @@ def predicted_files(task: PromptTask, plan_path: str) -> list[str]:
 
 
 def _record_path(task: PromptTask, plan_path: str, *, in_changelog: bool) -> str:
-    """Return the path for the change's record: with `in_changelog` the changelog, if usable, else a new file."""
+    """Return the path for the change's record: if `in_changelog`, a usable changelog; otherwise a new file."""
     if in_changelog and _unreleased_heading(read(task.folder / "CHANGELOG.md") or ""):
         return "CHANGELOG.md"
     stem = plan_path.rpartition("/")[2].removesuffix(".md").replace("-planner-", "-")

@@ -144,7 +144,7 @@ def prepare_home(request: TurnRequest, session_id: str | None, *, anew: bool) ->
 
 
 def return_login(request: TurnRequest, *, holds_lock: bool = False) -> None:
-    """Write a refreshed login back to the user; delete the copy if no process works in the home.
+    """Write a refreshed login back to the user; delete the home's login if no process works in the home.
 
     An error of the disk or a lock is only logged; a later start, worker or janitor writes the login back. The
     CLI's keys are masked in all later output.

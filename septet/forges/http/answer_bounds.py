@@ -67,7 +67,7 @@ class AnswerBounds:
         )
 
     def before(self, request: httpx.Request) -> None:
-        """Raise `TooMuchError` if the time is over; accept answers only in gzip, which unpacks in parts."""
+        """Raise `TooMuchError` if the time is over; request gzip, the only packed form that is accepted."""
         self.check()
         request.headers["Accept-Encoding"] = "gzip"
         request.extensions["trace"] = self._trace
@@ -163,5 +163,5 @@ def _unpacked(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 @cache
 def trusted_authorities() -> ssl.SSLContext:
-    """Return the certificate authorities that the machine trusts, read once because that is slow."""
+    """Return the certificate authorities that the machine trusts; they are read once, because reading is slow."""
     return httpx.create_ssl_context()

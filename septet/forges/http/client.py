@@ -51,7 +51,7 @@ def check_redirect(api: HttpApi, what: str, response: httpx.Response) -> None:
 
 
 def _explain_redirect(api: HttpApi, repository: str, there: str, request: httpx.Request) -> SeptetError:
-    """Return the error for a redirect: the repository was renamed, or the requested thing is in another one."""
+    """Return the error for a redirect: the repository was renamed, or the thing is in another repository now."""
     match = _REPOSITORY.match(repository)
     project = unquote(match["name"] or match["path"] or "") if match is not None else ""
     name = _ask(api.url + repository, request, ("full_name", "path_with_namespace"))
@@ -73,7 +73,7 @@ def _repository_in(api_url: str, url: str) -> str:
 
 
 def _ask(url: str, like: httpx.Request, names: tuple[str, ...]) -> str:
-    """Return the first text in the fields `names` of the JSON at `url`, read with `like`'s login; else empty."""
+    """Read the JSON at `url` with the login of request `like`; return the first text in the fields `names`."""
     headers = {name: like.headers[name] for name in ("authorization", "user-agent") if name in like.headers}
     bounds = AnswerBounds(TIMEOUT_SECONDS)
     try:
@@ -161,7 +161,7 @@ class ApiClient:
         body: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """Send a request, and return the answer; a read is repeated after a short pause that the API requests.
+        """Send a request, and return the answer; a read that a limit refused is sent again after a short pause.
 
         `path` follows the root; with a leading slash it follows the API's address, and a whole address is used as
         it is. `body` is sent as JSON.

@@ -159,7 +159,7 @@ class WorktreeScan:
 
 
 def scan(place: Place, *, ignored_limit_bytes: int) -> WorktreeScan:
-    """Scan the worktree once; `ignored_limit_bytes` must be the limit with which its snapshots are taken.
+    """Scan the worktree once; `ignored_limit_bytes` must be the limit of the worktree's snapshots.
 
     Raises:
         SnapshotError: The worktree or the ledger cannot be read, or more was added than the tree limit allows.

@@ -249,7 +249,7 @@ _LONGEST_PATH_BYTES: Final = 4096
 
 
 def refuse_pipes(worktree: Path, survey: Survey | None = None) -> None:
-    """Refuse a worktree in which git would wait at a named pipe; a current `survey` replaces a new listing.
+    """Refuse a worktree in which git would wait at a named pipe; without a current `survey`, list the worktree.
 
     Raises:
         WorkspaceError: git would wait at a named pipe; the message has its path.

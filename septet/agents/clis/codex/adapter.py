@@ -77,7 +77,7 @@ class Codex(Adapter):
     """The adapter of the codex CLI."""
 
     def arguments(self, turn: Turn, host: Machine) -> list[str]:
-        """Return the arguments of the program for `turn`; most are settings (`-c`), also valid for `exec resume`.
+        """Return the program's arguments for `turn`: mostly settings (`-c`), which `exec resume` accepts too.
 
         The answer's schema is written to a file in the CLI's own folder.
 
