@@ -170,7 +170,7 @@ class Seats:
 
     @property
     def is_low(self) -> bool:
-        """Whether requests were dropped and few earlier ones wait: then the board needs the server's list."""
+        """Whether requests were dropped and few earlier requests wait: the board then needs the server's list."""
         return self.passed_over and len(self.waiting) - len(self._late) < self.most_waiting // 2
 
     def leave(self, order_id: str) -> None:

@@ -79,7 +79,7 @@ def bring_session(host: Host, move: WorkspaceMove, checkpoint: ChainState, agent
 
 
 def _sealed_session(host: Host, place: Place, ref: CheckpointRef, session: KeptSession) -> dict[str, bytes]:
-    """Return a session's encrypted files; empty without a key, or for the origin, which other people read."""
+    """Return a session's encrypted files; empty without a key, or if others read the remote (`origin`)."""
     key = host.settings.checkpoint_key
     if key is None or host.settings.checkpoint_remote == ORIGIN:
         return {}

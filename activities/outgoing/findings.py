@@ -98,7 +98,7 @@ def refuse_findings(
 
 
 def refuse_paths(host: Host, claim: AnyClaim, changes: tuple[ProtectedChange, ...], *, opens: bool) -> None:
-    """Raise FindingsError if a protected change waits for a person; with the setting `refuse`, EvidenceError.
+    """If a protected change waits for a person, raise FindingsError, or EvidenceError with the setting `refuse`.
 
     Args:
         opens: Whether the push opens a pull request; with the setting `draft`, no change then waits.
@@ -140,7 +140,7 @@ def _waiting_paths(
 ) -> tuple[KeyFinding, ...]:
     """Return the findings that no person has allowed: one for each of the first 20 changes, one for all others.
 
-    With the setting `draft`, no change waits if the push opens a pull request; `refuse` raises EvidenceError.
+    With the setting `draft`, no change waits if the push opens a pull request; with `refuse`, raise EvidenceError.
     """
     policy = on_protected(host, claim)
     if not changes or (policy == "draft" and opens):

@@ -132,7 +132,7 @@ class _Preparation:
         return prepared, frozen.model_copy(update={"words": words})
 
     def _lay_merge(self, rework: Rework, unpushed: str, tips: RemoteTips) -> Rework:
-        """Merge the forge's commit `unpushed` into the worktree, or the base if empty; return the new `rework`.
+        """Merge the forge's commit `unpushed`, or the base if `unpushed` is empty; return the new `rework`.
 
         The base is merged only if an event reports a conflict. If git finds no conflict, this removes the event.
         """

@@ -142,7 +142,7 @@ def _answer(host: Host, claim: Claim[ReworkAnswer], rework: Rework, sha: str) ->
 
 
 def _bearer_of(claim: Claim[ReworkAnswer], notice: str) -> NewPullRequest:
-    """Return the values by which the forge puts `notice` at the start of the pull request's text."""
+    """Return a pull request's values with `notice`, which the forge puts at the start of the text."""
     workspace = claim.call.workspace
     return NewPullRequest(
         head=claim.call.progress.branch_name or "",

@@ -127,7 +127,7 @@ def _read_base(address: Address, base: str | None, settings: Settings) -> tuple[
 
 @contextmanager
 def _git_dir(address: Address, settings: Settings) -> Iterator[tuple[Path, Mapping[str, str]]]:
-    """Yield the git folder of a repository on disk, or else a path for the mirror, and git's environment."""
+    """Yield the git folder, or for a remote repository the path of the mirror to make; and git's environment."""
     with tempfile.TemporaryDirectory(prefix="septet-dry-run-") as folder:
         env = {**settings.git_env, "GIT_CONFIG_GLOBAL": str(Path(folder) / "gitconfig")}
         write_configuration(Path(folder) / "gitconfig", settings.user_git_env)

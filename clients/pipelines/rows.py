@@ -55,7 +55,7 @@ def view_of_row(row: WorkflowExecution) -> PipelineView:
 
 
 def view_at_close(view: PipelineView, row: WorkflowExecution, error: TaskError | None = None) -> PipelineView:
-    """Return a view with the pipeline's final status, time and error, which no terminated pipeline records."""
+    """Return the view, with the status, time and error of an end that the pipeline itself could not record."""
     word = CLOSED_AS.get(row.status)
     if word is None or view.status in OVER:
         return view

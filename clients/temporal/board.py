@@ -198,14 +198,14 @@ class BoardRows:
 
 
 def _and_recent(since: datetime | None) -> str:
-    """Return a query's condition that omits tasks that ended before `since`, but omits no failed task."""
+    """Return a query's condition for tasks that run, that failed, or that ended after `since`."""
     if since is None:
         return ""
     return f' AND (ExecutionStatus="Running" OR {_FAILED} OR CloseTime>"{since.isoformat()}")'
 
 
 def _and_earlier(until: datetime | None) -> str:
-    """Return a query's condition for the tasks that `_and_recent` omits."""
+    """Return a query's condition for tasks that ended by `until`, without failed tasks."""
     return f' AND NOT {_FAILED} AND CloseTime<="{until.isoformat()}"' if until is not None else ""
 
 

@@ -96,7 +96,7 @@ def _pieces_in(text: str, *, with_code: bool) -> Iterator[Piece]:
 
 
 def _piece_at(text: str, match: re.Match[str], runs: dict[int, list[int]], missing: set[str]) -> Piece | None:
-    """Return the piece that begins at `match`; add the ends of hidden parts that do not follow to `missing`."""
+    """Return the piece at `match`; if a hidden part lacks its end, such as `-->`, add that end to `missing`."""
     begin, opening = match.start(), match[0]
     if opening[0] == "`":
         ends = runs[len(opening)]

@@ -32,7 +32,7 @@ _NEARLY_NOTHING_BYTES: Final = 64 * 1024
 
 
 def diagnosed(error: SeptetError | OSError, root: Path) -> SeptetError:
-    """Return the error that names a full or read-only disk, or a failing machine, as the cause of `error`.
+    """Return an error that names the cause of `error`: a full or read-only disk, an overloaded or failing machine.
 
     Without such a cause, return `error`. The message of `error` is searched too. `root` is on the disk to check.
     """

@@ -204,7 +204,7 @@ class PullRequestWatcher:
             self._watched |= rows
 
     def _is_due(self, watch: WatchedPullRequest) -> bool:
-        """Return whether a pull request is due for a poll; the first polls of old ones are spread out."""
+        """Return whether a pull request is due for a poll; the first polls of old pull requests are spread out."""
         if watch.run_id in self._looks:
             return False
         now = asyncio.get_running_loop().time()

@@ -181,7 +181,7 @@ class Pipeline(PipelineBase):
 
 
 def format_table(state: PipelineState) -> str:
-    """Return the counts by status, and a Markdown table of the open issues, or the last ones if none is open."""
+    """Return the counts by status, and a Markdown table of open issues, or of the last issues if none is open."""
     view, issues = state.view_of(), list(state.issues.values())
     counts = Counter(each.status for each in issues)
     summary = ", ".join(f"{counts[name]} {name.value}" for name in IssueStatus if counts[name])

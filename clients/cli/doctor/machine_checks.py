@@ -43,7 +43,7 @@ class MissingAgent(Check):
 
 
 def machine_checks(settings: Settings, *, confines: bool) -> Iterator[Check]:
-    """Yield the checks of the user, git's identity, the forge's key and the disk."""
+    """Yield the checks of user, git's identity, forge's key and disk; `confines`: guests have a sandbox."""
     yield _user(confines=confines)
     if confines:
         yield from filter_checks()

@@ -156,7 +156,7 @@ def _network(way_out: NetworkSettings, files: GuestFiles) -> OwnNetwork | part.H
 def _place(
     opening: NamedPath, usual: tuple[OwnFolder, ...], home_folders: tuple[OwnFolder, ...]
 ) -> PlacedInOwnFolder | None:
-    """If `opening` is in a folder of `usual`, return its mount in that folder's replacement; else `None`."""
+    """If the n-th of `usual` contains `opening`, return its mount in the n-th of `home_folders`; else `None`."""
     for folder, real in zip(usual, home_folders, strict=True):
         if folder.path in opening.path.parents:
             return PlacedInOwnFolder(
@@ -166,6 +166,6 @@ def _place(
 
 
 def guest_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return `env` for a guest: without `XDG_RUNTIME_DIR`; if `TMPDIR` is set, it names the guest's own folder."""
+    """Return `env` for a guest: without `XDG_RUNTIME_DIR`; a `TMPDIR` gets the path of the guest's own folder."""
     inside = {name: value for name, value in env.items() if name not in _MEANINGLESS}
     return inside | ({"TMPDIR": part.TEMPORARY_FOLDER} if "TMPDIR" in env else {})

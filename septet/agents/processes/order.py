@@ -45,7 +45,7 @@ class Limits:
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
     ) -> None:
-        """Take the most seconds of a run, of its silence, of its end after SIGTERM, and without an attempt."""
+        """Take the longest run, silence, end after SIGTERM and time without an attempt, in seconds."""
         self.wall_seconds = wall_seconds
         self.idle_seconds = idle_seconds
         self.grace_seconds = grace_seconds

@@ -196,7 +196,7 @@ def note_written(run: Run, position: int, seconds: float) -> None:
 
 
 def times_written(run: Run) -> list[Written]:
-    """Return the recorded times, sorted by position; none is later than the time of a later position."""
+    """Return the recorded times, sorted by position, each lowered to the next time if that is earlier."""
     try:
         lines = (run.folder / _TIMES).read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

@@ -22,7 +22,7 @@ has one script for each start of the step in a folder, and its last script repea
             "refuse": "…",               the words of an answer which states that the step failed
             "put_over": {"key": …},      fields that replace fields of the answer, such as a false claim
             "edits": {"path": "content"},the edits in place of the agent's edits; `null` deletes the file
-            "crash_after_edits": 1,      SIGKILL after so many edits, or else before the answer
+            "crash_after_edits": 1,      SIGKILL after so many edits; with fewer, before the answer
             "delay_seconds": 3           the seconds of work, with events all the time
           },
           {}

@@ -218,7 +218,7 @@ class GiteaForge(RestForge):
         )
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request and return it; the caller made sure that there is none."""
+        """Open a pull request and return it; the caller has checked that the branch has no open pull request."""
         owner = self.name_now(new.head_project).partition("/")[0]
         body = {
             "head": f"{owner}:{new.head}" if owner else new.head,

@@ -104,7 +104,7 @@ class IssueClaims:
         }
 
     def _push(self, git: Git, commit: str, ref: str, instead_of: str = "") -> bool:
-        """Create `ref` at `commit`, or move it there from `instead_of`; return whether it is there now."""
+        """Create `ref` at `commit`, or move `ref` from `instead_of`; return whether `ref` is at `commit` now."""
         answer = self.remote.push(git.git_dir, commit, ref, instead_of, timeout_seconds=120.0)
         if answer.is_done:
             return True

@@ -94,9 +94,9 @@ def _write(place: Place, record: OwnRepository) -> None:
 
 
 def _stamp(place: Place, depends_on: Collection[str]) -> str:
-    """Return the digest of a worktree's repositories; empty if too many files would be read.
+    """Return the digest of a worktree's repositories and of the paths `depends_on`.
 
-    The digest is also empty if a setting depends on the whole worktree, or if a folder cannot be listed.
+    Empty if `depends_on` names the whole worktree, too many files would be read, or a folder cannot be listed.
     """
     root = os.fspath(place.worktree)
     look = _Look(root)

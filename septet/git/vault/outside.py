@@ -42,7 +42,7 @@ class Scene:
     survey: Survey
     records: Mapping[bytes, Record]
     fresh: Mapping[bytes, dict[bytes, Figures]]
-    """The folders that differ from `records`, with the names in each folder and the `lstat` numbers of these."""
+    """For each folder that differs from `records`: the names in the folder, each with its `lstat` numbers."""
     tracked: Container[bytes]
     """The files and folders of the base commit; empty if `records` has them already."""
 
@@ -75,7 +75,7 @@ def is_refused(name: bytes) -> bool:
 
 
 def _find_candidates(scene: Scene, sorting: Sorting) -> list[bytes]:
-    """Add to `sorting` the paths whose kind is known; return the paths that git must check, parents first."""
+    """Add to `sorting` the paths known as ignored or refused; return those that git must check, parents first."""
     candidates: list[bytes] = []
     rules_changed = any(_rules_differ(scene, path) for path in scene.fresh)
     for path in scene.survey.looks:
