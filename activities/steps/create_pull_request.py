@@ -152,7 +152,7 @@ def _expect_base(place: Place, error: SeptetError, token: str | None) -> None:
 
 
 def _opens(forge: Forge, claim: Claim[CreatePullRequestAnswer], changes: tuple[ProtectedChange, ...]) -> bool:
-    """Return whether the push opens a new pull request; also true without `changes` of protected paths."""
+    """Return false if protected `changes` go to an open pull request, otherwise true."""
     head, fork = claim.call.progress.branch_name or "", claim.call.workspace.fork
     return not changes or forge.find_pull_request(head, fork) is None
 
@@ -179,7 +179,7 @@ def _find_or_open(
 def _add_to(
     forge: Forge, earlier: PullRequest, claim: Claim[CreatePullRequestAnswer], new: NewPullRequest
 ) -> PullRequest:
-    """If needed, add this work order's notice or text from `new` to the text of `earlier`; return `earlier`."""
+    """Return `earlier`; if `new` has a notice, or other work is continued, add `new` to the text of `earlier`."""
     if not claim.call.workspace.began_at and not new.notice:
         return earlier
     try:

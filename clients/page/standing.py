@@ -35,7 +35,7 @@ class BoardView:
 
     @property
     def needs(self) -> tuple[Task, ...]:
-        """The work orders that need a person: waiting plans first, reviews last, each group by age."""
+        """The work orders that need a person: waiting plans first, reviews last, each group oldest first."""
         tasks = [task for stage in self.reply.stages.values() for task in stage if need_of(task)]
 
         def turn(task: Task) -> tuple[bool, bool, str]:
@@ -99,7 +99,7 @@ def news_of(task: Task) -> tuple[tuple[str, str], ...]:
 
 
 def _question_key(task: Task) -> str:
-    """Return a key of the decision that a work order waits for, different for each; empty without a decision."""
+    """Return a text that differs for each decision that a work order waits for; empty if it waits for none."""
     budget = task.budget
     if task.waits_for_a_decision:
         return f"plan {task.plan_sha256}"

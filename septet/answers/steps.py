@@ -105,7 +105,7 @@ def read_step_answer(
 
 
 def read_pieces(name: str, pieces: Sequence[str], *, in_pipeline: bool = False) -> Answer[AnyAnswer] | None:
-    """Return the answer in the joined `pieces` of a message; else in single pieces, if they agree on one."""
+    """Return the answer in the joined pieces of a message, or else the only answer in single pieces, or `None`."""
     read = partial(read_step_answer, name, in_pipeline=in_pipeline)
     only_alone = _form_of(name, in_pipeline=in_pipeline).only_alone
     for texts in (["".join(pieces)], () if only_alone else pieces):
@@ -137,8 +137,8 @@ def schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
 def request_schema_of(name: str, *, in_pipeline: bool = False) -> JsonSchema:
     """Return the JSON Schema for a CLI that requests structured output from its model.
 
-    Model APIs need one object at the root, with all keys required and few constraints: this is the first of
-    `forms_of`, without constraints. The contract is still checked. Never change the result: it is cached.
+    Model APIs need one object at the root, with all keys required and few constraints. The result
+    is the first schema of `forms_of`, without constraints. The contract is still checked. Never change the result.
     """
     return _without_bounds(forms_of(name, in_pipeline=in_pipeline)[0])
 

@@ -127,8 +127,8 @@ def estimate_costs(question: Question, own: CostHistory | None, others: Sequence
 def _alike(question: Question, orders: Sequence[OrderCosts]) -> list[OrderCosts]:
     """Return the newest completed work orders that had the question's agents and its steps.
 
-    If at least `FEWEST` remain, work orders with another model are dropped. On the same condition, single
-    work orders are then dropped for a question about a pipeline, and work orders of pipelines for any other.
+    Work orders with another model are left out, if at least `FEWEST` then remain. By the same rule, work orders
+    of pipelines are left out for a question about single work orders, and single work orders for a pipeline.
     """
     needed = set(question.steps) - _NOT_ALWAYS
     alike = [

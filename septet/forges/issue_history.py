@@ -13,7 +13,7 @@ from septet.system.text import cut, one_line, timestamp
 
 UnknownEdits = Literal["wait", "take"]
 _DELIVERY_LAGS: Final = timedelta(minutes=5)
-"""If a webhook arrives within this time of a label's event, its text counts as the text at the event."""
+"""If a webhook arrives within this time of a label's event, the webhook's text counts as the text at the event."""
 _WHY_LIMIT: Final = 1000
 
 
@@ -127,7 +127,7 @@ class RequestCheck:
         return IssueRequest(by=by[:200], at=timestamp(at), text_sha256=issue.text_sha256, waits_because=why)
 
     def _doubt(self, by: str, at: datetime, *, is_known: bool) -> str:
-        """Return why the text may not be the requested text, which is known if `is_known`; empty without doubt."""
+        """Return why the text may not be the requested text; empty without doubt. If `is_known`, it differs."""
         if foreign := self._foreign_edit(by, at):
             return foreign
         if is_known and not (self.history.tells_all_edits and self._edits_since(at)):

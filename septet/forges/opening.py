@@ -1,4 +1,4 @@
-"""Create one pull request, comment or label, even if the forge reports an error after it has done so."""
+"""Create a pull request, comment or label only once, even if the forge creates it and reports an error."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

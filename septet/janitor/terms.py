@@ -79,7 +79,7 @@ def pipeline_of(place_id: str) -> str | None:
 
 
 def combine_owners(own: Owner, pipeline: Owner) -> Owner:
-    """Return the state of two owners together: running if one runs, else closed if one is closed."""
+    """Return the state of two owners together: running if one runs, else closed if one is closed, else unknown."""
     owners = (own, pipeline)
     if any(each.status == "running" for each in owners):
         return Owner("running")

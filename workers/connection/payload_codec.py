@@ -42,7 +42,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
     Unless the worker requires seals, unsealed payloads are accepted, because work may be older than the keys. A
     worker replaces a refused or damaged payload by a marker, which the payload converter and the workflows
-    refuse: an error here would only repeat the task. A missing key is an error, so that Temporal retries the task.
+    refuse: an error here would only repeat the task. A missing key is an error, because a retry may find the key.
     """
 
     keys: "KeyRing"
@@ -114,7 +114,7 @@ class SealingCodec(PayloadCodec, WithSerializationContext):
 
 @dataclass(frozen=True)
 class SealedDataConverter(DataConverter):
-    """A converter that also accepts unsealed payloads, except as the input of an activity."""
+    """A converter that accepts unsealed payloads even if the codec refuses these, except in an activity."""
 
     async def decode(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         """Return the values of payloads, sealed or not."""
@@ -125,7 +125,7 @@ class SealedDataConverter(DataConverter):
         return await super(SealedDataConverter, self._as_reader()).decode_failure(failure)
 
     def _as_reader(self) -> "SealedDataConverter":
-        """Return a converter that also accepts unsealed payloads; in the context of an activity, return `self`."""
+        """Return `self` in the context of an activity, otherwise a converter that accepts unsealed payloads."""
         codec = self.payload_codec
         if not isinstance(codec, SealingCodec) or codec.activity or not codec.serves:
             return self

@@ -58,7 +58,7 @@ class Decisions:
             raise refusal(error.message, error.remedy) from None
 
     async def make(self, call: MoveCall) -> Task:
-        """Make a checked move; return the work order, after its close if the move ends the work."""
+        """Make a move that `check` allowed. If the move ends the work, wait for the end. Return the work order."""
         match call.to:
             case Target.CANCELLED:
                 self._end_call = call

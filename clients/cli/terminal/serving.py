@@ -32,7 +32,7 @@ _ALL: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class StopSignals:
-    """Two events that the stop signals of a serving program set.
+    """The stop signals that a serving program has received, as two events.
 
     When a terminal closes, SIGHUP stops the program like Ctrl-C, unless the program runs under `nohup`.
     """

@@ -97,7 +97,7 @@ class Capabilities:
     session."""
 
     def untold(self, limited: Collection[str]) -> str:
-        """Return words for the unreported amounts; empty if nothing is limited, or a limited amount is known."""
+        """If the CLI reports none of the limited amounts, return words such as `no dollars`; else no text."""
         if not limited or "seconds" in limited or not {*self.tells}.isdisjoint(limited):
             return ""
         return "no dollars" if self.tells else "neither dollars nor tokens"

@@ -125,8 +125,8 @@ class AgentHome:
     def prepare(self, session_id: str | None, run_seconds: float, *, anew: bool = True) -> tuple[OwnFolder, ...]:
         """Prepare the home for a run and return its folders; the caller holds the writer's lock.
 
-        `anew` clears the home first, so no process may be using the home. The session `session_id` is restored
-        from an earlier run, or copied from the user's own folders.
+        With `anew`, the home, which no process may be using, is cleared first. The session `session_id` is
+        restored from an earlier run, or copied from the user's own folders.
 
         Raises:
             LoginBusyError: Another agent is about to refresh the login.

@@ -113,7 +113,7 @@ class ScriptedRun:
         self.hands = Hands(self.stream, self.folder, self.script.crash_after_edits, leave_notes=scenario.is_given)
 
     def play(self, message: dict[str, Any] | None = None) -> int:
-        """Carry out the run and return the exit code; if stdin had a `message`, print it again."""
+        """Carry out the run and return the exit code; `message`, if stdin had one, is printed on the stream."""
         self.obey_signals()
         try:
             self.stream.init(str(self.folder), self.prompt)
@@ -137,11 +137,11 @@ class ScriptedRun:
         signal.signal(signal.SIGTERM, end)
 
     def begin_work(self) -> None:
-        """Spend half of the script's delay before the edits."""
+        """Before the edits, wait for half of the script's delay."""
         self.keep_busy(self.script.delay_seconds / 2)
 
     def end_work(self) -> None:
-        """Spend half of the script's delay after the edits."""
+        """After the edits, wait for half of the script's delay."""
         self.keep_busy(self.script.delay_seconds / 2)
 
     def keep_busy(self, seconds: float) -> None:
@@ -222,7 +222,7 @@ class ScriptedRun:
 
 
 def _refusal(answer: dict[str, Any], why: str) -> dict[str, Any]:
-    """Return an answer with the fields of `answer` that reports the step's failure, with `why` as its summary."""
+    """Return `answer` changed into the report of a failed step, with the summary `why`."""
     if "success" in answer:
         return {"success": False, "summary": why, "key_changes_made": [], "key_learnings": []}
     tasks = [{**task, "status": "failed"} for task in answer["tasks"]]

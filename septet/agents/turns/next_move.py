@@ -102,7 +102,7 @@ def hand_over(move: Move, starts: Sequence[StartReason], last: Outcome | None) -
 
 
 def _after_interruption(last: Outcome, *, seen_now: bool) -> Move:
-    """If a budget caused the interruption, or `last` was read from disk, start again; otherwise start no agent."""
+    """Return a new start if a budget caused the interruption, or `last` was read from disk; otherwise no start."""
     if not seen_now or last.kind == BUDGET:  # the budget is checked before the next start
         return Start("interrupted", last.session_id)
     return Accept() if last.kind == SUPERSEDED else GiveUp()  # the lease refuses a superseded attempt

@@ -17,7 +17,7 @@ TOLD_SECONDS: Final = 300.0
 _MOST_PAGES: Final = 200
 """The most pages of a repository's list that are read; other pull requests are read one by one."""
 _SHARE: Final = 0.1
-"""How old an answer may be to be used again: this share of the time for which nothing had changed."""
+"""How old an answer may be to be used again, as a share of the time for which nothing had changed."""
 
 
 @dataclass(slots=True)
@@ -52,8 +52,8 @@ class PullRequestPolls:
     def state(self, key: str, forge: Forge, number: int, commit: str = "") -> PullRequestState:
         """Return whether a pull request of the repository `key` is open, merged or closed.
 
-        This reads further pages of the list if needed. A pull request that is on no page is read alone, once;
-        see `Forge.pull_request` for `commit`.
+        This reads further pages of the list if needed. A pull request on no page needs a separate request, with
+        `commit` as in `Forge.pull_request`.
 
         Raises:
             NotFoundError: The worker can see no pull request of this number.

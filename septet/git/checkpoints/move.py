@@ -110,7 +110,7 @@ def bring_snapshot(place: Place, ref: CheckpointRef, name: str) -> None:
 
 
 def _take_over(move: WorkspaceMove, chain: ChainState) -> None:
-    """Write the names of the remote's snapshots, and the records in its last commit, to this host."""
+    """Write to this host the names of the remote's snapshots, and the records in the remote's last commit."""
     place, vault = move.place, vault_at(move.place)
     if move.checkpoint:
         _expect(chain, move.checkpoint, move.checkpoint_ref)

@@ -28,8 +28,8 @@ _NO_COMMIT: Final = "0" * 40
 def branch_refusal(place: Place, name: str, *, began_at: str = "", token: str | None = None) -> str | None:
     """Return why `name` cannot be this work order's branch, as a text for the agent; `None` if it can.
 
-    A branch on the remote is allowed in two cases. This work order has pushed the branch's commit. Or the agent
-    has: the commit is HEAD, but not `began_at`, the commit of another work order that this one continues.
+    A branch on the remote is allowed if this work order or its agent pushed the branch's commit. The agent pushed
+    a commit that is HEAD but not `began_at`, the commit of another work order that this work order continues.
 
     Raises:
         GitUnavailableError: The origin was not reached.

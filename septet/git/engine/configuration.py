@@ -38,7 +38,7 @@ _ROLES: Final = ("author", "committer")
 
 
 def write_configuration(path: Path, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Write the configuration of Septet's git; return the names of settings that match `_LEFT_OUT`.
+    """Write the configuration of Septet's git; return the names of settings that `_LEFT_OUT` excludes.
 
     Raises:
         GitError: git could not be started, or cannot read the user's configuration.

@@ -1,8 +1,8 @@
 """Restore a workspace to its state before the first agent, except the plan.
 
 What a snapshot can contain is saved in a rescue. Files that no snapshot contains, such as ignored files over their
-limit, move out of the worktree and stay on disk as long as the rescue. If the set-up made such a
-file, it moves only if it was changed later: no guest can set the change time that shows this.
+limit, move out of the worktree and stay on disk as long as the rescue. Such a file from
+the set-up moves only if its change time, which no guest can set, is after the start of the first agent.
 """
 
 import os
@@ -131,7 +131,7 @@ class PlanAlone:
         return True, rescue
 
     def _find_leftovers(self, unkept_first: Collection[bytes], touched: Collection[bytes]) -> Leftovers:
-        """Return the leftovers; the first snapshot lacks `unkept_first`, and agents changed `touched` of these."""
+        """Return the leftovers. The first snapshot lacks the files `unkept_first`; agents changed `touched`."""
         vault = vault_at(self.place)
         have, first = read(vault, self.current.commit), read(vault, self.before.first.commit)
         adding = self._of_setup()
@@ -156,7 +156,7 @@ class PlanAlone:
         return set(vault_at(self.place).run("diff-tree", *options, *commits).split(b"\0")[:-1])
 
     def _plan_items(self, then: Mapping[bytes, Item], now: Mapping[bytes, Item]) -> dict[bytes, Item]:
-        """Return the plan's file and its folders; raise for a link on its path in `now` that `then` lacks."""
+        """Return the plan's file and its folders; raise if a link on the plan's path is new."""
         own = os.fsencode(self.path)
         for link in (each for each in (*above(own), own) if each in now and now[each].mode == LINK):
             if then.get(link) != now[link]:

@@ -48,7 +48,7 @@ def _check_plan(root: Path, file: Path, name: str) -> None:
 
 
 def plan_items(place: Place, there: Snapshot, name: str, path: str) -> dict[bytes, Item]:
-    """Return, by path, the plan's file and those of its parent folders that the snapshot `there` lacks.
+    """Return, by path, the plan's file, and its parent folders unless the snapshot `there` has these.
 
     Args:
         there: The snapshot to which the caller adds the plan.
@@ -99,7 +99,7 @@ def switch(
 ) -> Snapshot | None:
     """Restore a snapshot in a lane, add the plan, and return the rescue of the earlier state.
 
-    `None` if the earlier state equals the lane's last snapshot, which has the previous work order's work.
+    No rescue is needed if the earlier state equals the lane's last snapshot; the result is then `None`.
 
     Args:
         plan: The name of a snapshot in the same vault, and the path of the plan's file in the snapshot.
