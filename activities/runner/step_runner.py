@@ -219,12 +219,12 @@ class StepRunner:
         return pushed
 
     async def _judge(self, attempt: StepAttempt, turn: TurnResult, judging: Callable[[], StepResult]) -> None:
-        """Make what `judging` returns the attempt's result; meanwhile report the turn's use to the budgets."""
+        """Set the attempt's result to the return value of `judging`; meanwhile report the use to the budgets."""
         async with nullcontext() if attempt.budget is None else attempt.budget.reporting(turn.outcome.model):
             await self._leave(attempt, judging)
 
     async def _leave(self, attempt: StepAttempt, leaving: Callable[[], StepResult]) -> None:
-        """Run `leaving` in a thread and make what it returns the attempt's result; a cancel stops the thread."""
+        """Set the attempt's result to the return value of `leaving`, run in a thread; a cancel stops `leaving`."""
         stop = attempt.prepared_step.fence.halt.now
         attempt.result = await stoppable_thread(self.host.threads.network, stop, leaving)
 

@@ -117,7 +117,7 @@ class AccountBook:
     def take_callers(self, now: datetime) -> list[str]:
         """Return the work orders that must repeat their request now, and no longer count them as waiting.
 
-        If a limit was set or used up, or a new day began, this returns all work orders that waited for it, up to
+        If a limit was set or used up, or a new day began, this returns all affected work orders, up to
         `_MOST_CALLED` per call. Otherwise, this returns a few for which there is new room.
         """
         self.take_time(now)

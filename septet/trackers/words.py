@@ -20,7 +20,7 @@ def cancelled_message(issue: TrackedIssue, order_id: str) -> SessionMessage:
 
 
 def failed_message(issue: TrackedIssue, order_id: str, why: str, again_at: str = "") -> SessionMessage:
-    """Return the message for a failed work order; for a later failure, its time `again_at` makes another key."""
+    """Return the message for a failed work order; the key of a later failure contains its time, `again_at`."""
     remedy = "Everything is kept. Reply `retry` to continue with it."
     text = cut(f"Work order `{order_id}` failed{' again' * bool(again_at)}: {why}", 4000)
     key = "/".join(filter(None, (order_id, "failed", again_at)))

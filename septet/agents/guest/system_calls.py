@@ -125,7 +125,7 @@ def _assemble(machine: _Machine) -> bytes:
 
 
 def _by_argument(call: int, argument: int, values: tuple[int, ...], *, in_list: int, others: int) -> list[bytes]:
-    """Return the instructions that decide on a call: `in_list` if an argument is in `values`, else `others`."""
+    """Return the instructions for a call: the action `in_list` if an argument is in `values`, else `others`."""
     body = _decide(argument, values, in_list=in_list, others=others)
     return [_step(_EQUAL, call, if_false=len(body)), *body]
 
