@@ -94,7 +94,7 @@ class Guard:
 
 
 def refuse_strangers(headers: Headers, remedy: str, *, is_of_any_site: bool) -> Response | None:
-    """Return the error if a request names another host or, unless `is_of_any_site`, comes from another site."""
+    """Return the error if the Host header is foreign or, unless `is_of_any_site`, another site is the sender."""
     if not names_this_machine(headers):
         detail, call = "The Host header names another host.", "Call it http://127.0.0.1 or http://localhost."
         return problem(HTTPStatus.MISDIRECTED_REQUEST, "MisdirectedRequest", detail, call)

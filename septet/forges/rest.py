@@ -273,7 +273,7 @@ class RestForge(ABC):
 
     @abstractmethod
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a pull request and return it; the caller made sure that there is none."""
+        """Open a pull request and return it; the caller has checked that the branch has no open pull request."""
 
     @abstractmethod
     def additions(self, new: NewPullRequest) -> Sequence[Addition]:

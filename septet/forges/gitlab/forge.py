@@ -210,7 +210,7 @@ class GitLabForge(RestForge):
         )
 
     def create_pull_request(self, new: NewPullRequest) -> PullRequest:
-        """Open a merge request and return it; the caller made sure that there is none."""
+        """Open a merge request and return it; the caller has checked that the branch has no open merge request."""
         body: dict[str, Any] = {
             "source_branch": new.head,
             "target_branch": new.base,
