@@ -146,10 +146,10 @@ class Seats:
         self.waiting[request.id] = request.model_copy(update={"project": project_key(request.project)})
 
     def take_stock(self, others: WaitingOrders, now: float) -> None:
-        """Add the work orders in `others`, a list from the server, unless the board knows them by now.
+        """Add the work orders in `others`, a list from the server, that the board does not know yet.
 
-        The list lags, and may lack a work order whose request was just dropped. It counts as complete only a
-        minute after the last drop.
+        The server's list lags: a work order whose request the board has just dropped may be missing. So the
+        board trusts that a list is complete only a minute after the last drop.
         """
         for each in others.waiting:
             if each.id not in self.holders and each.id not in self.waiting:

@@ -83,7 +83,7 @@ class Notifications:
             self._starting.add(asyncio.create_task(_start(_notification(task, kind, queue))))
 
     def _is_news(self, wait: BudgetWait) -> bool:
-        """Return whether to notify people of a wait: once for each limit that is used up, not only reserved."""
+        """Return whether to notify people of a wait: once for each limit that is used up, not for reservations."""
         limit = (wait.scope, wait.step, wait.limit, wait.until or "")
         is_news = wait.is_spent and limit not in self._told_limits
         if is_news:

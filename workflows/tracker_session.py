@@ -64,7 +64,7 @@ class TrackerSession:
 
     @workflow.run
     async def run(self, event: SessionStarted) -> str:
-        """Greet, claim the issue, start its work order, report its end, and return its id."""
+        """Greet, claim the issue, start its work order, and report the end; return the work order's id, if any."""
         issue = event.issue
         await _tell(issue, "greeting", "thought", GREETING, _AT_ONCE)
         if self._who_stopped() is not None:
@@ -95,7 +95,7 @@ class TrackerSession:
 
 @workflow.defn(name="TrackerPrompt")
 class TrackerPrompt:
-    """One message of a person in a session; the workflow's id names the message, so it is obeyed once."""
+    """One message of a person in a session; the workflow's id names the message, so the message is obeyed once."""
 
     @workflow.run
     async def run(self, prompt: SessionPrompted) -> str:

@@ -52,7 +52,7 @@ from septet.trackers.tracker import IssueMark
 def take_issue(
     host: Host, request: TakeTrackedIssue, left_by: AbstractSet[str] = frozenset(), label: str = ""
 ) -> TrackedClaim:
-    """Claim a free issue for a workflow; return whether the workflow has the issue, or why no workflow may.
+    """Claim a free issue for a workflow; return whether the workflow has it, or why no workflow may take it.
 
     Args:
         left_by: The workflows that ended before they started a work order: the issues that they claimed are free.
@@ -210,7 +210,7 @@ class IntakeActivities:
     async def _intake_for(
         self, request: ClaimIssue, key: str, read_labels: Callable[[], Collection[str]]
     ) -> IntakeInput | None:
-        """Return the intake whose options apply; `None` if only one exists, or none has the request's label."""
+        """Return the intake whose options apply; `None` if there is only one intake, or none has the label."""
         intakes = await self.intakes_of(activity.client(), key)
         if len(intakes) == 1 or request.label not in {each.label for each in intakes}:
             return None

@@ -108,7 +108,7 @@ class TeamPage:
 
     @property
     def address(self) -> str:
-        """The address of the team's page, shortened to the team."""
+        """The address of the team's page, which ends with the team's key."""
         return f"https://linear.app/{self.workspace}/team/{self.team}"
 
 

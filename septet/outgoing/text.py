@@ -158,7 +158,7 @@ class Outgoing:
         return _quiet(self.without_keys(readable(text[:_LONGEST])))
 
     def line(self, text: str) -> str:
-        """Return a title cleaned as one line, in which forges read no code."""
+        """Return a title as one line, cleaned even in code, because a forge may act on all words of a title."""
         words = self.without_keys(_without_comments(readable(text[:_LONGEST_LINE])))
         return _quiet(without_closing(without_mentions(" ".join(words.split())), self.closes))
 

@@ -269,13 +269,13 @@ def _write_document(store: PipelineStore, name: str, document: Wire) -> None:
 
 
 def _solution(store: PipelineStore, state: IssueState) -> Solution | None:
-    """Return an issue's whole solution from disk; without it, the part that the pipeline remembers."""
+    """Return an issue's whole solution from disk; if the disk has none, the part that the pipeline remembers."""
     solution = store.solution_json(state.issue_id)
     same = solution is not None and (state.solution is None or solution.get("id") == state.solution.id)
     return solution if same else solution_in(state)
 
 
 def _files(store: PipelineStore, state: IssueState) -> tuple[str, ...]:
-    """Return all files that an issue changed, from disk; without that list, those that the pipeline remembers."""
+    """Return all files that an issue changed, from its record on disk; without a record, the first twenty."""
     record = store.execution(state.issue_id) if state.status is IssueStatus.COMPLETED else None
     return record.files_modified if record is not None else files_in(state)

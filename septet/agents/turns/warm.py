@@ -193,7 +193,7 @@ class TurnProcess:
         Raises:
             OSError: No supervisor could be started, or the disk is full.
             AgentCrashedError: The runner is missing.
-            WarmProcessEndedError: The living process has ended; nothing was sent.
+            WarmProcessEndedError: The warm process has ended; nothing was sent.
         """
         connection = supervisors.connect() if self.living is None else connect_to_warm_process(run.folder.parent)
         if connection is None:

@@ -136,7 +136,7 @@ def _is_inside(setting: Setting, git_dir: bytes) -> bool:
 
 
 def _as_file(content: bytes, settings: list[Setting], own: list[Setting]) -> bytes:
-    """Return `content` if `own` are all of its `settings`, otherwise a new configuration with `own`."""
+    """Return `content` if its `settings` equal the permitted ones, `own`; otherwise a file with only `own`."""
     by_name = itemgetter(0)  # git keeps the order of the values of one name
     if settings and sorted(own, key=by_name) == sorted(settings, key=by_name):
         return content

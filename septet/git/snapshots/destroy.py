@@ -107,8 +107,8 @@ def _change(
 def own_repository(place: Place, options: SnapshotOptions) -> tuple[tuple[str, ...], Snapshot | None]:
     """Restore Septet's files in `.git` after a guest; return the changed paths, and the rescue or `None`.
 
-    Call this only while no guest works in the workspace. If only settings changed, a checkpoint saves them instead
-    of a rescue. If nothing changed, no process is started.
+    Call this only while no guest works in the workspace. If only settings changed, a checkpoint saves the
+    settings, and there is no rescue. If nothing changed, no process is started.
 
     Raises:
         SnapshotError: No snapshot could be taken first: nothing was changed. Or the disk failed halfway: the

@@ -70,7 +70,7 @@ def _without_waiting(scene: Scene, paths: list[bytes]) -> list[bytes]:
 
 
 def is_refused(name: bytes) -> bool:
-    """Return whether git refuses a name in trees, on any operating system."""
+    """Return whether git refuses a name in trees, on at least one operating system."""
     return _GIT_FOLDER.match(name.decode(errors="ignore").translate(_UNSEEN_BY_HFS).lower()) is not None
 
 

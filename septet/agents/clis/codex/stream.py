@@ -75,7 +75,7 @@ class CodexStream(LineStream[_Event]):
         return _difference(read_field(self._used, _tokens) or _Tokens(), self._before)
 
     def is_own(self, event: _Event) -> bool:
-        """Return whether an object is an event: a type with a dot, or `error`. The types of items have no dot."""
+        """Return whether an object is an event, not an item: the type of an event has a dot, or is `error`."""
         return "." in str(event.type) or event.type == "error"
 
     def take(self, event: _Event) -> None:
