@@ -1,4 +1,4 @@
-"""The workflows for a tracker's sessions: start a work order, report its end, and obey people's messages."""
+"""The workflows for a tracker's conversations (*sessions*): start work orders, report ends, obey messages."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -44,7 +44,7 @@ _AT_ONCE: Final = ActivityOptions(
         initial_interval=timedelta(seconds=0.5), backoff_coefficient=2.0, maximum_interval=timedelta(minutes=1)
     ),
 )
-"""The options for a session's greeting; Linear treats an agent as dead that posts nothing for ten seconds."""
+"""The options for a session's greeting; Linear treats an agent that posts nothing for ten seconds as dead."""
 
 
 @workflow.defn(name="TrackerSession")
@@ -123,7 +123,7 @@ class TrackerReport:
 
 
 async def _start(claim: TrackedClaim) -> ChildWorkflowHandle[object, Task] | None:
-    """Start the work order of a claimed issue, and return its handle; `None` if it exists already."""
+    """Start the work order of a claimed issue, and return its handle; `None` if the work order exists already."""
     order = WorkOrderInput(
         repository=claim.repository,
         tracker=claim.issue,

@@ -31,7 +31,7 @@ class TrackerActivities:
 
     @activity.defn(name="tell_session")
     async def tell_session(self, message: SessionMessage) -> None:
-        """Write a message as one entry of a tracker's session. Idempotent: the message's key finds it again.
+        """Write a message as one entry of a conversation. Idempotent: the message's key finds the entry again.
 
         Raises:
             ApplicationError: The tracker did not answer, or refused.
@@ -55,7 +55,7 @@ class TrackerActivities:
 
     @activity.defn(name="obey_prompt")
     async def obey_prompt(self, prompt: SessionPrompted) -> SessionMessage:
-        """Carry out a person's message in a tracker's session, and return Septet's reply.
+        """Carry out a person's message in a conversation on a tracker, and return Septet's reply.
 
         Idempotent: a decision of an earlier attempt is not repeated.
 

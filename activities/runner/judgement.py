@@ -135,7 +135,7 @@ class Completion:
     def reject(
         self, result: StepResult, verdict: Verdict, reasons: tuple[str, ...], work: WorkElsewhere = NO_WORK
     ) -> StepResult:
-        """Take a rescue; return the result with the verdict, the rescues, the reasons and a way to get `work`."""
+        """Take a rescue; return the result with verdict, rescues, reasons, and a note on where `work` is."""
         name = self.step.call.name
         rescue = self.host.snapshots.rescue(self.step.place, cut(reasons[0], 200), name)
         reasons += how_to_get(work, rescue, self.step.call)

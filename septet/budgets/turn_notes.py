@@ -98,7 +98,7 @@ class NoteFiles:
 
     @property
     def _due(self) -> Path:
-        """A file that exists if a work order was completed since the last `take`; `is_due` then reads no notes."""
+        """A file that exists if a work order was completed since the last `take`: the notes are then due."""
         return self.root / "due"
 
     def note(self, note: CostNote) -> None:

@@ -96,7 +96,7 @@ class FirstPart:
         return tuple(dict.fromkeys(f"{first}{each}" for first in firsts for each in stems))
 
     def _slug(self, text: str) -> str:
-        """Return the agent's words joined by hyphens, without words that the first part has."""
+        """Return the agent's words joined by hyphens, without beginnings that repeat the name's first part."""
         words = _words(text)
         known = (_words(self.prefix), *([kind] for kind in ("feature", *_KINDS.values())), ["issue"])
         for part in (*known, _words(self.number), _words(self.order_id)):

@@ -10,12 +10,12 @@ from septet.contracts.wire import InnerWire, Wire
 
 TrackerName = Literal["linear"]
 TrackerId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-"""An id that the tracker gives to an issue or a session."""
+"""An id that the tracker gives to an issue or a conversation."""
 IssueKey = Annotated[str, StringConstraints(max_length=40, pattern=r"^([A-Za-z0-9_]{1,20}-[0-9]{1,9})?$")]
 MESSAGE_LIMIT: Final = 60_000
 """The most characters of a message."""
 PROMPT_LIMIT: Final = 8000
-"""The most characters of a text that a person wrote in a tracker's session."""
+"""The most characters of a text that a person wrote in a conversation on a tracker."""
 
 
 def tracked_order_id(tracker: TrackerName, key: str) -> str:
@@ -36,13 +36,13 @@ class TrackedIssue(InnerWire):
 
 
 class SessionStarted(Wire):
-    """A person wants work on an issue, and waits for a reply in the tracker's session."""
+    """A person wants work on an issue, and waits for a reply in the conversation on the tracker."""
 
     issue: TrackedIssue
 
 
 class SessionPrompted(Wire):
-    """A person wrote in a tracker's session, or wants the work to stop."""
+    """A person wrote in a conversation on a tracker, or wants the work to stop."""
 
     issue: TrackedIssue
     prompt_id: str = Field(max_length=64)
@@ -55,11 +55,11 @@ MessageKind = Literal["thought", "action", "elicitation", "response", "error"]
 
 
 class SessionMessage(Wire):
-    """A message of Septet in a tracker's session; a repeated request sends no second message."""
+    """A message of Septet in a conversation on a tracker; a repeated request sends no second message."""
 
     issue: TrackedIssue
     key: str = Field(max_length=300)
-    """The message's id within the session."""
+    """The message's id within the conversation."""
     kind: MessageKind
     text: str = Field(max_length=MESSAGE_LIMIT)
     action: str = Field(default="", max_length=200)

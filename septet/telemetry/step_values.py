@@ -59,7 +59,7 @@ def record_summary(call: SummariseCall, summary: SessionSummary, recorder: Recor
 
 
 def is_settled(result: StepResult) -> bool:
-    """Return whether a result is the last one of its try of a step.
+    """Return whether a result is the last result of its try.
 
     Another result follows after an unread answer, after a wait for the reader, or after a wait for a budget that
     running agents have reserved.

@@ -109,10 +109,10 @@ class Tracker(Protocol):
         """Put a mark on an issue; the mark remains after Temporal has deleted the work order."""
 
     def say(self, message: SessionMessage) -> None:
-        """Write a message in a tracker's session; a repeated call writes nothing."""
+        """Write a message in an issue's conversation; a repeated call writes nothing."""
 
     def attach(self, issue_id: str, session: str, url: str, title: str) -> None:
-        """Put a link once on an issue, and once on the tracker's session unless `session` is empty."""
+        """Put a link once on an issue, and once in the conversation `session` unless `session` is empty."""
 
     def mark_started(self, issue_id: str) -> None:
         """Show on an issue that this installation works on it.

@@ -1,4 +1,4 @@
-"""Septet's messages in a tracker's session, each with a fixed key, so that no message is sent twice."""
+"""Septet's messages in an issue's conversation on a tracker, each with a fixed key, so that none is sent twice."""
 
 import re
 from typing import Final

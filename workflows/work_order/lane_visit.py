@@ -56,7 +56,7 @@ class LaneSession:
         return session
 
     def begin_anew(self, *, is_kept: bool) -> None:
-        """Begin a new session; it gets a summary if the host has a new summary (`is_kept`) or an earlier one."""
+        """Begin a new session, with the host's last summary if any; `is_kept`: the old session has a summary."""
         self.id, self.tokens, self.summarised = None, 0, is_kept or self.summarised
         self._forget_context()
 

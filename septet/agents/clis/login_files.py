@@ -1,8 +1,8 @@
 """The login files of CLIs: what a run gets of a file, and what is written back to the file.
 
 In claude, codex and opencode, a refresh token works once: a refresh returns the next token, which the file must
-contain. An agent could change its copy. Only the fields that a refresh replaces are therefore written back. These
-fields must hold a later login of the same account. Of an opaque token, only the server knows the account.
+contain. An agent could change its copy. So only the fields that a refresh replaces are written back, if they hold
+a later login of the same account. Septet cannot check an opaque token's account, which only the server knows.
 """
 
 import base64

@@ -45,7 +45,7 @@ class Limits:
     def __init__(
         self, wall_seconds: float, idle_seconds: float, grace_seconds: float = 2.0, orphan_seconds: float = 1800.0
     ) -> None:
-        """Take the longest run, silence, end after SIGTERM and time without an attempt, in seconds."""
+        """Take the longest seconds of a run, of silence, from SIGTERM to the end, and without an attempt."""
         self.wall_seconds = wall_seconds
         self.idle_seconds = idle_seconds
         self.grace_seconds = grace_seconds
@@ -152,7 +152,7 @@ def send_order(connection: socket.socket, order: Order, locks: Sequence[int]) ->
 
 
 def receive_order(sender: socket.socket) -> tuple[Order, list[int]] | None:
-    """Wait for this supervisor's order; return it with its locks; `None` if the sender ends or sends no order."""
+    """Wait for an order to this supervisor; return it with its locks; `None` if the sender ends or sends none."""
     data, locks = receive_beginning(sender)
     order = receive_rest(sender, data)
     return (order, locks) if order is not None else None
@@ -180,6 +180,6 @@ def receive_rest(sender: socket.socket, data: bytes) -> Order | None:
 
 
 def is_complete(data: bytes) -> bool:
-    """Return whether `data` contains a whole order."""
+    """Return whether `data` contains a whole order to a supervisor."""
     length, newline, payload = data.partition(b"\n")
     return bool(newline) and len(payload) >= int(length)

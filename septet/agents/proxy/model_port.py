@@ -44,7 +44,7 @@ class ModelPort:
     """A model's address, the requests that may reach the model, and the real keys for the guest's dummy keys."""
 
     def __init__(self, fields: Mapping[str, object]) -> None:
-        """Read the port's fields from a supervisor's order; without `requests` no request passes.
+        """Read the port's fields from an order to a supervisor; without `requests` no request passes.
 
         Raises:
             KeyError: A field is missing.
@@ -120,10 +120,10 @@ def read_rule(text: str) -> tuple[str, re.Pattern[str]]:
 
 
 def texts_in(value: object) -> list[str]:
-    """Return a field of a supervisor's order as a list of texts; an empty list if the field is missing."""
+    """Return a field of an order to a supervisor as a list of texts; an empty list if the field is missing."""
     return [str(each) for each in value] if isinstance(value, list) else []
 
 
 def pairs_in(value: object) -> list[tuple[str, str]]:
-    """Return a field of a supervisor's order as pairs of texts; an empty list if the field is missing."""
+    """Return a field of an order to a supervisor as pairs of texts; an empty list if the field is missing."""
     return [(str(one), str(other)) for one, other in value] if isinstance(value, list) else []

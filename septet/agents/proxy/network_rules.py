@@ -42,19 +42,19 @@ def resolve(name: str, port: int) -> list[str]:
 
 
 class Network:
-    """The rules for a guest's connections, from a supervisor's order."""
+    """The rules for a guest's connections, from a worker's order to the supervisor."""
 
     def __init__(
         self, fields: Mapping[str, object], resolver: Callable[[str, int], Sequence[str]] = resolve
     ) -> None:
-        """Read the rules from a supervisor's order; a missing list permits nothing.
+        """Read the rules from a worker's order to the supervisor; a missing list permits nothing.
 
         `resolver` returns the addresses of a name at a port, or raises `OSError`.
 
         Raises:
             ValueError: A field is not valid.
             KeyError: The field `port`, or a field of a model, is missing.
-            TypeError: A field is of another kind.
+            TypeError: A field has another type.
         """
         self.port = int(str(fields["port"]))
         """The proxy's port on the guest's own loopback."""

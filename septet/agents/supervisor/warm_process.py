@@ -38,7 +38,7 @@ class WarmSupervisor(Supervisor):
     """Supervises one warm process, from the first turn to the end of the process."""
 
     def __init__(self, order: Order, locks: list[int], client: socket.socket, user: RunUser | None = None) -> None:
-        """Take the supervisor's order for the first turn; the third of the locks shows that the process lives."""
+        """Take the order for the first turn; the third of the locks shows that the process lives."""
         super().__init__(order, locks, client, user)
         self.lock = locks[2]
         self.turn_listener = socket.socket(socket.AF_UNIX)

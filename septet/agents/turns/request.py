@@ -34,7 +34,7 @@ class AgentRuntime:
     homes: Homes | None = None
     """The homes of work orders; if `None`, agents in a sandbox use their CLI's folders in the user's home."""
     resources: Mapping[str, int] = field(default_factory=dict)
-    """The resource limits of one agent, named as in a supervisor's order; a missing name means no limit."""
+    """The resource limits of one agent, named as in an order to a supervisor; a missing name means no limit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The changes of a repository's set-up in a new workspace; they must not count as an agent's work."""
+"""Keep what set-up changes in a new workspace out of the agents' work: refuse or exclude the changes."""
 
 import re
 from dataclasses import dataclass

@@ -144,7 +144,7 @@ def _read_manifest(vault: Git, commit: str) -> "_Manifest":
 
 
 def _home(path: bytes, homes: Mapping[bytes, bytes]) -> bytes | None:
-    """Map a path in a snapshot's commit to a path in the workspace; `None` if `homes` lacks its first part."""
+    """Map a path in a snapshot's commit to the workspace; `None` if the path begins with no key of `homes`."""
     parts = path.split(b"/", 2)
     depth = 2 if parts[0] == _EXTRA else 1
     home = homes.get(b"/".join(parts[:depth]))

@@ -1,1 +1,1 @@
-"""Linear: its issues, and the sessions in which people talk with its agents."""
+"""Linear: its issues, and the conversations (*sessions*) of people with its agents."""

@@ -1,4 +1,4 @@
-"""The tracker Linear: read issues, mark them, and write to people in sessions."""
+"""The tracker Linear: read issues, mark them, and write to people in conversations (*sessions*)."""
 
 import hashlib
 from dataclasses import dataclass

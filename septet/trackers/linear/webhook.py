@@ -1,4 +1,4 @@
-"""Webhooks of Linear, which report events in the sessions of agents."""
+"""Webhooks of Linear, which report events in people's conversations with agents (*sessions*)."""
 
 import time
 from typing import Any, Final
