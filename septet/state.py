@@ -26,7 +26,7 @@ def _below(name: str) -> cached_property[Path]:
 
 @dataclass(frozen=True)
 class StateDir:
-    """The folders and files in `SEPTET_STATE_DIR`. Such a directory is a host of Septet."""
+    """The folders and files in `SEPTET_STATE_DIR`. Workers with the same directory count as one host."""
 
     root: Path
 

@@ -152,7 +152,7 @@ async def guarding(host: Host, prepared_step: PreparedTurn) -> AsyncIterator[Non
 
 
 async def end_agents_of(runs: Runs, workspace: Workspace) -> None:
-    """End the agent of a cancelled work order; in a lane, another work order's agent continues.
+    """End the agent of a cancelled work order; in a lane, do not end another work order's agent.
 
     Raises:
         AgentError: The agent could not be ended.

@@ -231,7 +231,7 @@ def check_execution(
 ) -> CheckedExecution:
     """Check an answer with the status `completed` against the solution's tasks and git's changed files.
 
-    Pass `claimed_files` in the normal spelling, and `changed_files` without the plan's file.
+    `claimed_files` are paths as git prints them; `changed_files` lacks the plan's file.
     """
     findings = [*(_wrong_tasks(answer, solution) if solution is not None else ())]
     warnings = []

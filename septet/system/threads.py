@@ -40,7 +40,7 @@ class ThreadPools:
 
     @classmethod
     def sized(cls, agents: int, openings: int) -> Self:
-        """Return pools for `agents` steps at a time, and for the opening of `openings` workspaces at a time."""
+        """Return pools for steps and for openings of workspaces; the arguments are how many run at a time."""
         return cls(
             ThreadPoolExecutor(agents + openings + _SPARE, "septet-network"),
             ThreadPoolExecutor(agents + openings + _SPARE, "septet-disk"),

@@ -75,7 +75,7 @@ async def list_watched(
 
 
 async def _watch_of(row: WorkflowExecution) -> WatchedPullRequest | None:
-    """Return the watched pull request in an entry of the list; `None` if its workflow polls by an activity."""
+    """Return the pull request that a workflow watches; `None` if the workflow itself polls, by an activity."""
     try:
         watcher = WatchingHost.model_validate_json(await memo_json(row, WATCHER) or b"null")
         task = Task.model_validate_json(await memo_json(row, MEMO) or b"null")

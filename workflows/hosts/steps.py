@@ -194,7 +194,7 @@ class StepTaker:
     async def _carry_out(self, call: AnyStepCall, start: Callable[[AnyStepCall], Running]) -> StepResult:
         """Run a call's activity on the workspace's host; if a budget is spent, wait for room and continue.
 
-        The use of the step's earlier activities is added to the result; a finalizer's result contains it already.
+        The result includes the tokens and dollars of the step's earlier activities.
         """
         while True:
             self._gate.close()

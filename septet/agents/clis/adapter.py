@@ -178,9 +178,9 @@ class Adapter(ABC):
         return () if kept else self.capabilities.model_hosts
 
     def named_addresses(self, invocation: Invocation, host: Machine) -> Sequence[str] | None:
-        """Return the texts in which the worker's settings name model addresses for an invocation.
+        """Return the settings of the worker that contain the addresses of models, as texts.
 
-        `None` means that all of the CLI's settings and `own_variables` may name model addresses.
+        `None`: any setting of the CLI, and any of `own_variables`, may contain an address of a model.
         """
         del invocation, host
         return None

@@ -108,7 +108,7 @@ def _with_tools(ending: Ending, tools: tuple[str, ...]) -> Ending:
 
 
 def _with_wait(ending: Ending, ended_at: float | None) -> Ending:
-    """Return the ending of an API error with the wait until the limit's reset, if the CLI names the reset's time.
+    """Add the wait until a usage limit's reset to `ending`, if an API error ended the run and names the time.
 
     A reset more than `LONGEST_PAUSE_SECONDS` after the run's end is ignored.
     """

@@ -123,7 +123,7 @@ class Supervisor(AgentProcess):
         )
 
     def accept_client(self) -> None:
-        """Accept the connection of an attempt."""
+        """Accept the connection of a worker that makes an attempt at the turn."""
         try:
             client, _ = self.listener.accept()
         except OSError:
