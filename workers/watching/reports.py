@@ -179,7 +179,7 @@ class LeftTurns:
         return turns
 
     async def _tell(self, place_id: str, turn: HeldTurn) -> bool:
-        """Report a turn's use to its budget accounts; return false, and do nothing, if an agent holds the lock."""
+        """Report a turn's use to its budget accounts; return false, and do nothing, if the lock is held."""
         lock = await asyncio.to_thread(self.host.runs.lock_writer, place_id)
         if lock is None:
             return False
