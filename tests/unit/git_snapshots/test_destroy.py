@@ -23,7 +23,6 @@ OPTIONS = SnapshotOptions("a test", LIMIT_BYTES, "implement_plan")
 
 
 def _work(tree: Path) -> None:
-    """Stage, change, delete and rename files, and change modes, links and folders."""
     (tree / "src/app.py").write_text("staged\n")
     git(tree, "add", "src/app.py")
     (tree / "src/app.py").write_text("changed again\n")

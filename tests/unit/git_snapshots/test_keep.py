@@ -54,14 +54,12 @@ def ref(tmp_path: Path, place: Place) -> CheckpointRef:
 
 @pytest.fixture
 def other(tmp_path: Path, env: dict[str, str]) -> StateDir:
-    """Return the state directory of another host, at another path."""
     state = StateDir(tmp_path / "another" / "host")
     state.prepare()
     return state
 
 
 def move_of(place: Place, other: StateDir, ref: CheckpointRef, name: str, host: str = "B") -> WorkspaceMove:
-    """Return the move of a work order to another host."""
     base = Base(place.base_branch, place.base_sha)
     there = place_for(other, place.order_id, parse_address(place.origin), base, place.env)
     return WorkspaceMove(there, ref, Remote(place.origin, place.env), name, host)
@@ -75,7 +73,6 @@ def arrive(move: WorkspaceMove) -> Place:
 
 
 def change(place: Place) -> None:
-    """Edit files, commit, and add a program, an ignored file and an empty folder."""
     (place.worktree / "README.md").write_text("# Changed\n")
     git(place.worktree, "checkout", "-q", "-b", "topic")
     git(place.worktree, "commit", "-q", "-am", "by the agent")

@@ -40,13 +40,11 @@ drop_forgotten(Git(Path(sys.argv[1]), env={"PATH": sys.argv[2]}), timedelta(0))
 
 
 def write(place: Place, word: str) -> None:
-    """Write files that no other workspace has."""
     for number in range(20):
         (place.worktree / f"{word}-{number}.txt").write_text(f"{word} {number}\n" * 50)
 
 
 def loose(repository: Git) -> int:
-    """Return the number of loose objects."""
     return int(repository.text("count-objects").partition(" ")[0])
 
 
@@ -56,7 +54,6 @@ def objects(repository: Git) -> int:
 
 
 def forget(place: Place) -> None:
-    """Remove a workspace and forget all its snapshots, as the janitor does."""
     remove_workspace(place, OPTIONS)
     forget_snapshots(place, list_snapshots(vault_at(place), place.order_id))
 

@@ -21,14 +21,12 @@ KEY = "a-key-of-the-worker"
 
 @pytest.fixture
 def hidden() -> Iterator[None]:
-    """Register a key of the worker for the masks."""
     hide([KEY])
     yield
     reveal([KEY])
 
 
 def commit(place: Place, files: dict[str, bytes], message: str = "work") -> str:
-    """Commit files as an agent does, and return the commit."""
     for name, content in files.items():
         (place.worktree / name).write_bytes(content)
     git(place.worktree, "add", "-A")

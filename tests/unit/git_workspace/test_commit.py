@@ -16,7 +16,6 @@ from septet.git.worktree.view import view_folder
 
 @pytest.fixture
 def branched(place: Place) -> Place:
-    """Return a workspace on its branch, with work in it."""
     create_branch(place, "feat-1")
     (place.worktree / "new.py").write_text("x = 1\n")
     (place.worktree / "src" / "app.py").unlink()

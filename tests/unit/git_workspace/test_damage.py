@@ -20,7 +20,6 @@ Open = Callable[..., Place]
 
 
 def pack_of(mirror: Path) -> Path:
-    """Put all objects of a mirror into one pack and return it."""
     git(mirror, "config", "--unset", "extensions.preciousObjects", check=False)
     git(mirror, "repack", "-adq")
     (pack,) = (mirror / "objects" / "pack").glob("*.pack")
@@ -28,7 +27,6 @@ def pack_of(mirror: Path) -> Path:
 
 
 def truncated_pack(mirror: Path) -> None:
-    """Cut a pack in half."""
     pack = pack_of(mirror)
     pack.chmod(0o600)
     os.truncate(pack, pack.stat().st_size // 2)
@@ -48,13 +46,11 @@ def zeroed_objects(mirror: Path) -> None:
 
 
 def torn_ref(mirror: Path) -> None:
-    """Empty the branch's ref."""
     (mirror / "packed-refs").unlink(missing_ok=True)
     (mirror / "refs/remotes/origin/main").write_bytes(b"")
 
 
 def is_object(path: Path) -> bool:
-    """Return whether a file contains objects, damaged or not."""
     return "damaged" in path.parts or "objects" in path.parts
 
 

@@ -13,7 +13,6 @@ from septet.git.worktree.dot_git import Head, clear_locks, read_file, read_head,
 
 @pytest.fixture
 def dot_git(origin: Origin) -> Path:
-    """Return the `.git` of a checkout."""
     return origin.checkout / ".git"
 
 

@@ -24,8 +24,6 @@ Write = Callable[[str, str], None]
 
 @pytest.fixture
 def write(place: Place) -> Write:
-    """Return a function that writes a file of the worktree, as an agent does."""
-
     def write_it(name: str, text: str) -> None:
         path = place.worktree / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +63,6 @@ def _survey(place: Place) -> Survey:
 
 
 def changes(place: Place, since: str | None = None) -> dict[str, str]:
-    """Return the operation of each changed path."""
     return {change.path: change.operation for change in gather(place, since).files_changed}
 
 
@@ -133,7 +130,6 @@ def test_a_conflict_without_a_merge_is_named(place: Place, write: Write) -> None
 
 
 def conflict(place: Place, write: Write) -> None:
-    """Make two branches that conflict, and check out the first branch."""
     git(place.worktree, "checkout", "-q", "-b", "theirs")
     write("README.md", "theirs")
     git(place.worktree, "commit", "-q", "-a", "-m", "theirs")

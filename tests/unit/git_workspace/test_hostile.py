@@ -124,7 +124,6 @@ _CONFIG = """
 
 
 def work(place: Place) -> None:
-    """Change, add, rename and remove files of every kind that has a filter."""
     (place.worktree / "README.md").write_text("changed\n")
     (place.worktree / "src" / "app.py").rename(place.worktree / "src" / "moved.py")
     (place.worktree / "new.py").write_text("x = 1\n")

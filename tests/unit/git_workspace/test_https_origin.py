@@ -18,7 +18,6 @@ TOKEN = "ghs_top_secret_token"  # noqa: S105 -- of the fake
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Origin:
-    """Return an origin with a commit."""
     origin = make_origin(tmp_path / "served" / "o", name="app.git")
     origin.push({"README.md": "# Sample\n"})
     git(origin.bare, "config", "http.receivepack", "true")
@@ -27,20 +26,17 @@ def origin(tmp_path: Path) -> Origin:
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
-    """Return the authority that signs the origin's certificates."""
     return Authority(tmp_path / "authority")
 
 
 @pytest.fixture
 def server(tmp_path: Path, origin: Origin, authority: Authority) -> Iterator[GitHttp]:
-    """Serve the origin over https."""
     with serving_git(GitHttp(tmp_path / "served", TOKEN, pair=authority.sign("forge"))) as server:
         yield server
 
 
 @pytest.fixture
 def remote(server: GitHttp, env: dict[str, str], authority: Authority) -> Remote:
-    """Return the remote of a worker that trusts the authority."""
     trusting = {**env, "GIT_SSL_CAINFO": str(authority.own.certificate)}
     return Remote(f"{server.url}/o/app.git", trusting, TOKEN)
 
@@ -128,7 +124,6 @@ def test_an_origin_may_lead_to_a_new_name_of_a_repository(
 
 
 def bare(tmp_path: Path) -> Path:
-    """Make an empty bare repository."""
     folder = tmp_path / "vault.git"
     subprocess.run(["git", "init", "--quiet", "--bare", str(folder)], check=True)
     return folder

@@ -64,8 +64,6 @@ def _move(old: str, new: str) -> Edit:
 
 
 def _link(name: str, target: str) -> Edit:
-    """Replace a file with a symlink."""
-
     def link(tree: Path) -> None:
         (tree / name).unlink()
         (tree / name).symlink_to(target)
@@ -92,8 +90,6 @@ def _git(*arguments: str, inside: str = "") -> Edit:
 
 
 def _nested(name: str) -> Edit:
-    """Make a nested repository with a commit."""
-
     def make(tree: Path) -> None:
         _write(f"{name}/file", "nested\n")(tree)
         git(tree / name, "init", "-q")
@@ -228,7 +224,6 @@ CASES: Final[dict[str, list[list[Edit]]]] = {
 
 
 def _cases(test: Callable[..., None]) -> Callable[..., None]:
-    """Add each case of `CASES` as an example of the property."""
     for steps in CASES.values():
         test = example(steps=steps)(test)
     return test

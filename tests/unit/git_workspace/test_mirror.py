@@ -23,7 +23,6 @@ def mirror(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def remote(origin: Origin, env: dict[str, str]) -> Remote:
-    """Return the remote of the origin."""
     return Remote(str(origin.bare), env)
 
 
@@ -204,7 +203,6 @@ def test_many_at_once_share_one_mirror(mirror: Path, remote: Remote, origin: Ori
 
 
 def _loose(mirror: Path) -> int:
-    """Return the number of loose objects."""
     return int(git(mirror, "count-objects").partition(" ")[0])
 
 

@@ -48,7 +48,6 @@ def _mark(place: Place) -> Path:
 
 
 def _look(tree: Path, env: dict[str, str]) -> None:
-    """Run the git commands of a person in the worktree, with the settings of its repository."""
     for words in LOOKS:
         subprocess.run(["git", *words], cwd=tree, env=env, capture_output=True, check=False, timeout=20)
 

@@ -29,8 +29,6 @@ def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
 
 
 def write(name: str, content: str = "new\n") -> Edit:
-    """Return an edit that writes a file."""
-
     def edit(worktree: Path) -> None:
         (worktree / name).parent.mkdir(parents=True, exist_ok=True)
         (worktree / name).write_text(content)
@@ -39,8 +37,6 @@ def write(name: str, content: str = "new\n") -> Edit:
 
 
 def move(old: str, new: str) -> Edit:
-    """Return an edit that renames a file."""
-
     def edit(worktree: Path) -> None:
         (worktree / new).parent.mkdir(parents=True, exist_ok=True)
         (worktree / old).rename(worktree / new)
@@ -49,8 +45,6 @@ def move(old: str, new: str) -> Edit:
 
 
 def link(name: str, target: str) -> Edit:
-    """Return an edit that puts a symlink in the place of a file or folder."""
-
     def edit(worktree: Path) -> None:
         if (worktree / name).is_dir():
             (worktree / name).rename(worktree / "aside")
@@ -67,7 +61,6 @@ def changes(place: Place, *since: str) -> dict[str, str]:
 
 
 def found(place: Place, *since: str) -> tuple[ProtectedChange, ...]:
-    """Return the worktree's changes of protected paths with their ids."""
     tree = stage(place, look(place)).text("write-tree")
     return protected_changes(place, ProtectedPaths(PROTECTED), since or (place.base_sha,), tree)
 

@@ -28,8 +28,6 @@ BRANCH = "feat/wo-1"
 
 @pytest.fixture
 def commit(place: Place) -> Callable[[], str]:
-    """Return a function that adds a commit to the branch."""
-
     def commit_it() -> str:
         create_branch(place, BRANCH)
         path = place.worktree / "new.py"

@@ -36,7 +36,6 @@ def origin(tmp_path: Path) -> Origin:
 
 @pytest.fixture
 def server(tmp_path: Path, origin: Origin) -> Iterator[GitHttp]:
-    """Serve the origin over HTTP."""
     with serving_git(GitHttp(tmp_path / "served", TOKEN)) as server:
         yield server
 
@@ -46,8 +45,6 @@ Opened = Callable[..., Place]
 
 @pytest.fixture
 def opened(server: GitHttp, state: StateDir, env: dict[str, str]) -> Opened:
-    """Return a function that opens a workspace of the origin over HTTP."""
-
     def open_it(order_id: str = "wo-1", name: str = "foo.js", **other: Any) -> Place:
         given = {"env": env, "token": TOKEN} | other
         address = parse_address(f"{server.url}/o/{name}.git")

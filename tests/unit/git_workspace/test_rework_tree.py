@@ -24,18 +24,15 @@ OPTIONS = SnapshotOptions("a round begins", 1_000_000, "rework")
 
 
 def write(place: Place, path: str, content: str) -> None:
-    """Write a file of the worktree."""
     (place.worktree / path).write_text(content, encoding="utf-8")
 
 
 def read(place: Place, path: str) -> str:
-    """Return the text of a file of the worktree."""
     return (place.worktree / path).read_text(encoding="utf-8")
 
 
 @pytest.fixture
 def pushed(place: Place) -> str:
-    """Push a first commit of the branch, and return the commit."""
     begin(place)
     create_branch(place, BRANCH)
     write(place, "new.py", "x = 1\n")
@@ -55,7 +52,6 @@ def push_of_another(origin: Origin, files: dict[str, str], branch: str = "main")
 
 
 def kept(place: Place) -> Snapshot:
-    """Return a snapshot of the present worktree."""
     taken = take(place, "checkpoint", SnapshotOptions("test", 1_000_000))
     return taken or list_snapshots(vault_at(place), place.order_id)[-1]
 

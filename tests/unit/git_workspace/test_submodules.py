@@ -31,7 +31,6 @@ def main_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
 
 @pytest.fixture
 def place(main_origin: Origin, open_place: Callable[..., Place]) -> Place:
-    """Return a workspace in which the submodule is checked out."""
     return _checked_out(open_place(of=main_origin))
 
 
@@ -42,7 +41,6 @@ def _checked_out(place: Place) -> Place:
 
 
 def moved(place: Place) -> list[MovedSubmodule]:
-    """Return the submodules that moved, staged or committed."""
     return moved_submodules(place, place.base_sha, stage(place, look(place)).text("write-tree"))
 
 
@@ -164,7 +162,6 @@ def nested_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
 
 @pytest.fixture
 def nested(nested_origin: Origin, open_place: Callable[..., Place]) -> Place:
-    """Return a workspace in which both submodules are checked out."""
     return _checked_out(open_place(of=nested_origin))
 
 

@@ -354,7 +354,6 @@ def test_an_interrupted_pass_is_gone_on_with(home: Home) -> None:
 
 @contextmanager
 def folders_looked_into() -> Iterator[set[str]]:
-    """Collect the folders that this process lists during the block."""
     seen: set[str] = set()
     on = [True]
 

@@ -103,7 +103,6 @@ def test_who_was_passed_over_a_moment_ago_is_asked_for_again() -> None:
 
 
 def few_places(*names: str, scores: tuple[int, ...]) -> Seats:
-    """Return a board that keeps two requests and has one seat."""
     seats = Seats(most_waiting=2)
     seats.hear(serves(host_limit=1), 0.0)
     for name, score in zip(names, scores, strict=True):
