@@ -70,7 +70,8 @@ def test_nothing_of_the_agents_runs(place: Place, snap: Snap, tmp_path: Path) ->
     before = picture(tree)
     snapshot = snap()
     verify(vault_at(place), snapshot)
-    write_patch(place, snapshot, tmp_path / "rescue.patch")
+    assert write_patch(place, snapshot, patch := tmp_path / "rescue.patch") == patch
+    assert b"no-utf-16.txt" in patch.read_bytes()
     restore(vault_at(place), snapshot, tmp_path / "restored")
     settings = before.pop(b".git/config")
     assert {

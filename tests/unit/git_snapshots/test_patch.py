@@ -80,26 +80,6 @@ def test_line_endings_are_as_the_repository_has_them(
     assert b"c\r" in (tmp_path / "rescue.patch").read_bytes()
 
 
-def test_attributes_that_are_removed_count_no_more(
-    place: Place, origin: Origin, snap: Snap, tmp_path: Path
-) -> None:
-    """After `.gitattributes` was removed, the patch has new files with their own bytes."""
-    (place.worktree / ".gitattributes").unlink()
-    (place.worktree / "new.crlf").write_bytes(b"a\r\n")
-    assert git(_applied(place, origin, snap(), tmp_path), "cat-file", "-s", ":new.crlf") == "3"
-
-
-def test_a_file_without_the_encoding_it_claims(place: Place, origin: Origin, snap: Snap, tmp_path: Path) -> None:
-    """The patch has the plain bytes of a file that its declared encoding cannot represent."""
-    (place.worktree / ".gitattributes").write_text("*.txt working-tree-encoding=UTF-16\n")
-    (place.worktree / "broken.txt").write_bytes(b"no UTF-16\xff")
-    patch = write_patch(place, snap(), tmp_path / "rescue.patch")
-    assert patch is not None
-    assert b"broken.txt" in patch.read_bytes()
-    git(tmp_path, "clone", "-q", str(origin.bare), "clone")
-    git(tmp_path / "clone", "apply", "--check", str(patch))
-
-
 def test_a_nested_repository_is_plain_files(place: Place, origin: Origin, snap: Snap, tmp_path: Path) -> None:
     """The patch has the files of a nested repository; only the snapshot has its `.git`."""
     inner = place.worktree / "vendor/lib"

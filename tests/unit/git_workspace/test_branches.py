@@ -10,7 +10,7 @@ from fakes.repositories import Origin, git, make_origin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from septet.contracts.repository import is_branch_name, name_refusal
+from septet.contracts.repository import is_branch_name
 from septet.errors import EvidenceError, GitError
 from septet.git.commits.branches import branch_refusal, branches_of, create_branch, free_name
 from septet.git.engine.place import Place
@@ -18,12 +18,6 @@ from septet.git.evidence.evidence import current_head
 from septet.git.worktree.dot_git import Head
 
 NAME = "feat-issue-7-wo-1-add-a-thing"
-
-
-@pytest.mark.parametrize("name", ["--force", "feat/größe", "a\u202eb", "a$(id)", "a;b", "x" * 201])
-def test_a_name_with_characters_of_a_shell_is_refused(name: str) -> None:
-    """An option, characters that a shell or a reader takes otherwise, and a very long name are refused."""
-    assert name_refusal(name)
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -52,18 +52,6 @@ def test_commits_of_the_agent_are_kept(branched: Place) -> None:
     assert git(branched.worktree, "status", "--porcelain") == ""
 
 
-def test_the_agent_can_go_on_working(branched: Place) -> None:
-    """After the engine's commit the agent can commit and rename with its own git."""
-    commit_all(branched, "one")
-    (branched.worktree / "more.py").write_text("1")
-    git(branched.worktree, "add", "-A")
-    git(branched.worktree, "commit", "-q", "-m", "more")
-    git(branched.worktree, "mv", "more.py", "moved.py")
-
-    commit_all(branched, "two")
-    assert git(branched.worktree, "log", "-1", "--format=%s") == "two"
-
-
 def test_author_and_committer_may_differ(branched: Place) -> None:
     """`author.*` and `committer.*` of the worker's settings come before `user.*`, each value by itself."""
     (Path(branched.env["HOME"]) / ".gitconfig").write_text(

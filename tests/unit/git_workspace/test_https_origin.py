@@ -41,18 +41,6 @@ def remote(server: GitHttp, env: dict[str, str], authority: Authority) -> Remote
     return Remote(f"{server.url}/o/app.git", trusting, TOKEN)
 
 
-def test_an_https_origin_answers_whoever_trusts_its_certificate(
-    remote: Remote, origin: Origin, tmp_path: Path
-) -> None:
-    """The worker fetches and pushes with its key if it trusts the certificate."""
-    head = origin.sha("main")
-    vault = bare(tmp_path)
-    remote.fetch(vault, "+refs/heads/*:refs/remotes/origin/*")
-    assert remote.refs(vault).shas["refs/heads/main"] == head
-    assert remote.push(vault, head, "refs/heads/work", "").is_done
-    assert origin.sha("work") == head
-
-
 @pytest.mark.parametrize(
     ("host", "trusts", "what", "remedy"),
     [

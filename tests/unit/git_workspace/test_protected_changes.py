@@ -134,8 +134,3 @@ def test_an_id_is_for_one_content_of_one_path(place: Place) -> None:
         ids.append(found(place)[0].id)
     assert ids[0] == ids[1]
     assert len(set(ids)) == 3
-
-
-def test_without_patterns_nothing_is_looked_at(place: Place) -> None:
-    """A repository without protected paths has no findings, and its commits are not read."""
-    assert protected_changes(place, ProtectedPaths([]), ("no commit",), "no tree") == ()

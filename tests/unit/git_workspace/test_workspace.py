@@ -13,7 +13,7 @@ from fakes.repositories import Origin, git, make_origin
 from septet.errors import InvalidInputError, NotFoundError, WorkspaceError
 from septet.git.engine.address import parse_address
 from septet.git.engine.place import Place, find_place, find_record, record_of
-from septet.git.evidence.evidence import current_head, gather
+from septet.git.evidence.evidence import gather
 from septet.git.workspace.workspace import OrderStart, open_workspace
 from septet.state import StateDir
 
@@ -92,22 +92,6 @@ def test_lfs_pointers_stay_pointers(tmp_path: Path, open_place: Open, env: dict[
     assert pointer == (place.worktree / "big.bin").read_text()
     assert gather(place).clean
     assert not canary.exists()
-
-
-def test_two_work_orders_share_nothing_but_the_mirror(open_place: Open) -> None:
-    """Files, branches and settings of one workspace do not appear in another workspace of the repository."""
-    one, two = open_place("wo-1"), open_place("wo-2")
-    (one.worktree / "README.md").write_text("changed")
-    git(one.worktree, "checkout", "-q", "-b", "mine")
-    git(one.worktree, "commit", "-q", "-a", "-m", "mine")
-    git(one.worktree, "config", "user.name", "Mallory")
-
-    assert one.mirror == two.mirror
-    assert one.records != two.records
-    assert ("main", two.base_sha) == (current_head(two).branch, current_head(two).sha)
-    assert gather(two).files_changed == ()
-    assert git(two.worktree, "config", "user.name") == "Septet"
-    assert git(two.worktree, "branch", "--list", "mine") == ""
 
 
 def test_opening_again_changes_nothing(open_place: Open, origin: Origin) -> None:

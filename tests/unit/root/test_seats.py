@@ -51,8 +51,8 @@ def test_hosts_have_as_many_seats_as_they_say_while_they_are_heard_of() -> None:
 
 @pytest.mark.parametrize(
     "filler",
-    ["0" * 195, "\u4ed5" * 35, "\u4ed5" * 195, '"' * 35, "\\" * 195],
-    ids=["long", "han", "long han", "quotes", "strokes"],
+    ["\u4ed5" * 195, "\\" * 195],
+    ids=["han", "strokes"],
 )
 def test_a_full_board_with_the_longest_names_is_handed_on_in_little(filler: str) -> None:
     """A full board with the longest names has a state of less than 250 KB, and passes over the last requests."""
