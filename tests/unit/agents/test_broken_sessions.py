@@ -11,7 +11,6 @@ pytestmark = pytest.mark.law
 
 
 def move(kind: str, *starts: StartReason, session: SessionUse, tool_calls: int = 0, output: int = 0) -> Move:
-    """Return the next move after these starts, the last of which ended with this error."""
     last = Outcome(
         ended="api_error",
         kind=kind,

@@ -9,7 +9,6 @@ from septet.errors import AgentCrashedError
 
 
 def told(cause: Cause, why: str = "", *, code: int | None = 0, signal: int | None = None, output: str = "") -> str:
-    """Return the message about a check that ended so."""
     return why_failed(GuestEnd(ExitRecord(cause, why, code, signal), output), "Check `make`", "60 s")
 
 

@@ -35,7 +35,6 @@ AT_ONCE = replace(LOOKING, result_grace_seconds=0, command_grace_seconds=0, task
 
 
 def run_at(folder: Path, began: timedelta = timedelta(), **held: float) -> Run:
-    """Return a run that began `began` ago, with the limits of its budgets."""
     since_boot = seconds_since_boot() - began.total_seconds()
     return Run(folder, replace(RECORD, agent="opencode", limits=held, began_at_seconds=since_boot))
 
@@ -107,7 +106,6 @@ CLASSIFY = partial(is_step_answer, name=Step.CLASSIFY_ISSUE, in_pipeline=False)
 
 
 def read_text(folder: Path, cli: str, text: str, end: ExitRecord = GOOD, stderr: str = "") -> Outcome:
-    """Return the outcome of a run that was to classify an issue and printed this text."""
     run = Run(folder, replace(RECORD, agent=cli))
     run.stdout.write_text(text)
     run.stderr.write_text(stderr)

@@ -17,7 +17,6 @@ class Desk:
     """A user's home with the user's own programs, a workspace, and the sandbox of this machine."""
 
     def __init__(self, root: Path) -> None:
-        """Make home, workspace and sandbox."""
         self.home, self.workspace = root / "home", root / "workspace"
         self.workspace.mkdir()
         write_program(self.home / "bin" / "mytool", "#!/bin/sh\necho it runs\n")
@@ -25,12 +24,10 @@ class Desk:
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment of guests."""
         folders = (self.home / ".local" / "bin", self.home / "bin")
         return {"PATH": f"{os.pathsep.join(map(str, folders))}:{os.defpath}", "HOME": str(self.home)}
 
     def missing(self, *names: str, sandbox: Sandbox | None = None) -> list[tuple[str, str]]:
-        """Return message and remedy for each program that guests do not find."""
         commands = [[name, "--check"] for name in names]
         found = missing_programs(sandbox or self.sandbox, self.workspace, self.env, commands, "Check")
         return [(each.message, each.remedy) for each in found]
@@ -42,7 +39,6 @@ class Desk:
         return replace(self.sandbox, world=world)
 
     def run(self, *argv: str, sandbox: Sandbox | None = None) -> str:
-        """Run a program as a guest, and return its output."""
         files = GuestFiles(self.workspace, env=self.env)
         ended = (sandbox or self.sandbox).run(("/usr/bin/env", *argv), files, self.env, 30.0)
         return (ended.stdout + ended.stderr).decode()
@@ -50,7 +46,6 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    """A desk in a temporary folder."""
     return Desk(tmp_path)
 
 

@@ -33,7 +33,6 @@ SESSION: Final = {
 
 
 def ended(agent: str, end: ExitRecord, stderr: str = "", stdout: str = "") -> Outcome:
-    """Return the outcome of a run that printed this."""
     dialect = adapter_for(agent).dialect()
     dialect.feed(stdout.encode())
     return dialect.outcome(end, stderr)

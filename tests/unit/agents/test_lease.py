@@ -21,13 +21,11 @@ pytestmark = pytest.mark.law
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Runs:
-    """Return the runs of a host without any run."""
     return Runs(tmp_path / "runs")
 
 
 @pytest.fixture
 def lock(runs: Runs) -> Iterator[int]:
-    """Return the held writer's lock."""
     lock = runs.lock_writer("wo-1")
     assert lock is not None
     yield lock
@@ -39,7 +37,6 @@ def take(runs: Runs, run_id: str = "run-1", activity_id: str = "5", number: int 
 
 
 def written(runs: Runs) -> list[dict[str, Any]]:
-    """Return the attempts in the file, one for each line."""
     lines = (runs.folder_of("wo-1") / "attempts.jsonl").read_bytes().splitlines()
     return [json.loads(line) for line in lines if line]
 
@@ -120,7 +117,6 @@ def test_who_waits_for_the_lock_learns_that_it_is_superseded(runs: Runs, lock: i
 
 @pytest.fixture
 def worktree(runs: Runs, tmp_path: Path) -> Path:
-    """Return the worktree in which an agent of the work order has run."""
     _, lock = runs.create("wo-1", 1, replace(RECORD, worktree=str(tmp_path)), b"")
     os.close(lock)
     return tmp_path

@@ -115,7 +115,6 @@ async def test_a_model_behind_tls_is_who_its_certificate_says(lab: Lab, tmp_path
 
 
 def inside_of(cli: str, env: Mapping[str, str], *argv: str) -> tuple[Invocation, tuple[ModelKey, ...]]:
-    """Return how the sandbox starts a CLI, and the keys that stay outside."""
     host, outside = Machine(env), Invocation((cli, *argv), env, b"")
     adapter = adapter_for(cli)
     return without_keys(adapter, host, outside), model_keys(adapter, host, outside)
@@ -263,7 +262,6 @@ STANDS_IN = worthless_key(0)
 
 
 def sent(*lines: str, model: ModelKey = USUAL) -> str:
-    """Return the head of a request with these lines, as the model's host gets it."""
     request = RequestHead("\r\n".join(lines).encode("latin-1"))
     return ModelPort(model.order()).change_head(request).decode("latin-1")
 

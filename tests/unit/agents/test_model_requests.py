@@ -29,18 +29,15 @@ OTHER = '[model_providers.other]\nbase_url="https://other.example/v1"\nquery_par
 
 
 def opencode(model: str, **providers: object) -> str:
-    """Return a configuration of opencode."""
     return json.dumps({"model": model, "provider": providers})
 
 
 def keys_of(cli: str, env: Mapping[str, str], home: Path, *argv: str) -> tuple[ModelKey, ...]:
-    """Return the models whose keys stay outside."""
     host = Machine({"HOME": str(home), **env})
     return model_keys(adapter_for(cli), host, Invocation((cli, *argv), host.env, b""))
 
 
 def sent(model: ModelKey, first: str, *lines: str) -> str:
-    """Return the request that the model's host gets."""
     head = "\r\n".join((f"{first} HTTP/1.1", *lines)).encode("latin-1")
     return ModelPort(model.order()).change_head(RequestHead(head)).decode("latin-1")
 
@@ -262,7 +259,6 @@ def test_the_port_sees_what_a_model_says_that_it_used(answer: bytes, tokens: tup
 
 
 def run_with(folder: Path, *lines: Mapping[str, object]) -> Run:
-    """Return a run with these lines in its network log."""
     (folder / "network.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     return Run(folder, RECORD)
 

@@ -38,7 +38,6 @@ def ask(first):
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    """A machine whose guests have a network of their own."""
     supervisors = Supervisors()
     with machine_with_canaries(tmp_path, supervisors) as machine:
         yield machine
@@ -71,8 +70,6 @@ def port(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 def network_with(*own_hosts: NamedHost) -> Callable[[Description], Description]:
-    """Return a function that gives a guest's description a network with these hosts."""
-
     def change(description: Description) -> Description:
         network, parts = OwnNetwork((), own_hosts), description.protections
         return Description(tuple(network if isinstance(each, OwnNetwork) else each for each in parts))
@@ -81,12 +78,10 @@ def network_with(*own_hosts: NamedHost) -> Callable[[Description], Description]:
 
 
 def log_of(machine: Machine) -> list[dict[str, object]]:
-    """Return the lines of the last guest's network log."""
     return [json.loads(line) for line in (machine.records / NETWORK_LOG).read_text(encoding="utf-8").splitlines()]
 
 
 def ends_of(machine: Machine) -> list[dict[str, object]]:
-    """Return the log's lines about the ends of connections."""
     return [line for line in log_of(machine) if "sent_bytes" in line]
 
 
@@ -264,8 +259,6 @@ def test_hosts_that_the_worker_asks_straight_are_asked_straight(exempt: str) -> 
 
 
 def resolving_to(*addresses: str) -> Callable[[str, int], Sequence[str]]:
-    """Return a resolver that resolves every name to these addresses."""
-
     def resolver(_name: str, _port: int) -> Sequence[str]:
         if not addresses:
             raise OSError(0, "no such name")

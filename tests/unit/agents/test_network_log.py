@@ -21,7 +21,6 @@ WHY = "not in the list of hosts"
 
 @pytest.fixture
 def log(tmp_path: Path) -> NetworkLog:
-    """The network log of a run."""
     return NetworkLog(open_log(str(tmp_path)))
 
 

@@ -28,7 +28,6 @@ ORDER.kind, ORDER.confined = WARM, True
 
 
 def fields_of(order: Order) -> dict[str, Any]:
-    """Return the fields of an order."""
     return {**vars(order), "limits": vars(order.limits)}
 
 

@@ -61,7 +61,6 @@ def own(lab: Lab) -> Lab:
 
 
 def turn_of(lab: Lab, order_id: str = "wo-1", resume_id: str | None = None, activity_id: str = "5") -> TurnRequest:
-    """Return a request for a turn of claude, whose program is the lab's."""
     runtime = replace(lab.runtime, host=replace(lab.runtime.host, programs={"claude": str(lab.program)}))
     request = lab.request(turn=Turn("Work.\n", lab.worktree, resume_id=resume_id))
     key = RunKey(order_id, "run-1", activity_id)

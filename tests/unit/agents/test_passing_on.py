@@ -29,7 +29,6 @@ print('{{"type":"turn.completed","usage":{{"input_tokens":%d,"output_tokens":%d}
 
 
 async def carry_out_turn(lab: Lab, order_id: str, session_id: str | None = None, **more: Any) -> TurnResult:
-    """Let a work order take a turn in the lane."""
     turn = Turn("Work.\n", lab.worktree, resume_id=session_id)
     request = lab.request(turn=turn)
     turn_result = await lab.run_turn(replace(request, key=RunKey("wo-1", f"run of {order_id}", "5"), **more))

@@ -11,21 +11,18 @@ SECONDS = 0.05
 
 
 class ToldStream:
-    """An agent's output that records the threads that read it."""
-
     def __init__(self, trouble: Exception | None = None) -> None:
         self.trouble = trouble
         self.threads: list[int] = []
 
     def read_some(self) -> bool:
-        """Read a part of the stream."""
         self.threads.append(threading.get_ident())
         if self.trouble is not None:
             raise self.trouble
         return True
 
     def catch_up(self) -> None:
-        """Read the rest of the stream."""
+        pass
 
 
 async def test_looks_of_the_same_moment_take_one_thread() -> None:

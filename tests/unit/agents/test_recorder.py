@@ -21,14 +21,12 @@ ENDS = "init(); wait_for('../go'); result('done')"
 
 
 def recorder_of(run: Run) -> int:
-    """Return the process id of a run's recorder, or 0 if the run has none now."""
     children = psutil.Process(supervisor_of(run)).children()
     return next((child.pid for child in children if is_recorder(child.pid)), 0)
 
 
 @contextmanager
 def stopped(pid: int) -> Iterator[None]:
-    """Stop a process for a while."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield

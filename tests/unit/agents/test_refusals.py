@@ -42,7 +42,6 @@ def test_a_run_that_is_settled_again_counts_only_what_is_new(tmp_path: Path) -> 
 
 
 def refuse(folder: Path, *hosts: str) -> Path:
-    """Write the network log of a guest that was refused these hosts."""
     folder.mkdir(parents=True)
     lines = (json.dumps({"host": host, "port": 443, "allowed": False, "why": "not in the list"}) for host in hosts)
     (folder / "network.jsonl").write_text("\n".join(lines), encoding="utf-8")

@@ -8,7 +8,6 @@ BEHIND = b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n"
 
 
 def body_of(*fields: str) -> RequestBody:
-    """Return the body of a request with these fields."""
     return RequestBody(RequestHead("\r\n".join(("POST /v1 HTTP/1.1", *fields)).encode()))
 
 

@@ -121,7 +121,6 @@ async def test_a_sandbox_that_fails_says_why(lab: Lab) -> None:
 
 
 def write_bwrap(folder: Path, body: str) -> Path:
-    """Write a program in place of bubblewrap."""
     folder.mkdir(exist_ok=True)
     path = folder / "bwrap"
     path.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")

@@ -19,7 +19,6 @@ def host(home: Path) -> Machine:
 
 
 def move(one: Path, other: Path) -> None:
-    """Move the session from one host to another."""
     packed = pack_session(CLAUDE, ID, host(one))
     assert packed is not None
     unpack_session(CLAUDE, packed, host(other))

@@ -15,7 +15,6 @@ from septet.contracts.facts import Usage
 
 
 def ended(folder: Path, usage: Usage, agent: str = "claude") -> Run:
-    """Return a run of two seconds with this usage."""
     folder.mkdir()
     run = Run(folder, replace(RECORD, agent=agent))
     run.put("exit.json", msgspec.json.encode(ExitRecord(cause="exited", duration_seconds=2.0)))

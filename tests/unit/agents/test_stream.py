@@ -10,8 +10,6 @@ from septet.agents.outcomes.stream import LINE_LIMIT_BYTES, EventReader
 
 
 class Event(msgspec.Struct):
-    """The fields of an event that these tests compare."""
-
     type: Any = None
     n: Any = None
 
@@ -51,7 +49,6 @@ HOSTILE: dict[str, tuple[bytes, list[Any]]] = {
 
 
 def read(stream: bytes, size: int = 1 << 20) -> tuple[list[Any], EventReader[Event]]:
-    """Return the types of a stream's events, and the reader."""
     taken: list[Event] = []
     reader = EventReader(Event)
     for start in range(0, len(stream), size):

@@ -104,7 +104,6 @@ def test_a_half_line_waits_for_its_end() -> None:
 
 
 def task(kind: str, **fields: object) -> bytes:
-    """Return claude's event about a task."""
     return json.dumps({"type": "system", "subtype": f"task_{kind}", "task_id": "t1", **fields}).encode() + b"\n"
 
 

@@ -42,7 +42,6 @@ def test_a_turn_warns_of_a_model_that_was_not_asked_for(asked: str, told: str | 
 
 
 def run_of(agent: str, held: tuple[str, ...] = (), model: str = "") -> Run:
-    """Return a run with these budget limits and this requested model."""
     return Run(Path("/"), replace(RECORD, agent=agent, limits=dict.fromkeys(held, 5.0), model=model))
 
 

@@ -13,7 +13,6 @@ from septet.errors import AgentError, AgentMissingError
 def machine(
     root: Path, env: Mapping[str, str] | None = None, *, uid: int = 1000, installed: bool = True
 ) -> Machine:
-    """Return a machine of a user with an empty home, with all CLIs installed or none."""
     programs = root / "bin"
     programs.mkdir(exist_ok=True)
     for name in ("claude", "codex", "opencode") if installed else ():

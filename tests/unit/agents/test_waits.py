@@ -22,7 +22,6 @@ END = ExitRecord(cause="exited", ended_at="2026-03-09T08:00:00.000Z")
 
 
 def limited(status: int | None, words: str, resets_in: float | None) -> Outcome:
-    """Return the outcome of a run whose CLI printed these words and named a time of reset, or none."""
     moment = None if resets_in is None else ENDED.timestamp() + resets_in
     return with_ending(Outcome(ended="ok"), api_ending(classify(status, words), words, resets_at=moment), END)
 

@@ -35,18 +35,15 @@ WAITS = "turn('m%d' % number); number == 2 and wait_for('../go'); result(heard)"
 
 
 def session_of(turn_result: TurnResult) -> str:
-    """Return the session of a turn."""
     assert turn_result.outcome.session_id is not None
     return turn_result.outcome.session_id
 
 
 def starts(lab: Lab) -> list[str]:
-    """Return the journal's starts of processes, without their turns."""
     return [line for line in lab.journal if line.startswith("start")]
 
 
 def is_dead(pid: int) -> bool:
-    """Say whether a process has ended."""
     try:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -54,7 +51,6 @@ def is_dead(pid: int) -> bool:
 
 
 async def begun(lab: Lab, body: str) -> TurnResult:
-    """Carry out the first turn of a process."""
     lab.warm_agent(body)
     return await lab.run_turn(lab.warm_turn(1))
 

@@ -13,7 +13,6 @@ SESSION = "0f0e8a3c-2f4b-4a6e-9d5d-1c2b3a495867"
 
 
 def lead_out(home: AgentHome, name: str, target: Path) -> None:
-    """Replace a name in a home by a link, as a guest can."""
     place = home.root / name
     place.parent.mkdir(parents=True, exist_ok=True)
     if place.exists():

@@ -28,7 +28,6 @@ def read(path: Path) -> Any:
 
 
 def lent(root: Path, agent: str = "claude", valid_seconds: float = 8 * HOUR) -> tuple[Path, AgentHome]:
-    """Log the user in, and prepare a home for a run; return the user's file and the home."""
     users, home = log_in(root / "user", agent, login(agent, 1, valid_seconds)), home_of(root, agent)
     home.prepare(None, HOUR)
     return users, home

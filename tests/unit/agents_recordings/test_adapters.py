@@ -29,7 +29,6 @@ KEYS: Final = {
 
 @pytest.fixture
 def programs(tmp_path: Path) -> dict[str, str]:
-    """An executable for every CLI; no test starts them."""
     folder = tmp_path / "programs"
     folder.mkdir()
     for name in (*CLIS, "claude", "my-agent"):
@@ -49,17 +48,14 @@ def host(programs: dict[str, str], tmp_path: Path) -> Host:
 
 
 def start(name: str, machine: Machine, **asked: Any) -> Invocation:
-    """Return the invocation of `name` for a turn."""
     return adapter_for(name).invocation(Turn(prompt="Do it.", worktree=Path("/nowhere"), **asked), machine)
 
 
 def option(invocation: Invocation, flag: str) -> str:
-    """Return the argument that follows `flag`."""
     return invocation.argv[invocation.argv.index(flag) + 1]
 
 
 def settings(invocation: Invocation) -> list[str]:
-    """Return codex's settings on its command line."""
     return [value for flag, value in zip(invocation.argv, invocation.argv[1:], strict=False) if flag == "-c"]
 
 

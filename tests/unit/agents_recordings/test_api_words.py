@@ -21,7 +21,6 @@ DAY: Final = 24 * HOUR
 
 
 def here(*moment: int) -> float:
-    """Return the seconds until a moment in the machine's zone."""
     return datetime(*moment).astimezone().timestamp() - SAID.timestamp()  # type: ignore[arg-type]
 
 
@@ -156,7 +155,6 @@ OTHERS: Final = (
 
 
 def ended(words: str, status: int | None = None, said: datetime = SAID) -> Outcome:
-    """Return the outcome of a run that ended at a moment with these words."""
     end = ExitRecord(cause="exited", ended_at=timestamp(said))
     return with_ending(Outcome(ended="ok"), api_ending(classify(status, words), words), end)
 

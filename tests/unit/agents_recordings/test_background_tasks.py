@@ -29,12 +29,10 @@ def over(task: str, status: str = "completed") -> Events:
 
 
 def listed(*tasks: dict[str, Any]) -> dict[str, Any]:
-    """Return the event with the list of open tasks."""
     return {"type": "system", "subtype": "background_tasks_changed", "tasks": list(tasks)}
 
 
 def result(text: str, **more: Any) -> dict[str, Any]:
-    """Return a result."""
     usage = {"input_tokens": 3, "output_tokens": 2}
     about = {"subtype": "success", "is_error": False, "num_turns": 1, "usage": usage, "session_id": "s"}
     return {"type": "result", "result": text, **about, **more}
@@ -45,7 +43,6 @@ EMPTY_ERROR: Final = result("", is_error=True, subtype="error_during_execution",
 
 
 def read(events: Events, end: ExitRecord = EXITED) -> tuple[StreamProgress, Outcome]:
-    """Return a stream's progress, and its outcome if its run ends so."""
     stream = adapter_for("claude").dialect()
     stream.feed(lines([INIT, *events]))
     return stream.progress, stream.outcome(end, "")

@@ -9,7 +9,6 @@ from septet.agents.outcomes.outcome import ExitRecord, Outcome
 
 
 def read(printed: bytes, *, end: ExitRecord = GOOD, stderr: str = "", piece: int = 7) -> Outcome:
-    """Return the outcome of a program's output, fed in pieces."""
     stream: Dialect = COMMAND.dialect()
     for start in range(0, len(printed), piece):
         stream.feed(printed[start : start + piece])

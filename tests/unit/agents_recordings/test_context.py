@@ -15,20 +15,17 @@ from septet.agents.turns.turn_runs import TurnResult
 
 
 def message(number: int, read_tokens: int, *, inside: str | None = None) -> dict[str, Any]:
-    """Return a message of claude, or of the sub-agent `inside`."""
     usage = {"input_tokens": 3, "cache_read_input_tokens": read_tokens, "cache_creation_input_tokens": 20}
     said = {"id": f"m{number}", "model": "m", "content": [], "usage": {**usage, "output_tokens": 1}}
     return {"type": "assistant", "session_id": "s", "parent_tool_use_id": inside, "message": said}
 
 
 def step(read_tokens: int) -> dict[str, Any]:
-    """Return the end of a step of opencode."""
     tokens = {"input": 10, "output": 5, "reasoning": 2, "cache": {"read": read_tokens, "write": 1}}
     return part("step_finish", reason="stop", tokens=tokens)
 
 
 def spoken(number: int) -> dict[str, Any]:
-    """Return a message of codex."""
     return {"type": "item.completed", "item": {"id": f"i{number}", "type": "agent_message", "text": "ok"}}
 
 

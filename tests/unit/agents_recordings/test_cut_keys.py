@@ -32,7 +32,6 @@ def _hidden() -> Iterator[None]:
 
 
 def ended_run(state: Path, agent: str, stdout: str, stderr: str) -> Run:
-    """Return a run with this output that ended with an error."""
     run, lock = Runs(state / "runs").create("wo-1", 5, replace(RECORD, agent=agent), b"Work.")
     os.close(lock)
     run.stdout.write_text(stdout, encoding="utf-8")

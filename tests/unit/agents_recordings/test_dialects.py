@@ -18,12 +18,10 @@ TYPES: Final = ["result", "error", "init", "step_finish", "turn.completed", "ses
 
 
 def item(kind: str, number: int = 0, *, event: str = "item.completed", **fields: Any) -> dict[str, Any]:
-    """Return an item of codex."""
     return {"type": event, "item": {"id": f"item_{number}", "type": kind, **fields}}
 
 
 def copilot(kind: str, **data: Any) -> dict[str, Any]:
-    """Return an event of copilot."""
     return {"type": kind, "data": data}
 
 
@@ -33,7 +31,6 @@ SUMMARY: Final = (part("step_start"), part("text", text="A summary."), part("ste
 
 
 def failed(name: str, **data: Any) -> dict[str, Any]:
-    """Return an error of opencode."""
     return {"type": "error", "sessionID": "ses_1", "error": {"name": name, "data": data}}
 
 

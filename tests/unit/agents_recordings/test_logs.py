@@ -24,7 +24,6 @@ EDITED: Final = {name: "edit_bypass" if name in {"claude", "codex"} else "edit" 
 
 
 def run_of(agent: str, state: Path, *, serial: int = 1) -> Run:
-    """Make a run's folder as a worker does."""
     record = replace(RECORD, serial=serial, agent=agent)
     run, lock = Runs(state / "runs").create("wo-1", 5, record, b"Work.")
     os.close(lock)
@@ -32,19 +31,16 @@ def run_of(agent: str, state: Path, *, serial: int = 1) -> Run:
 
 
 def logs(state: Path, *arguments: str) -> bytes:
-    """Return the output of `septet logs`."""
     return septet(state, "logs", "wo-1", *arguments)
 
 
 def septet(state: Path, *words: str) -> bytes:
-    """Return the output of a command."""
     env = {"PATH": os.environ["PATH"], "HOME": str(state), "SEPTET_STATE_DIR": str(state)}
     argv = [str(SEPTET), *words]
     return subprocess.run(argv, env=env, capture_output=True, check=True, timeout=60).stdout
 
 
 def entries(state: Path) -> list[dict[str, Any]]:
-    """Return the entries of the JSON output."""
     found: list[dict[str, Any]] = json.loads(logs(state, "--json"))["log_entries"]
     return found
 

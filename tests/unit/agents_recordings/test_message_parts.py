@@ -24,7 +24,6 @@ def said(*texts: str, name: str = "m1", tool: str = "", parent: str | None = Non
 
 
 def result(text: str) -> dict[str, Any]:
-    """Return a result of claude."""
     return {"type": "result", "is_error": False, "result": text, "session_id": "s"}
 
 

@@ -27,7 +27,6 @@ TABLES: Final[Mapping[str, Mapping[str, Row]]] = {
 
 
 def rows(wanted: Callable[[Row], bool] = lambda _: True) -> list[Any]:
-    """Return CLI and case of each wanted row."""
     return [
         pytest.param(cli, case, id=f"{cli}/{case}")
         for cli, table in TABLES.items()
@@ -51,13 +50,11 @@ def read(
 
 
 def reader(cli: str, row: Row) -> Dialect:
-    """Return the reader of a recording: its CLI's own, or the reader of plain text."""
     adapter = COMMAND if row.get("dialect") == "text" else adapter_for(cli)
     return adapter.dialect(used_before(cli, row))
 
 
 def used_before(cli: str, row: Row) -> Usage:
-    """Return the usage of earlier runs in the same session, by the table."""
     usage = NO_USAGE
     while "after" in row:
         row = TABLES[cli][row["after"]]
@@ -76,7 +73,6 @@ def ended(cli: str, case: str, row: Row) -> ExitRecord:
 
 
 def facts(outcome: Outcome) -> dict[str, Any]:
-    """Return the facts of an outcome that a row can hold."""
     return {
         "ended": outcome.ended,
         "kind": outcome.kind,

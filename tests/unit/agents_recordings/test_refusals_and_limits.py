@@ -15,13 +15,11 @@ INIT: Final = {"type": "init", "session_id": "s", "model": "gemini-x"}
 
 
 def said(stop_reason: str | None, **more: Any) -> dict[str, Any]:
-    """Return a message of claude."""
     message: dict[str, Any] = {"id": "m1", "model": "claude-x", "content": [], "stop_reason": stop_reason}
     return {"type": "assistant", "message": message, **more}
 
 
 def result(text: str = "", **more: Any) -> dict[str, Any]:
-    """Return a result of claude."""
     return {"type": "result", "subtype": "success", "is_error": False, "result": text, **more}
 
 

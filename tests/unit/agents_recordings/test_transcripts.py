@@ -21,7 +21,6 @@ EDITED: Final = {name: "edit_bypass" if name in {"claude", "codex"} else "edit" 
 
 
 def told(cli: str, case: str, *, chunk_bytes: int = 1 << 20) -> list[TranscriptEntry]:
-    """Return the entries of a recording, fed in chunks."""
     transcript = adapter_for(cli).transcript()
     printed = (RECORDINGS / cli / f"{case}.stdout").read_bytes()
     entries = []
