@@ -2,13 +2,10 @@
 
 import asyncio
 import os
-import sys
-import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import coverage
 import pytest
 from fakes.agent_lab import Lab
 from fakes.guest_paths import guest_paths
@@ -25,37 +22,10 @@ from septet.agents.turns.follow import Pace
 from septet.agents.turns.request import AgentRuntime
 from septet.agents.turns.warm import end_warm
 
-_MEASURED_PYTHON = """\
-    #!{python}
-    import coverage, runpy, sys
-    sys.argv = [word for word in sys.argv[1:] if not word.startswith("-")]
-    measure = coverage.Coverage(data_file={data!r}, data_suffix=True, branch=True, source=["septet"])
-    measure.set_option("run:patch", ["_exit"])
-    measure.start()
-    try:
-        runpy.run_path(sys.argv[0], run_name="__main__")
-    finally:
-        measure.stop()
-        measure.save()
-"""
-
 
 @pytest.fixture
-def python(tmp_path: Path) -> str:
-    """The Python that runs supervisors; if coverage is measured, a Python that measures it in them too."""
-    measuring = coverage.Coverage.current()
-    if measuring is None:
-        return sys.executable
-    path = tmp_path / "measured-python"
-    data = str(measuring.config.data_file)
-    path.write_text(textwrap.dedent(_MEASURED_PYTHON.format(python=sys.executable, data=data)), encoding="utf-8")
-    path.chmod(0o755)
-    return str(path)
-
-
-@pytest.fixture
-def supervisors(python: str) -> Iterator[Supervisors]:
-    made = Supervisors(python=python)
+def supervisors() -> Iterator[Supervisors]:
+    made = Supervisors()
     yield made
     made.close()
 
