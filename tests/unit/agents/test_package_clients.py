@@ -4,15 +4,14 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from fakes import package_registry
 from fakes.guest_paths import guest_paths
-from fakes.package_registry import write_packages
 
 from septet.agents.guest.description import World
 from septet.agents.guest.network import parse_way_out
@@ -78,19 +77,20 @@ def _holding(namespaces: tuple[str, ...], setup: str) -> Iterator[int]:
 
 
 _NAME = "packages.example.com"
+_WHEEL, _TARBALL = "septet_sample-1.0-py3-none-any.whl", "septet-sample-1.0.0.tgz"
 _PIP = (
     sys.executable, "-I", "-m", "pip", "--disable-pip-version-check", "--no-cache-dir", "--retries=0", "install",
-    f"--index-url=https://{_NAME}/simple", "--cert=cert.pem", "--target=lib", "septet-sample",
+    "--cert=cert.pem", "--target=lib", f"https://{_NAME}/{_WHEEL}",
 )  # fmt: skip
 _NPM = (
-    "npm", "install", f"--registry=https://{_NAME}", "--cafile=cert.pem", "--no-audit", "--no-fund",
-    "--fetch-retries=0", "--cache=cache", "septet-sample",
+    "npm", "install", "--cafile=cert.pem", "--no-audit", "--no-fund", "--fetch-retries=0", "--cache=cache",
+    f"https://{_NAME}/{_TARBALL}",
 )  # fmt: skip
 _CLIENTS = {
-    "pip": (_PIP, (sys.executable, "-IS", "-c", "exec(open('lib/septet_sample.py').read()); print(WORDS)")),
-    "npm": (_NPM, ("node", "--print", "require('septet-sample')")),
+    "pip": (_PIP, (sys.executable, "-IS", "-c", "exec(open('lib/septet_sample.py').read())")),
+    "npm": (_NPM, ("node", "--eval", "require('septet-sample')")),
 }
-"""The command that installs the package, and the command that prints its words, by name."""
+"""The command that installs the package, and the command that uses the package, by name."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,6 @@ class Desk:
     supervisors: Supervisors
 
     def run(self, argv: tuple[str, ...]) -> GuestEnd:
-        """Run a program as a repository's check."""
         way_out = parse_way_out((f"{_NAME}:443",), "proxy", {})
         world = World(self.root / "home", parse_named_paths(guest_paths(), self.root), way_out=way_out)
         sandbox = find_sandbox("bwrap", {"PATH": os.environ["PATH"]}, world)
@@ -124,21 +123,21 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """A host beside an internet with a package index and an npm registry."""
+    """A host in a network with a server of packages."""
     root = tmp_path_factory.mktemp("desk")
     with two_networks(root, {_NAME: OTHER}) as networks:
         workspace, supervisors = root / "workspace", Supervisors(python=networks.python(root, sys.executable))
         workspace.mkdir()
         _certify(workspace)
-        write_packages(workspace)
-        program = (sys.executable, package_registry.__file__, OTHER, "443", str(workspace))
-        registry = subprocess.Popen(networks.outside_command(*program), stdout=subprocess.PIPE)
-        assert registry.stdout is not None
-        assert registry.stdout.readline() == b"ready\n"
-        yield Desk(root, supervisors)
+        _write_packages(workspace)
+        program = f"openssl s_server -WWW -accept {OTHER}:443 -cert cert.pem -key key.pem"
+        command = networks.outside_command(*program.split())
+        with subprocess.Popen(command, cwd=workspace, stdout=subprocess.PIPE) as server:
+            assert server.stdout is not None
+            assert b"ACCEPT\n" in iter(server.stdout.readline, b"")
+            yield Desk(root, supervisors)
+            server.kill()
         supervisors.close()
-        registry.kill()
-        registry.communicate()
 
 
 @pytest.mark.parametrize("client", _CLIENTS)
@@ -148,7 +147,21 @@ def test_a_package_client_installs_from_a_host_that_the_settings_name(desk: Desk
     end = desk.run(install)
     assert (end.record.cause, end.code) == ("exited", 0), end.output
     assert desk.hosts() == {f"{_NAME}:443"}
-    assert desk.run(use).output.strip() == f"from {client}"
+    assert desk.run(use).output.strip() == "it is used"
+
+
+def _write_packages(folder: Path) -> None:
+    about = "septet_sample-1.0.dist-info"
+    with zipfile.ZipFile(folder / _WHEEL, "w") as wheel:
+        wheel.writestr("septet_sample.py", "print('it is used')\n")
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: septet-sample\nVersion: 1.0\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "septet_sample.py,,\n")
+    package = folder / "package"
+    package.mkdir()
+    (package / "package.json").write_text('{"name": "septet-sample", "version": "1.0.0"}', encoding="ascii")
+    (package / "index.js").write_text("console.log('it is used')\n", encoding="ascii")
+    subprocess.run(("tar", "-czf", _TARBALL, "package"), cwd=folder, check=True)
 
 
 def _certify(folder: Path) -> None:
