@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import pytest
-import yaml
 from fakes.septet_command import PROGRAMS, Septet, free_ports
 from fakes.shell_programs import write_program
 from fakes.waiting import until
@@ -162,10 +161,3 @@ def test_a_shared_servers_databases_come_back_with_what_a_host_had(tmp_path: Pat
         run(restore)
         assert everywhere("SELECT count(*) FROM executions") == ["2", "2"]
     assert snapshot.read_text(encoding="ascii") == "before"
-
-
-def test_the_runbook_reads_each_alert() -> None:
-    """The runbook has a row with first commands for each alert."""
-    rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yml").read_text(encoding="utf-8"))
-    alerts = [rule["alert"] for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
-    assert re.findall(r"^\| `(Septet\w+)` \|", PAGE, re.MULTILINE) == alerts

@@ -1,4 +1,4 @@
-"""The commands of the runbook that tests never run, or run only before a release."""
+"""The commands of the runbook and for alerts that tests never run, or run only before a release."""
 
 import re
 from pathlib import Path
@@ -9,6 +9,9 @@ from fakes.command_lines import unknown_parts
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/operations/runbook.md").read_text(encoding="utf-8")
+ALERTS = (
+    (ROOT / "docs/observability.md").read_text(encoding="utf-8").partition("\n## What to do about each alert\n")[2]
+)
 SCALING = """\
 In compose, set `WORKERS` in `.env`; in Kubernetes, [`replicas` in your overlay](../kubernetes.md#change-it). Then:
 
@@ -21,7 +24,7 @@ kubectl apply --kustomize .
 
 
 def commands() -> list[str]:
-    rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
+    rows = [ALERTS.replace("\n", " "), *(line for line in PAGE.splitlines() if line.startswith("| "))]
     return sorted({found for row in rows for found in re.findall(r"`(septet [^`]+)`", row)})
 
 
