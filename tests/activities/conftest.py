@@ -17,7 +17,6 @@ def origin(tmp_path: Path, first_origin: Origin) -> Origin:
 
 @pytest.fixture(scope="session")
 def first_origin(tmp_path_factory: pytest.TempPathFactory) -> Origin:
-    """Return the origin that each test copies."""
     origin = make_origin(tmp_path_factory.mktemp("origins"))
     origin.push({"src/app.py": "def total(prices):\n    return 0\n", ".gitignore": "*.log\n"})
     return origin

@@ -20,7 +20,6 @@ _MESSAGE = "bug: sum the prices"
 
 
 def _push(lab: StepLab, script: str, settings: str = _CHECK) -> None:
-    """Give the repository a check that runs this script."""
     lab.origin.push({".septet/septet.toml": settings, "check.sh": script})
 
 

@@ -252,7 +252,6 @@ async def _halted(
 
 
 async def _supervisor_killed(paid: StepLab) -> None:
-    """Kill the last agent's supervisor; the agent dies with the supervisor."""
     os.kill(supervisor_of(paid.runs[-1]), signal.SIGKILL)
     await wait_until(lambda: not paid.parts.host.runs.is_held("wo-1"))
 

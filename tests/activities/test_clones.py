@@ -37,7 +37,6 @@ async def _implemented(lab: StepLab, does: str, **facts: object) -> StepResult:
 
 
 async def _tried_again(lab: StepLab, refused: StepResult, does: str = "") -> tuple[StepResult, str]:
-    """Run the step's second try; return its result and its prompt."""
     start = lab.snapshots("checkpoint")[-1]
     again = await _implemented(lab, does, attempt=2, reasons=refused.reasons, starts_from=start)
     return again, lab.prompts[-1]

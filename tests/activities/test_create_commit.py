@@ -171,7 +171,6 @@ async def test_a_step_is_done_again_without_the_commit_that_came_after_it(lab: S
 
 
 async def _to_the_commit(lab: StepLab, step: Step, start: str) -> str:
-    """Run a step and its successors up to the commit, and return the commit."""
     for each in [each for each in Step if step.number <= each.number < Step.CREATE_PULL_REQUEST.number]:
         done = await lab.run(each, starts_from=start)
         assert done.verdict is Verdict.DONE, done.reasons

@@ -48,7 +48,6 @@ def _ballast(lab: StepLab) -> Path:
 
 
 def assert_done(lab: StepLab, result: StepResult) -> None:
-    """Check that the step is done and its checkpoint is whole."""
     assert result.verdict is Verdict.DONE
     assert result.checkpoint is not None
     verify(vault_at(lab.place), find(vault_at(lab.place), result.checkpoint))

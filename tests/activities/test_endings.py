@@ -26,7 +26,6 @@ _WHOLE = {"edits": {"src/app.py": FIXED}, "answer": IMPLEMENTED}
 
 
 def _applies(patch: str | None, origin: Path, folder: Path) -> bool:
-    """Return whether a patch applies to the base commit."""
     assert patch is not None
     git(folder, "clone", "-q", str(origin), "base")
     git(folder / "base", "apply", "--check", patch)

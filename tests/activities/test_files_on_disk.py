@@ -41,12 +41,10 @@ def test_the_state_directory_keeps_its_names(tmp_path: Path) -> None:
 
 
 def general(path: Path) -> str:
-    """Return a path with placeholders for the parts that differ from run to run."""
     return re.sub(r"[^/]+\.git", "VAULT", re.sub(r"\d+-create_commit-1", "RUN", path.as_posix()))
 
 
 def keys_in(path: Path) -> list[str] | None:
-    """Return the keys of a JSON record; `None` for another file."""
     if path.suffix not in {".json", ".jsonl"} or path.name == "stdout.jsonl":
         return None
     lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]

@@ -11,7 +11,6 @@ _SPOILED = {"edits": {"src/app.py": FIXED}, "malformed": "prose"}
 
 
 async def _unread(lab: StepLab) -> tuple[StepCall, StepResult]:
-    """Return a step whose answer could not be read."""
     await lab.open_to(Step.IMPLEMENT_PLAN)
     call = lab.call(Step.IMPLEMENT_PLAN)
     return call, await lab.running(call)

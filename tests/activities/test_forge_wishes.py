@@ -29,7 +29,6 @@ WORDS = {"title": "bug: sum the prices", "body": "Totals were always 0."}
 
 @pytest.fixture(params=FAKES, ids=lambda fake: fake.name)
 def fake(request: pytest.FixtureRequest) -> Iterator[ForgeFake]:
-    """Return a forge with one issue."""
     PAUSES.clear()
     with serving_forge(request.param(heads={"o/foo.js": {"main": "a" * 40}})) as fake:
         fake.add_issue("Totals are wrong")
@@ -40,7 +39,6 @@ class Teller:
     """Reports steps to a forge, as a worker does."""
 
     def __init__(self, fake: ForgeFake, root: Path) -> None:
-        """Take the forge and a folder for the records."""
         settings = Settings.model_validate(settings_for(fake, root))
         self.fake = fake
         self.host = Host("host-1", settings, StateDir(root), Supervisors())
@@ -55,7 +53,6 @@ class Teller:
         verdict: Verdict = Verdict.DONE,
         by: Callable[[Host, Place, StepCall, StepResult], tuple[str, ...]] = note_progress,
     ) -> tuple[str, ...]:
-        """Report the end of a step by the comment or by the label."""
         repository = f"{self.fake.url}/{self.fake.project}.git"
         opening = OpenWorkspace(work_order_id="wo-1", repository=repository, issue=1)
         there = {"forge": self.fake.name, "project": self.fake.project}
@@ -66,7 +63,6 @@ class Teller:
 
     @property
     def comments(self) -> list[str]:
-        """Return the comments of the issue."""
         return [note.body for note in self.fake.issues[1].notes]
 
 

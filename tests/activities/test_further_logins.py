@@ -78,7 +78,6 @@ def settings_with(root: Path, second: Path | None, **environ: str) -> Settings:
 
 @pytest.fixture
 def books() -> Books:
-    """Return the accounts and pauses of a fleet."""
     return Books()
 
 
@@ -124,7 +123,6 @@ print({words!r})
 
 
 def started(root: Path) -> list[str]:
-    """Return the names of the programs that were started."""
     path = root / "started"
     return path.read_text(encoding="utf-8").split() if path.exists() else []
 
@@ -137,7 +135,6 @@ def limits(lab: StepLab, *keys: str, seconds: float = LONG, work: str = "pass") 
 
 
 def delay(error: ApplicationError) -> float:
-    """Return the seconds after which a step is tried again."""
     assert error.next_retry_delay is not None
     return error.next_retry_delay.total_seconds()
 

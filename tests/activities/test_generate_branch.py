@@ -73,7 +73,6 @@ async def test_a_worker_may_leave_whole_names_to_agents(tmp_path: Path, origin: 
 
 
 async def _with_earlier(lab: StepLab, *, own: bool = True) -> LocalForge:
-    """Open a work order whose earlier branch and pull request are on the forge."""
     await lab.open_to(Step.GENERATE_BRANCH)
     sha = lab.origin.push({"earlier.txt": "earlier work\n"}, branch=BRANCH)
     if own:

@@ -49,7 +49,6 @@ async def host_of(tmp_path: Path, origin: Origin) -> AsyncIterator[HostOf]:
 
 
 async def moved(lab: StepLab, to: StepLab, checkpoint: str) -> None:
-    """Move the work order of `lab` to another host."""
     assert lab.workspace is not None
     move = MoveWorkspace(workspace=lab.workspace, checkpoint=checkpoint)
     to.workspace = await to._activity("move", to.parts.shared["move_workspace"], move)

@@ -54,7 +54,6 @@ class Floor:
     async def enter(
         self, order_id: str, lane: Lane, plan: tuple[str, str] | None = None, **opening: Any
     ) -> Workspace:
-        """Let a work order enter a lane, and return its workspace."""
         self.visits += 1
         request = EnterLane(
             opening=OpenWorkspace(
@@ -82,7 +81,6 @@ class Floor:
         return (self.keep(PLANNER.id), PLAN), entered
 
     def named(self, name: str) -> Any:
-        """Return an activity of the host's own queue or of the shared queue."""
         return self.parts.own.get(name) or self.parts.shared[name]
 
     async def run(
@@ -93,7 +91,6 @@ class Floor:
         within: ActivityEnvironment | None = None,
         queue: str = "septet",
     ) -> Any:
-        """Run an activity of a work order."""
         environment = within or ActivityEnvironment()
         self.handed_out += 1
         environment.info = replace(
@@ -108,18 +105,15 @@ class Floor:
         return await asyncio.wait_for(environment.run(work, given), 60)
 
     async def step(self, step: Step, workspace: Workspace, **call: Any) -> StepResult:
-        """Run a step in a lane."""
         request = StepCall(step=step, workspace=workspace, starts_from=workspace.checkpoint, pipeline="pl", **call)
         result: StepResult = await self.run(workspace.work_order_id, self.named(step.value), request)
         return result
 
     def snapshots(self, lane: str, *kinds: str) -> list[str]:
-        """Return a lane's snapshots, oldest first."""
         snapshots = list_snapshots(vault_at(self.parts.host.place(lane)), lane)
         return [each.name for each in snapshots if not kinds or each.kind in kinds]
 
     def keep(self, lane: str) -> str:
-        """Take a checkpoint of a lane, as the end of a step does."""
         place = self.parts.host.place(lane)
         taken = self.parts.host.snapshots.take(place, "checkpoint", "a step is done")
         assert taken is not None
@@ -129,7 +123,6 @@ class Floor:
 
 @pytest_asyncio.fixture
 async def floor(tmp_path: Path, origin: Origin) -> AsyncIterator[Floor]:
-    """Yield a host; at the end all agents in its lanes are stopped."""
     async with parts_of(settings_of(tmp_path)) as parts:
         yield Floor(tmp_path, origin, parts)
         runs = Runs(parts.host.state.runs)
@@ -388,7 +381,6 @@ async def test_a_plan_that_was_never_kept_elsewhere_is_named_with_the_remedy(
 
 @asynccontextmanager
 async def _host(origin: Origin, root: Path, name: str, **settings: Any) -> AsyncIterator[Floor]:
-    """Yield one of several hosts with the same checkpoint remote."""
     (root / name).mkdir()
     remote = {"checkpoint_remote": str(root / "checkpoints")}
     async with parts_of(settings_of(root / name).model_copy(update=remote | settings)) as parts:

@@ -12,7 +12,6 @@ from septet.contracts.order import StepSettings
 
 
 async def session_after(lab: StepLab, model: str | None, session: str | None) -> str:
-    """Run a step with this model in this session, and return the session's id after it."""
     settings, number = StepSettings(model=model), len(lab.runs) + 1
     call = lab.call(Step.CLASSIFY_ISSUE, pipeline="wo", session_id=session, attempt=number, settings=settings)
     done = await lab.running(call)

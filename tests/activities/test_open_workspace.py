@@ -62,7 +62,6 @@ async def test_a_full_host_passes_a_work_order_on(lab: StepLab) -> None:
 
 
 def on_queue(queue: str, attempt: int) -> ActivityEnvironment:
-    """Return the environment of an attempt of an activity on this queue."""
     environment = ActivityEnvironment()
     environment.info = replace(
         ActivityEnvironment.default_info(),

@@ -32,7 +32,6 @@ def compiled() -> KeyScanner:
 
 @pytest.fixture(autouse=True)
 def scanner_of_the_host(lab: StepLab, compiled: KeyScanner) -> None:
-    """Give the host the compiled rules."""
     lend_scanner(lab.parts.host.state, compiled)
 
 
@@ -124,7 +123,6 @@ LOGIN = f"import os\n\nKEY = '{TOKEN}'\n"
 async def _commit(
     lab: StepLab, edits: Mapping[str, str | None] | None = None, *, attempt: int = 1, allowed: tuple[str, ...] = ()
 ) -> StepResult:
-    """Run the step: the agent makes the edits, and the engine commits."""
     lab.scenario(create_commit={"edits": edits or {}, "answer": {"commit_message": MESSAGE}})
     return await lab.run(Step.CREATE_COMMIT, attempt=attempt, allowed_findings=allowed)
 

@@ -23,12 +23,10 @@ SOLUTION = solution_answer(id="SOL-1", plan_path=PLAN)
 
 
 def shelf(lab: StepLab) -> PipelineStore:
-    """Return the store of the pipeline."""
     return PipelineStore(lab.parts.host.state.pipelines / "wo")
 
 
 async def planned(lab: StepLab, *answers: dict[str, Any]) -> StepResult:
-    """Plan in a pipeline; the agent gives these answers in turn."""
     await lab.open_to(
         Step.BUILD_PLAN, [{"edits": {PLAN: "# Bug: totals\n"}, "answer": answer} for answer in answers]
     )
@@ -127,7 +125,6 @@ def forge(lab: StepLab) -> LocalForge:
 
 
 async def read(lab: StepLab, *ids: str, label: str | None = None) -> IssuesRead:
-    """Read issues."""
     request = ReadIssues(repository=str(lab.origin.bare), ids=ids, label=label)
     issues: IssuesRead = await ActivityEnvironment().run(PipelineActivities(lab.parts.host).read_issues, request)
     return issues

@@ -28,7 +28,6 @@ async def _commit(
 
 
 async def _committed(lab: StepLab, edits: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Commit edits with all their findings allowed, and return the findings' ids."""
     await lab.open_to(Step.CREATE_COMMIT)
     ids = tuple(finding.id for finding in (await _commit(lab, edits)).findings)
     done = await _commit(lab, {}, attempt=2, allowed=ids)

@@ -30,7 +30,6 @@ async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
 
 
 async def come_to_push(lab: StepLab, *, opens: bool = True, **more: Any) -> tuple[StepCall, StepResult]:
-    """Run the step up to its push, which waits for a reader."""
     lab.scenario(create_pull_request=TEXTS, **more)
     if opens:
         await lab.open_to(Step.CREATE_PULL_REQUEST)

@@ -17,7 +17,6 @@ _INSTALL = "mkdir -p node_modules/lib build; echo ran >> ran.log; echo made > bu
 
 
 def _ask_for(lab: StepLab, script: str, settings: str = 'setup = ["sh install.sh"]\n') -> None:
-    """Give the repository a set-up that runs this script."""
     lab.origin.push({_SETTINGS: settings, "install.sh": script, ".gitignore": "*.log\nnode_modules\n"})
 
 

@@ -34,24 +34,20 @@ async def lab(tmp_path: Path, origin: Origin) -> AsyncIterator[StepLab]:
 
 
 def shelf(lab: StepLab) -> PipelineStore:
-    """Return the store of the pipeline."""
     return PipelineStore(lab.parts.host.state.pipelines / "wo")
 
 
 async def in_a_lane(lab: StepLab) -> None:
-    """Open the workspace as the lane `wo-1` of the pipeline `wo`."""
     workspace = await lab.open()
     lab.workspace = workspace.model_copy(update={"lane": "wo-1"})
 
 
 async def summarised(lab: StepLab, session_id: str) -> SessionSummary:
-    """Request a summary of the session."""
     assert lab.workspace is not None
     return await lab.summarise(SummariseCall(workspace=lab.workspace, pipeline="wo", session_id=session_id))
 
 
 async def classified(lab: StepLab, session_id: str | None = None) -> str:
-    """Run one more step, and return the session's id."""
     activity = len(lab.runs) + 1
     result = await lab.run(Step.CLASSIFY_ISSUE, pipeline="wo", session_id=session_id, attempt=activity)
     assert result.verdict is Verdict.DONE

@@ -8,7 +8,6 @@ PAGE = ROOT / "docs" / "architecture.md"
 
 
 def _rooms(folder: Path) -> set[str]:
-    """Return the packages and modules in a folder as the picture writes them."""
     packages = {f"{path.parent.name}/" for path in folder.glob("*/__init__.py")}
     return packages | {path.name for path in folder.glob("*.py") if path.name != "__init__.py"}
 

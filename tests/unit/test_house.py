@@ -40,7 +40,6 @@ LARGE_ROOMS: Final = {
 
 @pytest.fixture(scope="module")
 def house() -> Any:
-    """Return the measurements of this checkout."""
     return runpy.run_path(str(ROOT / "scripts" / "measure-house"))["House"](ROOT)
 
 

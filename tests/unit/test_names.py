@@ -37,7 +37,6 @@ ALLOWED = {
 
 @cache
 def sources() -> dict[str, ast.Module]:
-    """Return the syntax tree of every module of the product by its path."""
     files = (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
     return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in files}
 
@@ -74,6 +73,5 @@ def names_in(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def is_handler(decorator: ast.expr) -> bool:
-    """Return whether a decorator makes a function a signal, query or update of a workflow."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
     return ast.unparse(called) in {"workflow.signal", "workflow.query", "workflow.update"}

@@ -40,12 +40,10 @@ def private_imports(code: str) -> Iterator[str]:
 
 
 def is_private(name: str) -> bool:
-    """Return whether a name is private; names such as `__future__` belong to Python."""
     return name.startswith("_") and not name.startswith("__")
 
 
 def home_of(name: str) -> Path:
-    """Return the directory of a private module, or of the module with a private name."""
     folder = ROOT.joinpath(*name.split(".")[:-1])
     return folder if folder.is_dir() else folder.parent
 

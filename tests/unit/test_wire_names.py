@@ -35,14 +35,12 @@ PROGRAMS = ("septet.agents.supervisor.", "septet.agents.scripted.")
 
 @cache
 def frozen() -> dict[str, Any]:
-    """Return the recorded names by their kind."""
     names: dict[str, Any] = json.loads(DATA.read_text())
     return names
 
 
 @cache
 def modules() -> tuple[ModuleType, ...]:
-    """Return every module of the product except programs."""
     infos = (
         each for package in PACKAGES for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     )
@@ -50,7 +48,6 @@ def modules() -> tuple[ModuleType, ...]:
 
 
 def classes() -> Iterator[type]:
-    """Yield the classes of the product, each from its own module."""
     for module in modules():
         for _, kind in inspect.getmembers(module, inspect.isclass):
             if kind.__module__ == module.__name__:
@@ -58,7 +55,6 @@ def classes() -> Iterator[type]:
 
 
 def texts_in(value: ast.expr, module: ModuleType) -> Iterator[str]:
-    """Yield the possible texts of an expression: its literals, or a constant of the module."""
     if isinstance(value, ast.Name) and isinstance(constant := getattr(module, value.id, None), str):
         yield constant
     for node in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):

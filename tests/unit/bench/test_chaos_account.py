@@ -19,7 +19,6 @@ DONE = Delivered("wo-000", ("refs/heads/chore-wo-000-chaos",), commits=1, pushes
 
 
 def life(name: str, began: float, last: float, step: str = "implement_plan", *, ended: bool = True) -> Life:
-    """Return an agent with a beat in each second."""
     notes = [began + number for number in range(int(last - began) + 1)]
     return Life("wo-000", name, step, began=began, last=last, ended=ended, notes=notes)
 

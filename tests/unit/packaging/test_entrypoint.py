@@ -75,7 +75,6 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def told(process: subprocess.Popen[str]) -> dict[str, object]:
-    """Return the values that `septet` printed at its start."""
     assert process.stdout is not None
     said: dict[str, object] = json.loads(process.stdout.readline())
     return said

@@ -22,7 +22,6 @@ LEFT_OUT = ("septet/docs/adr/", "septet/docs/pictures/")
 
 
 def files_of(folder: Path) -> set[str]:
-    """Return the files of our packages in `folder` that a wheel should contain."""
     return {
         str(file.relative_to(folder))
         for package in PACKAGES

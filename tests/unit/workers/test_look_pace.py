@@ -6,7 +6,6 @@ PACE = LookPace(first_seconds=5.0, longest_seconds=300.0)
 
 
 def ages_of_looks(first_age: float, until: float) -> list[float]:
-    """Return the age of a pull request at each poll, with a check every second."""
     looks, age = [first_age], first_age
     while (age := age + 1) < until:
         if PACE.is_over(age - looks[-1], age):
