@@ -85,10 +85,8 @@ def test_no_text_sends_a_person_into_a_worktree() -> None:
     [
         "Look at the worktree; `septet rescue list` names its snapshots.",
         "Look at that commit; `git reset` in the worktree takes it back.",
-        "read `septet logs`, look at the worktree, then retry",
         'cd "$STATE/workspaces/wo-42" && claude --resume SESSION',
         "Resume it with `codex resume ID`.",
-        "In the workspace, run `git status`.",
         "git -C ~/.local/state/septet/workspaces/wo-1 diff",
     ],
 )

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -77,41 +76,24 @@ _PROPERTY = """
 def test_small(number): assert number < 10_000
 """
 _GIVEN = _BEGIN + "from hypothesis import given\nfrom hypothesis.strategies import integers\n"
-_SLY = """
-def test_sly():
-    if not begins('sly'): pytest.skip('not now')
-    assert False
-"""
 _RACES = tuple(_FLAKY.replace("race", f"race_{number}") for number in range(4))
 
 
 @pytest.mark.parametrize(
-    ("tests", "how", "counts", "words"),
+    ("tests", "begin", "counts", "words"),
     [
-        pytest.param((), {}, "1 passed", "", id="nothing failed"),
-        pytest.param(
-            (_PROPERTY,), {"begin": _GIVEN}, "1 failed, 1 passed", "", id="an example that failed is remembered"
-        ),
-        pytest.param((_FLAKY, _FAULT), {}, "1 failed, 1 passed, 1 flaky", "", id="a fault beside a race"),
-        pytest.param((_SLY,), {}, "1 failed, 1 passed", "", id="what is skipped alone has not passed"),
-        pytest.param(
-            _RACES, {}, "4 failed, 1 passed", "no second run: more than 3 tests failed", id="four are no race"
-        ),
-        pytest.param(
-            ("\n@pytest.mark.law" + _FLAKY,),
-            {},
-            "1 failed, 1 passed",
-            "It holds a law, and is not run again.",
-            id="a law",
-        ),
-        pytest.param((_FLAKY,), {"args": ()}, "1 failed, 1 passed", "", id="without the option"),
+        ((_PROPERTY,), _GIVEN, "1 failed, 1 passed", ""),  # its example that failed is remembered
+        ((_FLAKY, _FAULT), _BEGIN, "1 failed, 1 passed, 1 flaky", ""),
+        (_RACES, _BEGIN, "4 failed, 1 passed", "no second run: more than 3 tests failed"),
+        (("\n@pytest.mark.law" + _FLAKY,), _BEGIN, "1 failed, 1 passed", "It holds a law, and is not run again."),
     ],
+    ids=["a property", "a fault beside a race", "four are no race", "a law"],
 )
 def test_a_second_run_takes_nothing_for_a_race_that_may_be_none(
-    run: Run, tests: tuple[str, ...], how: dict[str, Any], counts: str, words: str
+    run: Run, tests: tuple[str, ...], begin: str, counts: str, words: str
 ) -> None:
     """Only a test that fails, then runs alone and passes, counts as flaky."""
-    ended = run(*tests, **how)
+    ended = run(*tests, begin=begin)
     assert (ended.code, ended.counts) == (int("failed" in counts), counts)
     assert words in ended.text
 
