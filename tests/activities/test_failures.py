@@ -29,35 +29,24 @@ def test_a_step_that_waits_says_why_ever_more_rarely() -> None:
     assert logged(AgentApiUnavailableError("It is overloaded."), 1) == ["It is overloaded."]
 
 
-@pytest.mark.parametrize(("attempt", "for_good"), [(7, False), (8, True), (12, True)])
+@pytest.mark.parametrize(
+    ("error", "attempt", "for_good"),
+    [(GitUnavailableError, 7, False), (GitUnavailableError, 8, True), (MachineBusyError, 500, False)],
+)
 def test_an_origin_that_is_not_reached_is_told_after_eight_tries(
-    tmp_path: Path, attempt: int, for_good: bool
+    tmp_path: Path, error: type[SeptetError], attempt: int, for_good: bool
 ) -> None:
-    """The activity itself ends the tries: Temporal would also count tries whose worker died."""
+    """The activity itself ends the tries, and waits for a file or a process as long as for a slot."""
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, attempt=attempt)
 
     def open_it() -> None:
         with translating_failures(tmp_path, most_tries=OPENING_TRIES):
-            raise GitUnavailableError("The origin was not reached.")
+            raise error("a reason")
 
     with pytest.raises(ApplicationError) as failed:
         environment.run(open_it)
     assert failed.value.non_retryable is for_good
-
-
-def test_a_file_or_a_process_is_waited_for_like_a_slot(tmp_path: Path) -> None:
-    """However many attempts fail for lack of files or processes, the opening is tried again."""
-    environment = ActivityEnvironment()
-    environment.info = replace(environment.info, attempt=500)
-
-    def open_it() -> None:
-        with translating_failures(tmp_path, most_tries=OPENING_TRIES):
-            raise MachineBusyError("Too many open files.")
-
-    with pytest.raises(ApplicationError) as failed:
-        environment.run(open_it)
-    assert not failed.value.non_retryable
 
 
 @pytest.mark.parametrize(("seconds_of_a_try", "most_tries"), [(60, 61), (600, 13), (3600, 13)])

@@ -27,20 +27,6 @@ else:
 """)
 
 
-async def test_what_the_finalizer_used_is_added(lab: StepLab) -> None:
-    """Usage and duration are sums of the step and its finalizer; the changed files and the run are the step's."""
-    lab.scenario(implement_plan=_SPOILED)
-    call, unread = await _unread(lab)
-    done = await lab.finalize(call, unread)
-    finalizer = lab.runs[-1]
-    assert (done.verdict, done.parsed_by) == (Verdict.DONE, "structured")
-    assert done.usage.input_tokens > unread.usage.input_tokens > 0
-    assert (done.usage.cost_usd or 0) > (unread.usage.cost_usd or 0) > 0
-    assert done.duration_seconds > unread.duration_seconds
-    assert (done.files_changed, done.run) == (unread.files_changed, unread.run)
-    assert finalizer.folder.name == "5-implement_plan-finalizer-1"
-
-
 @pytest.mark.law
 async def test_a_cancelled_finalizer_loses_nothing_of_what_its_step_has_used(lab: StepLab) -> None:
     """A cancel ends the finalizer's agent with a rescue, and its result holds all use of the step and the finalizer."""

@@ -130,24 +130,6 @@ async def floor(tmp_path: Path, origin: Origin) -> AsyncIterator[Floor]:
             await end_all(runs, name, "cancelled")
 
 
-async def test_each_work_order_finds_a_lane_as_if_it_were_new(floor: Floor) -> None:
-    """Files, branches and index of the earlier work order leave the lane, and stay in its last snapshot."""
-    here = Path((await floor.enter("pl-a", EXECUTOR)).path)
-    git(here, "checkout", "-q", "-b", "feat-a")
-    (here / "src/app.py").write_text("fixed\n", encoding="utf-8")
-    git(here, "commit", "-qam", "a")
-    (here / "notes.log").write_text("ignored\n", encoding="utf-8")
-    last = floor.keep(EXECUTOR.id)
-    again = await floor.enter("pl-b", EXECUTOR)
-    assert Path(again.path) == here
-    assert (here / "src/app.py").read_text(encoding="utf-8") == "def total(prices):\n    return 0\n"
-    assert git(here, "branch", "--format=%(refname:short)").split() == ["main"]
-    assert git(here, "status", "--porcelain", "--ignored") == ""
-    assert floor.snapshots(EXECUTOR.id, "rescue") == []
-    assert floor.parts.host.snapshots.differs(floor.parts.host.place(EXECUTOR.id), last)
-    assert (again.work_order_id, again.place_id) == ("pl-b", EXECUTOR.id)
-
-
 async def test_a_lane_that_any_host_may_open_is_passed_on_by_a_full_one(floor: Floor) -> None:
     """A full host refuses a new lane without opening it, and lets work orders enter a lane that it has open."""
     full = LaneActivities(replace(floor.parts.host, max_agents=0))
@@ -191,7 +173,7 @@ async def test_a_lane_is_set_up_once_for_all_its_work_orders(floor: Floor) -> No
 
 @pytest.mark.parametrize("stacked", [True, False])
 async def test_git_carries_nothing_of_one_issues_agent_to_the_next_one(floor: Floor, *, stacked: bool) -> None:
-    """Hooks, settings and messages of one agent do not reach the next; commits do if the next builds on them."""
+    """Hooks, settings, messages and files do not reach the next agent; commits do if the next builds on them."""
     here = Path((await floor.enter("pl-a", EXECUTOR)).path)
     git(here, "checkout", "-q", "-b", "feat-a")
     (here / "src/app.py").write_text("fixed\n", encoding="utf-8")
@@ -201,9 +183,15 @@ async def test_git_carries_nothing_of_one_issues_agent_to_the_next_one(floor: Fl
     for name in ("hooks/post-checkout", "info/exclude", "notes-for-the-next-one", "COMMIT_EDITMSG"):
         (here / ".git" / name).parent.mkdir(exist_ok=True)
         (here / ".git" / name).write_text("#!/bin/sh\n# left-by-a\n", encoding="utf-8")
+    (here / "notes.log").write_text("ignored\n", encoding="utf-8")
     last = floor.keep(EXECUTOR.id)
     lane = EXECUTOR.model_copy(update={"starts_from": last}) if stacked else EXECUTOR
     entered = await floor.enter("pl-b", lane)
+    assert (entered.path, entered.work_order_id, entered.place_id) == (str(here), "pl-b", EXECUTOR.id)
+    assert (git(here, "status", "--porcelain", "--ignored") == "") is not stacked
+    assert git(here, "branch", "--format=%(refname:short)").split() == (
+        ["feat-a", "main"] if stacked else ["main"]
+    )
 
     def marks() -> set[str]:
         files = (path for path in (here / ".git").rglob("*") if path.is_file() and "objects" not in path.parts)

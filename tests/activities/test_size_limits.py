@@ -33,22 +33,6 @@ async def test_an_answer_that_ends_before_the_limit_is_asked_for_again(small: St
     assert any("SEPTET_ANSWER_LIMIT_KIB" in reason for reason in unread.reasons)
 
 
-async def test_files_with_holes_end_the_step_by_the_name_of_the_limit(small: StepLab) -> None:
-    """Sparse files over the tree limit fail the step, and stay on disk unread."""
-    await small.open_to(Step.IMPLEMENT_PLAN)
-    small.agent(f"""
-open("src/app.py", "w").write({FIXED!r})
-for number in range(3):
-    open(f"hole-{{number}}", "wb").truncate(40 << 20)
-answer("done")
-""")
-    raised = await small.failing(small.call(Step.IMPLEMENT_PLAN), r"tree limit of 64 MiB reached.*hole-.*40 MiB")
-    assert raised.non_retryable
-    assert "SEPTET_TREE_LIMIT_MIB" in raised.details[0].remedy
-    assert (small.worktree / "src" / "app.py").read_text(encoding="utf-8") == FIXED
-    assert (small.worktree / "hole-2").stat().st_size == 40 << 20
-
-
 async def test_a_check_that_leaves_too_much_stops_the_commit(small: StepLab) -> None:
     """A check's files are measured before git reads them."""
     small.origin.push({".septet/septet.toml": 'checks = ["truncate -s 80M src/app.py"]\n'})

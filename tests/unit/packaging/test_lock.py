@@ -56,13 +56,12 @@ def test_no_address_stands_in_a_lock(name: str) -> None:
     ("name", "wanted"),
     [
         ("requirements.lock", PROJECT["project"]["dependencies"]),
-        ("requirements-dev.lock", PROJECT["project"]["dependencies"]),
         ("requirements-dev.lock", PROJECT["project"]["optional-dependencies"]["dev"]),
         ("requirements.lock", PROJECT["project"]["optional-dependencies"]["otel"]),
         ("requirements-dev.lock", PROJECT["project"]["optional-dependencies"]["server"]),
         ("requirements-build.lock", PROJECT["build-system"]["requires"]),
     ],
-    ids=["run", "dev", "dev-extra", "otel-extra", "server-extra", "build"],
+    ids=["run", "dev-extra", "otel-extra", "server-extra", "build"],
 )
 def test_the_lock_fits_the_project(name: str, wanted: list[str]) -> None:
     """Every dependency of pyproject.toml is locked in a version that it allows."""

@@ -1,5 +1,9 @@
-"""The order of a host's slots on Septet's servers: best score, then late steps, then fair shares of projects."""
+"""The order of a host's slots on Septet's servers: best score, then late steps, then fair shares of projects.
 
+A free host does not wait a second for work of a full host.
+"""
+
+import asyncio
 import os
 import uuid
 from collections.abc import AsyncIterator
@@ -14,6 +18,7 @@ from fakes.septet_command import free_ports
 from fakes.waiting import wait_until
 from temporalio import activity
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 from septet.contracts.names import Step
@@ -108,6 +113,21 @@ async def test_a_project_keeps_its_share_beside_one_that_has_begun_much(slot: Sl
     await slot.fill(Task(id="wo-b", project="b"), 20, Step.CLASSIFY_ISSUE)
     projects = [project for project, _ in await slot.serve(100)]
     assert 0.4 <= projects.count("b") / len(projects) <= 0.7
+
+
+@IN_ONE_LOOP
+async def test_what_is_to_be_tried_again_soon_does_not_wait_for_a_second(client: Client) -> None:
+    """Twenty retries with a delay of 50 ms end in less than 15 seconds."""
+
+    @activity.defn(name="pass_on")
+    async def pass_on() -> None:
+        if activity.info().attempt <= 20:
+            raise ApplicationError("full", next_retry_delay=timedelta(milliseconds=50))
+
+    async with Worker(client, task_queue="passes", activities=[pass_on]), asyncio.timeout(15):
+        await client.execute_activity(
+            pass_on, id="passed", task_queue="passes", start_to_close_timeout=timedelta(minutes=1)
+        )
 
 
 def test_a_projects_key_is_what_the_server_takes() -> None:
