@@ -1,16 +1,13 @@
-"""The scripted agent in tests: inside this process, or as the real program."""
+"""The scripted agent in tests, inside this process."""
 
 import contextlib
 import io
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fakes import scripted_program
 from fakes.scripted_program import ProgramOfTests
 
 STREAM = ("-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions")
@@ -52,21 +49,6 @@ class ScriptedAgent:
             program = ProgramOfTests(self.env(scenario), io.BytesIO(prompt.encode()), out, err)
             code = program.start([*STREAM, *argv])
         return Ran(code, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue())
-
-    def start(self, prompt: str, *argv: str, scenario: Any = "") -> "subprocess.Popen[bytes]":
-        process = subprocess.Popen(
-            [sys.executable, "-P", scripted_program.__file__, *STREAM, *argv],
-            cwd=self.folder,
-            env=self.env(scenario),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        assert process.stdin is not None
-        process.stdin.write(prompt.encode())
-        process.stdin.close()
-        process.stdin = None
-        return process
 
     def env(self, scenario: Any = "") -> dict[str, str]:
         if not isinstance(scenario, str):

@@ -1,4 +1,4 @@
-"""The failures that a scenario can cause, and the arguments that claude refuses."""
+"""The failures that a scenario can cause."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from fakes.scripted_agent import ScriptedAgent
 
-from septet.agents.scripted.arguments import RefusalError, parse
 from septet.agents.scripted.scenario import Script, load_scenario
 
 CLASSIFY = '# classify_issue\n\n<issue>\n{"title": "Add a switch"}\n</issue>\n'
@@ -63,29 +62,3 @@ def test_the_finalizer_repairs_as_often_as_the_scenario_says(
             argv = ("--resume", ran.session, "--tools", "", "--json-schema", SCHEMA)
             final = agent.run("JSON only.", *argv, scenario=scenario)
             assert ("structured_output" in final.result) is repaired
-
-
-def test_a_run_that_hangs_ends_at_sigterm_as_claude_does(agent: ScriptedAgent) -> None:
-    """A hanging run ends at SIGTERM with exit code 143 and without a result."""
-    process = agent.start(CLASSIFY, scenario={"steps": {"*": {"hang": True}}})
-    assert process.stdout is not None
-    lines = [process.stdout.readline(), process.stdout.readline()]
-    process.terminate()
-    out, _ = process.communicate(timeout=30)
-    events = [json.loads(line) for line in [*lines, *out.splitlines()]]
-    assert (process.returncode, events[-1]["type"]) == (143, "assistant")
-
-
-@pytest.mark.parametrize(
-    ("argv", "words"),
-    [
-        (["--verbose=yes"], "unknown option '--verbose=yes'"),
-        (["--resume"], "argument missing"),
-        (["--session-id", "not-a-uuid"], "Invalid session ID"),
-        (["--max-turns", "0"], "'0' is invalid"),
-    ],
-)
-def test_a_command_line_that_claude_would_refuse_is_refused(argv: list[str], words: str) -> None:
-    """The agent refuses the arguments that claude refuses, with the same words."""
-    with pytest.raises(RefusalError, match=words):
-        parse(argv)
