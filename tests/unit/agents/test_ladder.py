@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from operator import not_
+from pathlib import Path
 
 import psutil
 import pytest
@@ -40,10 +41,11 @@ async def test_an_agent_survives_its_worker_and_is_adopted_from_a_new_process(
 ) -> None:
     """SIGKILL of the worker and signals to its group leave the agent alive; a new process adopts the agent."""
     lab.agent("init(); wait_for('../go'); result('done')")
-    argv = (sys.executable, "-P", attempting.__file__, str(lab.root), str(lab.program), "run-1", "5")
-    worker = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE, process_group=0)
+    argv = (sys.executable, "-P", attempting.__file__, str(lab.root), str(lab.program))
+    env = {**os.environ, "PYTHONPATH": str(Path(attempting.__file__).parents[1])}
+    worker = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE, process_group=0, env=env)
     assert worker.stdout is not None
-    assert (await worker.stdout.readline()).startswith(b"living ")
+    assert await worker.stdout.readline() == b"living\n"
     for number in signals:
         os.killpg(worker.pid, number)
     await worker.communicate()
