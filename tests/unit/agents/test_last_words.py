@@ -63,10 +63,11 @@ def test_an_error_line_about_a_limit_is_waited_for_where_no_event_came(
     assert stderr in outcome.message
 
 
+@pytest.mark.parametrize("line", ["Error: 429 rate limit exceeded\n", "mcp: not logged in"])
 @pytest.mark.parametrize("agent", ["claude", "codex"])
-def test_a_line_about_a_limit_after_an_event_is_noise(agent: str) -> None:
+def test_a_line_about_a_limit_or_a_login_after_an_event_is_noise(agent: str, line: str) -> None:
     """Tools of the agent print to stderr too, so a line after an event means nothing."""
-    assert ended(agent, BAD, "Error: 429 rate limit exceeded\n", SESSION[agent]).kind == "exit_code"
+    assert ended(agent, BAD, line, SESSION[agent]).kind == "exit_code"
 
 
 NOISE: Final = (

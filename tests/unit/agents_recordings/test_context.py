@@ -1,17 +1,9 @@
 """The length of a session: from the CLI's last request, from an average, or from an estimate."""
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.agent_streams import outcome_of, part
-from fakes.run_records import RECORD
-
-from activities.turns.results import context_of
-from septet.agents.outcomes.outcome import Outcome
-from septet.agents.runs.folders import Run, Runs
-from septet.agents.turns.turn_runs import TurnResult
 
 
 def message(number: int, read_tokens: int, *, inside: str | None = None) -> dict[str, Any]:
@@ -42,19 +34,3 @@ def spoken(number: int) -> dict[str, Any]:
 def test_a_session_is_as_long_as_its_last_request(cli: str, events: list[dict[str, Any]], tokens: int) -> None:
     """A sub-agent's request does not count; from sums alone, the average of the requests counts."""
     assert outcome_of(cli, *events).context_tokens == tokens
-
-
-def test_a_session_that_nobody_measures_is_guessed_by_its_runs(tmp_path: Path) -> None:
-    """Prompts and streams of the session's own runs are counted, but not those of other sessions."""
-    runs = Runs(tmp_path)
-    last = [_run(runs, serial, name) for serial, name in ((1, "s"), (2, "other"), (3, "s"))][-1]
-    assert context_of(TurnResult(Outcome("ok", session_id="s"), last, None, 1)) == 2 * 400 // 4 + 2 * 1200 // 12
-    assert context_of(TurnResult(Outcome("ok", session_id="s", context_tokens=7), last, None, 1)) == 7
-
-
-def _run(runs: Runs, serial: int, session_id: str) -> Run:
-    record = replace(RECORD, serial=serial, session_id=session_id)
-    run, lock = runs.create("wo-1", 2, record, b"p" * 400)
-    with open(lock, "rb"):
-        run.stdout.write_bytes(b"s" * 1200)
-    return run

@@ -35,29 +35,6 @@ def test_a_plain_answer_is_read(step: Step, text: str, result_text: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("step", "answer", "result_text"),
-    [
-        (
-            Step.IMPLEMENT_PLAN,
-            {"success": False, "summary": "It failed.", "key_changes_made": [], "key_learnings": ["x"]},
-            "It failed.",
-        ),
-        (Step.CREATE_PULL_REQUEST, {"title": "Greet", "body": "By name."}, "Greet"),
-    ],
-)
-def test_an_answer_that_has_no_plain_form_is_read(step: Step, answer: dict[str, Any], result_text: str) -> None:
-    """The JSON of an implementation and of a pull request gives its `result_text`."""
-    assert read_step_answer(step, json.dumps(answer)).value.result_text == result_text
-
-
-@pytest.mark.parametrize("text", ["All done.", "/feature", "specs/plan.md", "0"])
-def test_a_report_in_prose_is_no_answer_of_implement_plan(text: str) -> None:
-    """`implement_plan` accepts JSON only."""
-    with pytest.raises(AnswerError):
-        read_step_answer(Step.IMPLEMENT_PLAN, text)
-
-
-@pytest.mark.parametrize(
     "text",
     [
         '{"findings": []}',

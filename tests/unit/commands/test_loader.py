@@ -2,6 +2,7 @@
 
 import pytest
 
+from septet.answers.steps import forms_of
 from septet.commands.command import Command, load, load_all
 from septet.commands.placeholders import check, missing
 from septet.contracts.names import IssueClass, Step
@@ -24,16 +25,8 @@ def test_a_built_in_command_is_complete(command: Command) -> None:
 @pytest.mark.parametrize("command", load_all(nothing), ids=lambda command: command.name)
 def test_a_built_in_command_says_what_to_answer(command: Command) -> None:
     """The text names the keys of the step's contract, for agents without a schema."""
-    keys = {
-        Step.CLASSIFY_ISSUE: ("issue_class",),
-        Step.BUILD_PLAN: ("plan_path", "summary"),
-        Step.FIND_PLAN_FILE: ("plan_path",),
-        Step.GENERATE_BRANCH: ("branch_name",),
-        Step.IMPLEMENT_PLAN: ("success", "summary", "key_changes_made", "key_learnings"),
-        Step.CREATE_COMMIT: ("commit_message",),
-        Step.CREATE_PULL_REQUEST: ("title", "body", "url"),
-    }[command.step]
-    keys = ("success", "summary", "commit_message", "replies") if command.name == "rework" else keys
+    of_step = {key for form in forms_of(command.step) for key in form["properties"]}
+    keys = {"success", "summary", "commit_message", "replies"} if command.name == "rework" else of_step
     assert all(f'"{key}":' in command.text for key in keys)
 
 
