@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fakes.activities import Doubles, done, ended
-from fakes.running import Handle, failure_of, result_of, until, work_order
+from fakes.running import Handle, result_of, until, work_order
 from fakes.waiting import wait_until
 from temporalio.client import Client
 
@@ -14,7 +14,6 @@ from clients.executions.task_rows import task_of_row
 from clients.page.standing import need_of
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
-from septet.contracts.decisions import MoveCall, Target
 from septet.contracts.facts import KeyFinding
 from septet.contracts.names import Step, Verdict
 from septet.contracts.steps import StepCall, StepResult
@@ -118,27 +117,6 @@ async def test_what_is_found_at_the_push_is_mended_in_a_new_commit(client: Clien
     assert doubles.names()[-4:] == [
         "create_pull_request", "create_pull_request", "create_commit", "create_pull_request",
     ]  # fmt: skip
-
-
-async def test_lists_tell_what_it_asks_and_only_while_it_asks(client: Client, doubles: Doubles) -> None:
-    """The row shows the findings of the commit, then none, then the findings of the push; a cancel ends the question."""
-    doubles.steps = {
-        Step.CREATE_COMMIT: [found(ONE), found(ONE), done],
-        Step.CREATE_PULL_REQUEST: [found(TWO), found(TWO)],
-    }
-    async with work_order(client, doubles) as handle:
-        decisions = OrderDecisions(WorkOrders(client, doubles.task_queue))
-        task = await until(handle, waits_with_findings)
-        row = await wait_until(lambda: row_of(handle), lambda row: row.status == "waiting")
-        assert (row.findings, need_of(row)) == ((ONE,), "Waiting for you to decide on what looks like a key")
-        await decisions.approve(task.id, findings=(ONE.id,))
-        await until(handle, lambda task: task.findings == (TWO,))
-        row = await wait_until(lambda: row_of(handle), lambda row: row.status == "waiting")
-        assert (row.findings, row.waits_for_a_decision) == ((TWO,), False)
-        await decisions.move(task.id, MoveCall(to=Target.CANCELLED, who="ann"))
-        await failure_of(handle)
-        row = await wait_until(lambda: row_of(handle), lambda row: row.status == "cancelled")
-        assert (row.findings, need_of(row)) == ((), "")
 
 
 async def row_of(handle: Handle) -> Task:

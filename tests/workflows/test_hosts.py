@@ -81,24 +81,6 @@ async def pending(handle: WorkflowHandle[Any, Any]) -> set[str]:
     return {each.activity_type.name for each in described.raw_description.pending_activities}
 
 
-async def test_a_step_goes_on_elsewhere_from_the_checkpoint_that_it_began_with(client: Client) -> None:
-    """The workspace moves from its checkpoint; all steps run on the new host, and the step's row names the new host."""
-    doubles = Doubles(QUEUE, open_workspace=on_a_dead_host, move_workspace=to_a_living_host)
-    async with worker_of(client, doubles):
-        handle = await running(client)
-        await handle.execute_update(WorkOrder.host_gone, "dead")
-        task = await result_of(handle)
-        await replayed(handle, "histories/moved")
-    assert doubles.names() == ["open_workspace", "move_workspace", *STEPS]
-    assert {call.workspace.host for step in Step for call in doubles.calls_of(step)} == {"host"}
-    moved = next(asked for name, asked in doubles.calls if name == "move_workspace")
-    assert (moved.workspace.host, moved.checkpoint) == ("dead", "fresh")
-    first, *rest = task.steps
-    assert first.recovered_by == "rerun"
-    assert "run again on host host" in first.warnings[-1]
-    assert {row.recovered_by for row in rest} == {None}
-
-
 async def test_the_word_on_a_host_reaches_what_does_not_show_where_it_is(client: Client) -> None:
     """On a server that lists no workers, a work order has no search attribute with its host."""
     lost = f"lost-{uuid.uuid4().hex}"
@@ -176,19 +158,6 @@ async def test_a_finalizer_goes_on_from_the_checkpoint_of_the_answer_that_was_no
     assert moved[0].checkpoint == "not-read"
 
 
-async def test_a_cancel_while_a_host_is_waited_for_ends_the_work_order(client: Client) -> None:
-    """A work order ends on a cancel although its host is lost."""
-    doubles = Doubles(QUEUE, open_workspace=lambda asked: on_a_dead_host(asked, kept=False))
-    async with worker_of(client, doubles):
-        handle = await running(client)
-        await handle.execute_update(WorkOrder.host_gone, "dead")
-        await handle.cancel()
-        await wait_until(handle.describe, lambda told: told.close_time)
-        task = await handle.query(WorkOrder.work_order)
-        await replayed(handle, "histories/waits-for-host")
-    assert task.status == "cancelled"
-
-
 @pytest.mark.parametrize("asks", ["retry", "move", "nudge"])
 async def test_a_person_has_a_host_that_is_waited_for_asked_again_at_once(client: Client, asks: str) -> None:
     """A retry, a move to executing or a nudge probes the host at once, however rare its probes are by then."""
@@ -240,26 +209,21 @@ async def scheduled(handle: WorkflowHandle[Any, Any]) -> list[str]:
     return [each.activity_type.name for each in attributes if each.activity_type.name]
 
 
-async def test_a_step_waits_without_a_timer_and_can_be_found_by_its_host(client: Client) -> None:
-    """While the step waits, its history gets no timer and no probe; its search attribute names the host."""
-    async with worker_of(client, watched()):
-        handle = await running(client, timeouts=OFTEN)
-        described = await handle.describe()
-        history = await events(handle)
-        assert history["EVENT_TYPE_TIMER_STARTED"] == 0
-        assert await scheduled(handle) == ["open_workspace", "classify_issue"]
-        assert described.typed_search_attributes.get(HOST) == "dead"
-        await handle.terminate()
-
-
 async def test_one_whose_host_is_silent_goes_on_elsewhere(client: Client) -> None:
-    """The work order probes once more, waits for as long as agents may live there, and abandons the lost activity."""
-    async with worker_of(client, watched()):
+    """The work order probes once more and waits for agents there; all steps run on the new host from the checkpoint."""
+    doubles = watched()
+    async with worker_of(client, doubles):
         handle = await running(client, timeouts=OFTEN)
         await tell_silence(handle)
         task = await result_of(handle)
         kinds = await events(handle, "histories/told-of-silence")
-    assert (task.status, task.steps[0].recovered_by) == ("completed", "rerun")
+    assert doubles.names() == ["open_workspace", "move_workspace", *STEPS]
+    assert {call.workspace.host for step in Step for call in doubles.calls_of(step)} == {"host"}
+    moved = next(asked for name, asked in doubles.calls if name == "move_workspace")
+    assert (moved.workspace.host, moved.checkpoint) == ("dead", "fresh")
+    first, *rest = task.steps
+    assert (task.status, first.recovered_by, {row.recovered_by for row in rest}) == ("completed", "rerun", {None})
+    assert "run again on host host" in first.warnings[-1]
     assert kinds["EVENT_TYPE_TIMER_STARTED"] <= 1
     described = await handle.describe()
     assert described.typed_search_attributes.get(HOST) == "host"
@@ -303,30 +267,14 @@ async def test_one_whose_host_answers_all_the_same_goes_on_there(client: Client)
         await tell_silence(handle)
         await wait_until(lambda: scheduled(handle), lambda names: "probe_host" in names)
         await wait_until(lambda: pending(handle), lambda names: names == {"classify_issue"})
+        assert (await handle.describe()).typed_search_attributes.get(HOST) == "dead"
         kinds = await events(handle)
         assert kinds["EVENT_TYPE_TIMER_STARTED"] == 0
         await handle.terminate()
 
 
-async def test_one_that_waits_for_its_host_hears_when_it_is_back(client: Client) -> None:
-    """Without checkpoints elsewhere the work order is blocked until its host is back and answers."""
-    control = f"control-{uuid.uuid4().hex}"
-    waiting = watched(kept=False, probe_seconds=3600.0, control_queue=control, task_queue=f"{control}-agents")
-    async with worker_of(client, waiting):
-        handle = await running(client, timeouts=OFTEN)
-        await handle.execute_update(WorkOrder.host_gone, "dead")
-        await until(handle, lambda task: task.stage == "blocked")
-        async with Worker(client, task_queue=control, activities=[probe_host]):
-            await handle.signal("host_silent", HostSilence(host="dead", since=datetime.now(UTC)))
-            await handle.signal("host_back", "dead")
-            await until(handle, lambda task: task.status == "running")
-        async with Worker(client, task_queue=f"{control}-agents", activities=waiting.activities()):
-            assert (await result_of(handle)).status == "completed"
-        await replayed(handle, "histories/blocked-and-back")
-
-
 async def test_a_host_that_is_given_up_again_has_been_silent_since_the_first_time(client: Client) -> None:
-    """Each repeat adds its time, and keeps the time of the first."""
+    """Each repeat adds its time, and keeps the time of the first; a cancel meanwhile ends the work order."""
     async with worker_of(client, watched(kept=False, probe_seconds=3600.0)):
         handle = await running(client, timeouts=OFTEN)
         await handle.execute_update(WorkOrder.host_gone, "dead")
@@ -342,6 +290,7 @@ async def test_a_host_that_is_given_up_again_has_been_silent_since_the_first_tim
         await handle.cancel()
         await tell_silence(handle)
         await wait_until(handle.describe, lambda told: told.close_time)
+        assert (await handle.query(WorkOrder.work_order)).status == "cancelled"
         await replayed(handle, "histories/host-given-up-twice")
 
 
@@ -376,31 +325,6 @@ async def test_a_cancel_does_not_wait_for_a_silent_host(client: Client) -> None:
         task = await handle.query(WorkOrder.work_order)
         await replayed(handle, "histories/cancelled-on-a-silent-host")
     assert task.status == "cancelled"
-
-
-@pytest.mark.parametrize(("serves", "listens"), [((END_WORK,), "control"), ((), "agents")], ids=["full", "older"])
-async def test_its_end_is_seen_to_where_its_host_listens(
-    client: Client, serves: tuple[str, ...], listens: str
-) -> None:
-    """A host without a free slot ends a cancelled work order by its control queue, an older host by its agents' queue."""
-    name = uuid.uuid4().hex[:8]
-    queues = {"task_queue": f"agents-{name}", "control_queue": f"control-{name}", "serves": serves}
-
-    def on_a_full_host(asked: OpenWorkspace) -> Workspace:
-        return Doubles(QUEUE).workspace(asked).model_copy(update=queues)
-
-    doubles = Doubles(QUEUE, open_workspace=on_a_full_host)
-    names = {activity._Definition.must_from_callable(each).name: each for each in doubles.activities()}
-    end_work = names["end_work"]
-    async with (
-        worker_of(client, doubles),
-        Worker(client, task_queue=f"{listens}-{name}", activities=[end_work]),
-    ):
-        handle = await running(client, f"wo-{name}")
-        await handle.cancel()
-        await wait_until(handle.describe, lambda described: described.close_time)
-        task = await handle.query(WorkOrder.work_order)
-    assert (task.status, [rescue.reason for rescue in task.rescues]) == ("cancelled", ["cancelled"])
 
 
 async def test_a_cancel_is_delivered_where_the_server_does_not_push_it(client: Client) -> None:

@@ -192,22 +192,9 @@ async def test_a_failed_one_is_cancelled_by_a_move(client: Client, doubles: Doub
         assert "It has ended" in refused.value.remedy
 
 
-async def test_one_in_review_is_reworked_with_feedback(client: Client, doubles: Doubles) -> None:
-    """A move of a completed work order back to executing implements again with the feedback, under the same id."""
-    orders = WorkOrders(client, doubles.task_queue)
-    async with work_order(client, doubles, "histories/reworked") as handle:
-        await result_of(handle)
-        await OrderDecisions(orders).move(
-            handle.id, MoveCall(to=Target.EXECUTING, who="ann", feedback="Round the total.")
-        )
-        assert (await result_of(handle)).status == "completed"
-        assert ("ann", "review", "executing") in await moves_of(handle)
-    assert doubles.calls_of(Step.IMPLEMENT_PLAN)[-1].reasons == ("A person says: Round the total.",)
-    assert doubles.names().count("build_plan") == 1
-
-
 async def test_a_rejected_plan_is_made_again_with_the_feedback(client: Client, doubles: Doubles) -> None:
-    """A rejection needs feedback; the planner gets the feedback, and the next plan waits for a decision too."""
+    """A rejection needs feedback; each try of the planner gets the feedback, and the next plan waits for a decision."""
+    doubles.steps[Step.BUILD_PLAN] = [done, lambda call: ended(call, Verdict.UNPROVEN, "no file"), done]
     doubles.steps[Step.FIND_PLAN_FILE] = [done, lambda call: done(call, "specs/other.md")]
     async with work_order(client, doubles, "histories/plan-approved", approve_plan=True) as handle:
         await until(handle, waits_for_a_decision)
@@ -221,36 +208,8 @@ async def test_a_rejected_plan_is_made_again_with_the_feedback(client: Client, d
         assert (await result_of(handle)).status == "completed"
         with pytest.raises(RefusedTransitionError, match="has ended"):
             await OrderDecisions(WorkOrders(client)).approve(handle.id, mute.plan_sha256)
-    assert doubles.calls_of(Step.BUILD_PLAN)[-1].reasons == ("a person rejected the plan: Too long.",)
-
-
-async def test_a_second_try_knows_the_feedback_as_well(client: Client, doubles: Doubles) -> None:
-    """If the second plan is refused, the planner's second try gets the person's feedback and the refusal's reason."""
-    refused = [lambda call: ended(call, Verdict.UNPROVEN, "no file")]
-    doubles.steps[Step.BUILD_PLAN] = [done, *refused, done]
-    async with work_order(client, doubles, approve_plan=True) as handle:
-        await until(handle, waits_for_a_decision)
-        await handle.execute_update(
-            WorkOrder.reject_plan, PlanDecision(plan_sha256=PLAN_SHA256, feedback="Too long.")
-        )
-        await until(
-            handle, lambda task: len(doubles.calls_of(Step.BUILD_PLAN)) == 3 and waits_for_a_decision(task)
-        )
-        await handle.execute_update(WorkOrder.approve_plan, PlanDecision(plan_sha256=PLAN_SHA256))
-        await result_of(handle)
     said = "a person rejected the plan: Too long."
     assert [call.reasons for call in doubles.calls_of(Step.BUILD_PLAN)] == [(), (said,), (said, "no file")]
-
-
-async def test_one_that_ends_with_its_plan_is_continued_by_a_retry(client: Client, doubles: Doubles) -> None:
-    """With `plan_only` no step follows the plan; a retry carries out this plan."""
-    async with work_order(client, doubles, "histories/planned-and-continued", plan_only=True) as handle:
-        assert (await result_of(handle)).plan_path == "specs/plan.md"
-        assert doubles.names()[-1] == "find_plan_file"
-        await replayed(handle, "histories/planned")
-        await OrderDecisions(WorkOrders(client, doubles.task_queue)).retry(handle.id)
-        assert (await result_of(handle)).status == "completed"
-    assert doubles.names().count("build_plan") == 1
 
 
 async def test_steps_carry_their_priority(client: Client, doubles: Doubles) -> None:

@@ -29,7 +29,7 @@ from clients.operations.operations import Operations
 from clients.temporal.decisions import OrderDecisions
 from clients.temporal.work_orders import WorkOrders
 from septet.contracts.decisions import MoveCall, Target
-from septet.contracts.names import TROUBLE, WATCHER, Stage, Status, watch_id, watched_order
+from septet.contracts.names import TROUBLE, WATCHER, Stage, Status, Step, watch_id, watched_order
 from septet.contracts.pull_request_watch import (
     PullRequestEnd,
     PullRequestLook,
@@ -56,20 +56,6 @@ async def found(handle: WorkflowHandle[Any, Any]) -> tuple[dict[str, Any], Task]
     description = await handle.describe()
     told = {pair.key.name: pair.value for pair in description.typed_search_attributes}
     return told, await task_of_row(description)
-
-
-async def test_a_merge_makes_the_task_done(client: Client, doubles: Doubles) -> None:
-    """The look that finds the merge ends the watch, and the board shows the task as done."""
-    async with watched(client, doubles, "pull_request/merged") as watch:
-        doubles.pull_requests[URL] = "merged"
-        task = await result_of(watch)
-        told, row = await found(watch)
-        history = await watch.query(PullRequestWorkflow.history)
-    assert (task.stage, task.status, task.error) == ("done", "completed", None)
-    assert (told["SeptetStage"], row.stage) == ("done", "done")
-    assert [(move.came_from, move.to, move.why) for move in history] == [
-        ("review", "done", "the pull request is merged")
-    ]
 
 
 async def test_a_person_moves_the_task(client: Client, doubles: Doubles) -> None:
@@ -132,7 +118,7 @@ async def is_forgotten(client: Client, order_id: str) -> bool:
 
 
 async def test_work_that_goes_on_ends_its_watch_and_is_watched_again(client: Client, doubles: Doubles) -> None:
-    """No watch runs while a completed work order runs again, until its next completion."""
+    """A completed work order is implemented again with the feedback; no watch runs until its next completion."""
     async with watched(client, doubles) as watch:
         order_id = watch.id.removesuffix("/pr")
         orders = WorkOrders(client, doubles.task_queue)
@@ -140,6 +126,8 @@ async def test_work_that_goes_on_ends_its_watch_and_is_watched_again(client: Cli
         await OrderDecisions(orders).move(order_id, MoveCall(to=Target.EXECUTING, feedback="Mind the tests."))
         assert (await first.describe()).status is WorkflowExecutionStatus.CANCELED
         assert (await orders.wait(order_id)).stage == "review"
+        assert doubles.calls_of(Step.IMPLEMENT_PLAN)[-1].reasons == ("A person says: Mind the tests.",)
+        assert doubles.names().count("build_plan") == 1
         again = client.get_workflow_handle(watch.id)
         assert (await again.describe()).status is WorkflowExecutionStatus.RUNNING
         assert (await found(again))[1].stage == "review"
@@ -225,10 +213,13 @@ async def test_a_merge_is_told_by_the_host(client: Client, hosted: Doubles) -> N
         assert (await result_of(watch)).stage == "done"
         kinds = await kinds_of(watch)
         order = await WorkOrders(client, hosted.task_queue).get(watched_order(watch.id))
+        told, row = await found(watch)
+        (move,) = await watch.query(PullRequestWorkflow.history)
     assert not hosted.looks
     assert kinds["activity_task_scheduled_event_attributes"] == kinds["timer_started_event_attributes"] == 0
     assert kinds["workflow_execution_signaled_event_attributes"] == 1
-    assert order.stage == "done"
+    assert (order.stage, told["SeptetStage"], row.stage) == ("done", "done", "done")
+    assert (move.came_from, move.to, move.why) == ("review", "done", "the pull request is merged")
 
 
 async def test_a_close_is_told_and_one_that_was_opened_again_is_looked_at(client: Client, hosted: Doubles) -> None:
@@ -241,29 +232,6 @@ async def test_a_close_is_told_and_one_that_was_opened_again_is_looked_at(client
         forge.state = "merged"
         await watch.signal(PullRequestWorkflow.nudge)
         assert (await result_of(watch)).stage == "done"
-
-
-async def test_a_nudge_counts_before_its_watch_has_decided_anything(client: Client, hosted: Doubles) -> None:
-    """A nudge that arrives with the start of the watch still causes a look."""
-    queue = f"{hosted.task_queue}-host"
-    task = Task(id=f"wo-{uuid.uuid4().hex[:8]}", pr_url=URL, status=Status.COMPLETED, stage=Stage.REVIEW)
-    hosted.pull_requests[URL] = "merged"
-    watch = PullRequestWatch(
-        task=task, forge="local", watcher=WatchingHost(host="host", control_queue=queue), task_queue=queue
-    )
-    async with (
-        Worker(client, task_queue=queue, activities=hosted.activities()),
-        Worker(client, task_queue=hosted.task_queue, workflows=[PullRequestWorkflow]),
-    ):
-        handle = await client.start_workflow(
-            PullRequestWorkflow.run,
-            watch,
-            id=f"{task.id}/pr",
-            task_queue=hosted.task_queue,
-            start_signal="nudge",
-        )
-        assert (await result_of(handle)).stage == "done"
-        await replayed(handle, "pull_request/nudged-early")
 
 
 async def test_a_forge_that_is_away_is_told_once(client: Client, hosted: Doubles) -> None:

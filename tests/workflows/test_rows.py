@@ -4,14 +4,13 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from functools import partial
 
 import pytest
 from fakes.activities import ANSWERS, Doubles, done, ended
 from fakes.running import failure_of, replayed, start, worker_of
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
-from temporalio.exceptions import ApplicationError
 
 from clients.executions.index import runs_of
 from clients.temporal.board import BoardRows
@@ -26,7 +25,6 @@ from septet.contracts.replies import TaskReply
 from septet.contracts.steps import StepCall, StepResult
 from septet.contracts.task import Move, Task
 from septet.contracts.task_rows import MEMO
-from septet.contracts.workspace import OpenWorkspace, Workspace
 from septet.errors import (
     AlreadyRunningError,
     CircleError,
@@ -65,7 +63,7 @@ async def counted(client: Client, project: str, **expected: int) -> None:
 
 
 async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: Doubles) -> None:
-    """On a board with more than one page, each work order counts in its present stage, however often it was retried."""
+    """On a board or a list with more than one page, each work order counts in its present stage, whatever its retries."""
     project = f"o/{uuid.uuid4().hex}"
     doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
     async with served(client, doubles) as orders:
@@ -76,31 +74,14 @@ async def test_one_that_is_taken_up_again_counts_once(client: Client, doubles: D
             await OrderDecisions(orders).retry(tasks[0].id)
             assert (await asyncio.wait_for(orders.wait(tasks[0].id), WITHIN_SECONDS)).status is Status.FAILED
         await counted(client, project, blocked=3)
+        page = partial(orders.list, OrderFilter(repository=project), limit=2)
+        await wait_until(page, lambda seen: [each.id for each in seen.tasks] == [tasks[0].id, tasks[2].id])
         doubles.steps[Step.CLASSIFY_ISSUE] = [done]
         for task in tasks[:2]:
             await OrderDecisions(orders).retry(task.id)
             assert (await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)).stage is Stage.REVIEW
         await counted(client, project, blocked=1, review=2)
         assert (await BoardRows(client).page(None, limit=1)).summary.total >= 3
-
-
-async def test_a_project_that_the_first_opening_did_not_tell_counts_no_run_of_before(
-    client: Client, doubles: Doubles
-) -> None:
-    """A run that ended before its project was known counts on no project's board, and is not subtracted from it."""
-    project = f"o/{uuid.uuid4().hex}"
-
-    def refuses(_: OpenWorkspace) -> Workspace:
-        raise ApplicationError("there is no such program", type="Setup", non_retryable=True)
-
-    doubles.open_workspace = refuses
-    async with served(client, doubles) as orders:
-        task = await orders.put(WorkOrderInput(repository="/app", title="Totals are wrong"))
-        assert (await asyncio.wait_for(orders.wait(task.id), WITHIN_SECONDS)).status is Status.FAILED
-        doubles.open_workspace = lambda asked: doubles.workspace(asked).model_copy(update={"project": project})
-        await OrderDecisions(orders).retry(task.id)
-        assert (await asyncio.wait_for(orders.wait_for_end(task.id), WITHIN_SECONDS)).project == project
-        await counted(client, project, review=1)
 
 
 async def test_one_that_was_cancelled_as_it_waited_on_the_board_is_taken_up(
@@ -255,47 +236,6 @@ async def runs(client: Client, order_id: str) -> int:
 
     found = await wait_until(lambda: runs_of(client, [order_id]), is_listed)
     return len(found)
-
-
-async def test_one_that_no_worker_takes_up_counts_once(client: Client, doubles: Doubles) -> None:
-    """The board's counts equal its rows, plus the work orders that were done earlier."""
-    project = f"o/{uuid.uuid4().hex}"
-    doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
-    async with served(client, doubles) as orders:
-        failed = await closed(orders, project)
-        doubles.steps[Step.CLASSIFY_ISSUE] = [done]
-        assert (await closed(orders, project)).stage is Stage.REVIEW
-    await OrderDecisions(orders).retry(failed.id)
-    given_up = await orders.put(WorkOrderInput(repository="/app", title="Not wanted", project=project))
-    await client.get_workflow_handle(given_up.id).terminate()
-    board = BoardRows(client)
-
-    async def numbers(closed_within: timedelta) -> tuple[dict[str, int], list[int], int]:
-        reply = await board.page(project, closed_within=closed_within)
-        rows = [len(tasks) for tasks in reply.stages.values() if tasks]
-        return {stage.value: count for stage, count in reply.counts.items() if count}, rows, reply.summary.total
-
-    everything = {"executing": 1, "review": 1, "done": 1}
-    await wait_until(lambda: numbers(timedelta(days=1)), lambda seen: seen == (everything, [1, 1, 1], 3))
-    await wait_until(lambda: numbers(timedelta(0)), lambda seen: seen == (everything, [1, 1], 3))
-
-
-async def test_a_page_of_the_list_is_full_though_some_were_taken_up_again(
-    client: Client, doubles: Doubles
-) -> None:
-    """Runs that a later run follows take no place on a page."""
-    project = f"o/{uuid.uuid4().hex}"
-    async with served(client, doubles) as orders:
-        other = await closed(orders, project)
-        doubles.steps[Step.CLASSIFY_ISSUE] = [lambda call: ended(call, Verdict.FAILED, "no such model")]
-        failed = await closed(orders, project)
-        for _ in range(2):
-            await OrderDecisions(orders).retry(failed.id)
-            await asyncio.wait_for(orders.wait(failed.id), WITHIN_SECONDS)
-    await wait_until(
-        lambda: orders.list(OrderFilter(repository=project), limit=2),
-        lambda page: [task.id for task in page.tasks] == [failed.id, other.id],
-    )
 
 
 @pytest.fixture
