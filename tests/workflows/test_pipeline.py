@@ -184,21 +184,21 @@ async def test_a_paused_pipeline_begins_nothing_new(line: Line) -> None:
 
 
 async def test_a_person_can_skip_an_issue_and_want_another_plan(line: Line) -> None:
-    """A skipped issue gets no turn; a replan gets the person's words; a skip of a running issue is refused."""
+    """A skipped issue gets no turn, planned or not; a replan gets the person's words; a running issue is not skipped."""
     working = line.hold("a", Step.IMPLEMENT_PLAN)
-    handle = await line.start("a", "b", "c", plans_ahead=1)
-    await until_issue(handle, "b", IssueStatus.PLANNED)
+    handle = await line.start("a", "b", "c", after("d", "c"))
+    await until_issue(handle, "d", IssueStatus.PLANNED)
     await line.until("a:implement_plan")
     with pytest.raises(WorkflowUpdateFailedError) as refusal:
         await handle.execute_update(Pipeline.skip, IssueCall(issue_id="a"))
     assert "Issue a is executing" in str(refusal.value.cause)
     await handle.execute_update(Pipeline.skip, IssueCall(issue_id="c", who="ann", why="not now"))
-    await until_issue(handle, "c", IssueStatus.SKIPPED)
+    assert statuses(await handle.query(Pipeline.pipeline)) == ["executing", "planned", "skipped", "skipped"]
     await handle.execute_update("replan", IssueCall(issue_id="b", why="smaller steps"))
     await until_issue(handle, "b", IssueStatus.PLANNED)
     working.set()
     view = await handle.result()
-    assert statuses(view) == ["completed", "completed", "skipped"]
+    assert statuses(view) == ["completed", "completed", "skipped", "skipped"]
     assert [call.reasons for call in line.doubles.calls_of(Step.BUILD_PLAN)][-1] == (
         "a person asks for another plan: smaller steps",
     )

@@ -2,14 +2,14 @@
 
 import asyncio
 import uuid
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.activities import Doubles
 from fakes.pipeline_line import Line, after, line_of, state_of, statuses, until_issue
-from fakes.running import failure_of, replayed, until
+from fakes.running import failure_of, until
 from fakes.short_pipeline import ImpatientPipeline, NarrowPipeline, ShortPipeline
 from fakes.waiting import wait_until
 from temporalio.client import Client, WorkflowHandle, WorkflowUpdateFailedError
@@ -22,7 +22,7 @@ from septet.contracts.names import Status, Step
 from septet.contracts.task import TaskError
 from septet.contracts.workspace import OpenWorkspace
 from septet.pipelines.inputs import IssueCall, PipelineCall, PipelineInput, PipelineIssue
-from septet.pipelines.views import IssueStatus, NotedIssues, PipelineRun, PipelineStatus, PipelineView
+from septet.pipelines.views import IssueStatus, PipelineStatus, PipelineView
 from septet.state import StateDir
 from workflows.pipeline.state import PipelineState
 from workflows.pipeline.workflow import Pipeline
@@ -31,20 +31,6 @@ from workflows.work_order.workflow import WorkOrder
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ANN = PipelineCall(who="ann")
-
-
-async def test_a_planned_issue_is_skipped_with_what_depends_on_it(line: Line) -> None:
-    """The update answers, the view shows both issues as skipped at once, and the pipeline continues without them."""
-    working = line.hold("x", Step.IMPLEMENT_PLAN)
-    handle = await line.start("x", after("a"), after("b", "a"))
-    await until_issue(handle, "b", IssueStatus.PLANNED)
-    told = await handle.execute_update(Pipeline.skip, IssueCall(issue_id="a"))
-    assert statuses(told) == ["skipped"]
-    assert statuses(await handle.query(Pipeline.pipeline)) == ["executing", "skipped", "skipped"]
-    with pytest.raises(WorkflowUpdateFailedError):
-        await handle.execute_update(Pipeline.skip, IssueCall(issue_id="b"))
-    working.set()
-    assert statuses(await handle.result()) == ["completed", "skipped", "skipped"]
 
 
 @pytest.mark.parametrize("word", ["stop", "skip"])
@@ -67,19 +53,6 @@ async def test_a_word_that_comes_as_a_run_only_waits_for_its_notes_counts(client
         assert view.status is (PipelineStatus.STOPPED if word == "stop" else PipelineStatus.COMPLETED)
         assert statuses(view) == ["completed", "completed", "skipped", "skipped"]
         assert "n2:classify_issue" not in line.events
-
-
-async def test_the_next_run_is_told_of_a_stop_and_of_skips() -> None:
-    """A stop or a skip that arrives while a run waits for its last handlers goes to the next run, for open issues only."""
-    asked = PipelineRun(repository="/app", issues=(1, 2))
-    state, following = PipelineState(), PipelineState()
-    state.begin("pl-1", asked, "run-1", datetime.now(UTC))
-    state.add_issues([PipelineIssue(id="1"), PipelineIssue(id="2")])
-    state.end_issue(state.issues["1"], IssueStatus.SKIPPED, datetime.now(UTC), None, None)
-    state.is_stopping, state.to_skip = True, {"1": "ann skipped it", "2": "ann skipped it"}
-    carried = state.continued_state(NotedIssues(queue=""))
-    following.begin("pl-1", asked.model_copy(update={"carried": carried}), "run-1", datetime.now(UTC))
-    assert (following.is_stopping, following.to_skip) == (True, {"2": "ann skipped it"})
 
 
 @pytest.mark.parametrize("word", ["stop", "cancel"])
@@ -106,7 +79,7 @@ async def test_a_cancel_counts_whatever_it_meets(line: Line) -> None:
     """A cancel that arrives while lanes are assigned is not lost among signals."""
     line.hold("a", Step.CLASSIFY_ISSUE)
     handles = []
-    for number in range(12):
+    for number in range(6):
         handle = await line.start("a", "b")
         async for event in handle.fetch_history_events(wait_new_event=True):
             if event.HasField("workflow_execution_signaled_event_attributes"):
@@ -243,7 +216,7 @@ async def test_a_cancel_that_nobody_carries_out_is_only_asked_for(client: Client
     await client.get_workflow_handle(started.id).terminate()
 
 
-NAMES = [f"n{number}" for number in range(7)]
+NAMES = [f"n{number}" for number in range(5)]
 
 
 async def started(client: Client, handle: WorkflowHandle[Any, Any]) -> list[str]:
@@ -262,17 +235,18 @@ async def runs_of(client: Client, handle: WorkflowHandle[Any, Any]) -> int:
     return len([row async for row in client.list_workflows(f'WorkflowId="{handle.id}"')])
 
 
-async def test_others_go_on_beside_a_slow_issue(client: Client) -> None:
-    """While one issue runs the window slides on: all others complete before it, in order."""
-    async with line_of(client, NarrowPipeline) as line:
+@pytest.mark.parametrize("pipeline", [NarrowPipeline, ImpatientPipeline])
+async def test_others_go_on_beside_a_slow_issue(client: Client, pipeline: type[Pipeline]) -> None:
+    """While one issue runs all others complete before it, in order, and the next run is not waited for without end."""
+    async with line_of(client, pipeline) as line:
         slow = line.hold("n0", Step.IMPLEMENT_PLAN)
         handle = await line.start(*NAMES, executors=2)
         await until_issue(handle, NAMES[-1], IssueStatus.COMPLETED)
         view = await handle.query(Pipeline.pipeline)
-        assert statuses(view) == ["executing", *["completed"] * 6]
+        assert statuses(view) == ["executing", *["completed"] * 4]
         assert await runs_of(client, handle) == 1
         slow.set()
-        assert statuses(await handle.result()) == ["completed"] * 7
+        assert statuses(await handle.result()) == ["completed"] * 5
         assert await started(client, handle) == NAMES
         begun = [event for event in line.events if event.endswith(":classify_issue")]
         assert begun == [f"{name}:classify_issue" for name in NAMES]
@@ -292,18 +266,6 @@ async def test_the_window_bounds_how_many_wait(client: Client) -> None:
         await handle.execute_update(Pipeline.resume, ANN)
         assert statuses(await handle.result()) == ["completed"] * 4
         assert await started(client, handle) == NAMES[:4]
-
-
-async def test_the_next_run_is_not_waited_for_without_end(client: Client) -> None:
-    """If the next run would wait for a slow issue while lanes are idle, this run continues with the next issues."""
-    async with line_of(client, ImpatientPipeline) as line:
-        slow = line.hold("n0", Step.IMPLEMENT_PLAN)
-        handle = await line.start(*NAMES, executors=2)
-        await until_issue(handle, NAMES[-1], IssueStatus.COMPLETED)
-        assert await runs_of(client, handle) == 1
-        slow.set()
-        assert statuses(await handle.result()) == ["completed"] * 7
-        assert await started(client, handle) == NAMES
 
 
 async def planned_and_paused(line: Line, *issues: str, **asked: Any) -> WorkflowHandle[Any, PipelineView]:
@@ -333,7 +295,7 @@ async def paused_with_lanes_elsewhere(line: Line) -> WorkflowHandle[Any, Pipelin
 async def test_one_word_on_a_dead_host_is_enough_for_all_work_orders_that_enter_its_lanes(
     client: Client, line: Line
 ) -> None:
-    """The pipeline remembers the lost host for work orders that enter a lane later; a host without a lane is refused."""
+    """Each lane moves once with its session, as a work order enters the lane; a host without a lane is refused."""
     moves = line.moving_here()
     handle = await paused_with_lanes_elsewhere(line)
     assert (await give_up(client, "another", timedelta(seconds=5))).pipelines == [handle.id]
@@ -342,7 +304,14 @@ async def test_one_word_on_a_dead_host_is_enough_for_all_work_orders_that_enter_
     await handle.execute_update(Pipeline.resume, ANN)
     assert statuses(await handle.result()) == ["completed"] * 3
     lanes = {f"{handle.id}-planner", f"{handle.id}-executor-1"}
-    assert {move.workspace.place_id for move in moves} == lanes
+    assert {(move.workspace.place_id, move.workspace.host, move.checkpoint) for move in moves} == {
+        (lane, "another", "") for lane in lanes
+    }
+    assert line.lanes[-1].lane.task_queue == line.doubles.task_queue
+    anew = [[issue.issue_id for issue in view.issues] for view in line.noted[-3:]]
+    assert [each for each in anew if each[:2] == ["a", "b"]], anew  # the planner's present host
+    sessions = {each.lane.session_id for each in line.lanes if each.lane.id == line.lanes[-1].lane.id}
+    assert len(sessions - {None}) == 1
 
 
 async def test_the_word_on_a_dead_host_outlives_who_leaves_a_lane_there_with_nothing() -> None:
@@ -356,29 +325,6 @@ async def test_the_word_on_a_dead_host_outlives_who_leaves_a_lane_there_with_not
     assert state.is_lost(lane)
     state.leave_lane(left.model_copy(update={"done_at": "after-create_pull_request"}))
     assert not state.is_lost(lane)
-
-
-async def test_lanes_whose_host_is_gone_are_entered_on_another_one(client: Client, line: Line) -> None:
-    """Each lane moves once, when a work order enters it, with its last checkpoint; its session moves along."""
-    moves = line.moving_here()
-    handle = await paused_with_lanes_elsewhere(line)
-    await handle.execute_update(Pipeline.resume, ANN)
-    await line.give_up(handle, "b")  # the executor's lane
-    await line.give_up(handle, "c")  # the planner's lane
-    assert statuses(await handle.result()) == ["completed"] * 3
-    assert {(move.workspace.place_id, move.workspace.host) for move in moves} == {
-        (f"{handle.id}-planner", "another"),
-        (f"{handle.id}-executor-1", "another"),
-    }
-    assert {move.checkpoint for move in moves} == {""}
-    last = line.lanes[-1]
-    assert last.lane.task_queue == line.doubles.task_queue
-    anew = [[issue.issue_id for issue in view.issues] for view in line.noted[-3:]]
-    assert [each for each in anew if each[:2] == ["a", "b"]], anew  # the planner's present host
-    sessions = {each.lane.session_id for each in line.lanes if each.lane.id == last.lane.id}
-    assert len(sessions - {None}) == 1
-    await replayed(handle, "pipeline/moved")
-    await replayed(client.get_workflow_handle(f"{handle.id}-b"), "pipeline/member_moved")
 
 
 async def test_a_lane_that_is_open_nowhere_yet_is_opened_on_any_host(line: Line) -> None:
