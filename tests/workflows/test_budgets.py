@@ -6,7 +6,7 @@ import asyncio
 import math
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
@@ -54,34 +54,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 ORDER = "order/wo-1"
 
 
-class Fleet:
-    """Steps that use a dollar each, and reserve it from the account of their work order or their pipeline."""
-
-    def __init__(
-        self,
-        client: Client,
-        task_queue: str,
-        limit: str,
-        result: Callable[[StepCall], Awaitable[StepResult]] | None = None,
-    ) -> None:
-        self.accounts = FleetAccounts(client, task_queue)
-        self.limit = limit
-        self.result = result
-
-    async def step(self, call: StepCall) -> StepResult:
-        order_id, key = call.workspace.work_order_id, f"{call.step}-{uuid.uuid4().hex}"
-        scope = f"pipeline/{call.pipeline}" if call.pipeline else f"order/{order_id}"
-        opening = AccountState(scope=scope, limit=parse_limit(self.limit))
-        asked = ReserveCall(key=key, order_id=order_id, step=call.step.value)
-        grant = await self.accounts.reserve(opening, asked, opens=True)
-        assert grant is not None
-        if grant.wait is not None:
-            return ended(call, Verdict.OVER_BUDGET, grant.wait.message, budget_wait=grant.wait)
-        result = done(call) if self.result is None else await self.result(call)
-        await self.accounts.settle(opening.scope, SettleCall(key=key, used=Spending(usd=1.0)))
-        return result.model_copy(update={"usage": Usage(cost_usd=1.0)})
-
-
 @asynccontextmanager
 async def fleet(
     client: Client, task_queue: str = "", cached: int = 1000
@@ -90,64 +62,6 @@ async def fleet(
     worker = worker_of(client, doubles, Account, Quota, max_cached_workflows=cached)
     async with worker:
         yield doubles, BudgetClient(client, doubles.task_queue)
-
-
-async def test_a_work_order_waits_for_its_budget_and_continues_when_it_is_raised(client: Client) -> None:
-    """The work order names its budget and the command that raises it, counts each turn once, and replays."""
-    async with fleet(client) as (doubles, budgets):
-        own = Fleet(client, doubles.task_queue, "3usd")
-        doubles.steps = {step: [own.step] for step in Step}
-        order_id = f"wo-{uuid.uuid4().hex[:8]}"
-        handle = await start(client, doubles.task_queue, order_id, budget="3usd")
-        task = await until(handle, lambda task: task.budget is not None)
-        assert (task.status, task.stage) == (Status.WAITING, Stage.EXECUTING)
-        assert not task.waits_for_a_decision
-        assert f"septet budget raise order/{order_id} 3usd" in task.question
-        assert doubles.calls_of(Step.CLASSIFY_ISSUE)[0].budget == "3usd"
-        assert (await budgets.show(order_id)).budget.waiting == (order_id,)
-        raised = (await budgets.raise_limit(order_id, LimitCall(limit="4usd"))).budget
-        assert (raised.limit, raised.remedy) == ("7usd", "")
-        task = await result_of(handle)
-        assert (task.status, task.budget, task.usage.cost_usd) == (Status.COMPLETED, None, 7.0)
-        view = (await budgets.show(order_id)).budget
-        assert (view.total.usd, view.total.turns, view.waiting_count) == (7.0, 7, 0)
-        await replayed(handle, "budget/order-over-budget")
-        account = client.get_workflow_handle(f"{doubles.task_queue}-budget/order/{order_id}")
-        await replayed(account, "budget/account")
-
-
-async def test_a_step_whose_budget_is_used_up_asks_no_more_until_it_is_raised(client: Client) -> None:
-    """The account has only the step's limit, and calls no work order while the spent step's limit is not raised."""
-    async with fleet(client) as (doubles, budgets):
-        accounts = FleetAccounts(client, doubles.task_queue)
-        order_id = f"wo-{uuid.uuid4().hex[:8]}"
-        scope, turns = f"order/{order_id}", 0
-
-        async def implement(call: StepCall) -> StepResult:
-            nonlocal turns
-            turns += 1
-            asked = ReserveCall(
-                key=f"turn-{turns}", order_id=order_id, step=call.step.value, step_limit=parse_limit("1usd")
-            )
-            grant = await accounts.reserve(AccountState(scope=scope), asked, opens=True)
-            assert grant is not None
-            if grant.wait is not None:
-                return ended(call, Verdict.OVER_BUDGET, grant.wait.message, budget_wait=grant.wait)
-            await accounts.settle(scope, SettleCall(key=asked.key, used=Spending(usd=1.0)))
-            return ended(call, Verdict.UNPROVEN, "once more") if turns == 1 else done(call)
-
-        doubles.steps = {Step.IMPLEMENT_PLAN: [implement]}
-        handle = await start(client, doubles.task_queue, order_id)
-        await until(handle, lambda task: task.budget is not None)
-        for other in range(20):  # settles of others; the account could call the work order after each of them
-            await accounts.settle(scope, SettleCall(key=f"other-{other}", used=Spending()))
-            assert (await budgets.show(order_id)).budget.waiting == (order_id,)
-        await budgets.raise_limit(order_id, LimitCall(limit="5usd", step="implement_plan"))
-        assert (await result_of(handle)).status is Status.COMPLETED
-        assert turns == 3
-        await replayed(
-            client.get_workflow_handle(f"{doubles.task_queue}-budget/{scope}"), "budget/account-of-steps"
-        )
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -472,9 +386,21 @@ async def test_a_pipeline_waits_for_its_budget_and_continues_when_it_is_raised(
 ) -> None:
     """Its work orders wait and say for which budget; after raises all issues are done, and each turn counts once."""
     async with line_of(client) as line:
-        fleet = Fleet(client, line.doubles.task_queue, "5usd", line.step)
-        for step in Step:
-            line.doubles.steps[step] = [fleet.step]
+        accounts = FleetAccounts(client, line.doubles.task_queue)
+
+        async def spend(call: StepCall) -> StepResult:
+            """Use a dollar, reserved from the account of the pipeline."""
+            opening = AccountState(scope=f"pipeline/{call.pipeline}", limit=parse_limit("5usd"))
+            asked = ReserveCall(key=uuid.uuid4().hex, order_id=call.workspace.work_order_id, step=call.step.value)
+            grant = await accounts.reserve(opening, asked, opens=True)
+            assert grant is not None
+            if grant.wait is not None:
+                return ended(call, Verdict.OVER_BUDGET, grant.wait.message, budget_wait=grant.wait)
+            result = await line.step(call)
+            await accounts.settle(opening.scope, SettleCall(key=asked.key, used=Spending(usd=1.0)))
+            return result.model_copy(update={"usage": Usage(cost_usd=1.0)})
+
+        line.doubles.steps = {step: [spend] for step in Step}
         handle = await line.start("a", "b", budget="5usd")
         budgets, scope = BudgetClient(client, line.doubles.task_queue), f"pipeline/{handle.id}"
 

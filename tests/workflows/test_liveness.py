@@ -137,18 +137,23 @@ async def test_the_work_orders_of_a_silent_host_are_told_once_and_again_when_it_
 
 
 async def test_a_work_order_that_has_moved_is_told_of_its_second_host_too(heard: Client, tmp_path: Path) -> None:
-    """The watch signals the silence of the second host too, and forgets closed work orders."""
-    queue = f"liveness-{uuid.uuid4().hex[:8]}"
+    """The watch signals the silence of the second host too, nothing to another queue, and forgets closed work orders."""
+    queue, another = (f"liveness-{uuid.uuid4().hex[:8]}" for _ in range(2))
     host = host_at(tmp_path / "a", queue)
     watch = HostsWatch(heard, host)
-    async with Worker(heard, task_queue=queue, workflows=[ToldOrder]), alive(heard, host):
-        moving = await order_on(heard, "first", queue)
+    async with (
+        Worker(heard, task_queue=queue, workflows=[ToldOrder]),
+        Worker(heard, task_queue=another, workflows=[ToldOrder]),
+        alive(heard, host),
+    ):
+        moving, foreign = await order_on(heard, "first", queue), await order_on(heard, "first", another)
         async with looking([watch]):
             await wait_until(lambda: moving.query(ToldOrder.words), lambda words: words == ["first is silent"])
             await moving.signal(ToldOrder.move, "second")
             told = ["first is silent", "second is silent"]
             await wait_until(lambda: moving.query(ToldOrder.words), lambda words: words == told)
-            await end(moving)
+            assert await foreign.query(ToldOrder.words) == []
+            await end(moving, foreign)
             await wait_until(lambda: [watch.remembers], lambda remembers: remembers == [0])
 
 
@@ -184,23 +189,6 @@ async def test_one_that_is_shown_to_wait_hears_that_its_host_lives(heard: Client
         assert await waiting.query(ToldOrder.words) == [f"{host.id} is back"]
         await end(later)
         await end(waiting)
-
-
-async def test_work_orders_of_another_queue_are_not_its_own(heard: Client, tmp_path: Path) -> None:
-    """Two installations may share a namespace: a host sends no signal to work orders of the other queue."""
-    queue, another = (f"liveness-{uuid.uuid4().hex[:8]}" for _ in range(2))
-    host = host_at(tmp_path / "a", queue)
-    async with (
-        Worker(heard, task_queue=queue, workflows=[ToldOrder]),
-        Worker(heard, task_queue=another, workflows=[ToldOrder]),
-        alive(heard, host),
-    ):
-        mine, foreign = await order_on(heard, "gone", queue), await order_on(heard, "there", another)
-        async with looking([HostsWatch(heard, host)]):
-            words = await wait_until(lambda: mine.query(ToldOrder.words))
-        assert words == ["gone is silent"]
-        assert await foreign.query(ToldOrder.words) == []
-        await end(mine, foreign)
 
 
 async def test_what_a_host_serves_depends_on_its_server(client: Client) -> None:

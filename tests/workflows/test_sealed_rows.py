@@ -34,10 +34,7 @@ from septet.contracts.task import Task
 from septet.contracts.task_rows import MEMO
 from septet.git.engine.address import parse_address
 from septet.keys.key_ring import new_key_line
-from septet.telemetry.metrics import PAUSED_LOGINS
-from septet.telemetry.recorder import Recorder
 from workers.watching.accounts import FleetAccounts
-from workers.watching.amount_metrics import AmountMetrics
 from workers.watching.pull_request_list import list_watched
 from workers.watching.schedules import schedule_id, schedule_janitor, seal_intakes_anew
 from workflows.wire import search_attributes as by
@@ -164,26 +161,13 @@ async def test_intakes_are_listed_beside_one_that_cannot_be_opened(ours: Team, t
 
 
 async def test_a_pause_that_cannot_be_opened_is_none(ours: Team, theirs: Team) -> None:
-    """A pause that cannot be opened does not stop an agent, and does not count among the pauses."""
-    values = dict[str, float]()
-    recorder = Recorder()
-    recorder.send_to(lambda metric, value, _: values.update({metric.name: value}))
+    """A pause that cannot be opened does not stop an agent."""
     pause = QuotaPause(agent="claude", until=time.time() + 3600, message="limit reached")
     await FleetAccounts(theirs.client, ours.queue).note_pause("login", pause)
     accounts = FleetAccounts(ours.client, ours.queue)
     assert await accounts.find_pause("login") is None
     await accounts.note_pause("another", pause)
     assert await accounts.find_pause("another") == pause
-    metrics = AmountMetrics(ours.client, ours.queue, recorder)
-
-    async def paused() -> float | None:
-        await metrics.look()
-        return values.get(PAUSED_LOGINS.name)
-
-    await wait_until(
-        lambda: ours.client.count_workflows(f'TaskQueue="{ours.queue}"'), lambda found: found.count == 2
-    )
-    assert await paused() == 1
     ours.ids += [quota_id(ours.queue, login) for login in ("login", "another")]
     await ours.leave()
 

@@ -18,7 +18,6 @@ from fakes.patched_work_order import PatchedWorkOrder
 from fakes.running import start
 from fakes.waiting import wait_until
 from structlog.testing import capture_logs
-from temporalio import activity
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 from temporalio.worker import Worker
@@ -32,7 +31,7 @@ from septet.telemetry.metrics import UNSERVED, Metric
 from septet.telemetry.recorder import Recorder
 from workers.builds.build_id import build_id, own_patches
 from workers.builds.deployment import Deployment, ListedWorker, Routing
-from workers.builds.promotion import SILENT, PromotionCall, any_opens, opens_workspaces, promote
+from workers.builds.promotion import SILENT, PromotionCall, any_opens, promote
 from workers.builds.versions import announcing_build, deployment_config
 from workers.watching.amount_metrics import AmountMetrics
 from workflows.pull_request.pull_request import PullRequestWorkflow
@@ -172,7 +171,7 @@ async def test_a_build_that_does_not_tell_its_patches_is_refused_where_any_are_i
     ):
         await wait_until(lambda: is_served(client, settings, "mute"))
         with pytest.raises(RefusedTransitionError, match="mute does not report its patches"):
-            await promote(client, settings, PromotionCall(build="mute", within_seconds=5))
+            await promote(client, settings, PromotionCall(build="mute", within_seconds=1))
 
 
 async def test_a_build_whose_worker_has_just_begun_is_asked_for_its_patches_until_it_tells_them(
@@ -196,7 +195,7 @@ async def test_a_build_without_a_worker_is_waited_for_and_then_refused(client: C
     doubles = Doubles(f"{settings.task_queue}-host")
     async with asyncio.timeout(60), serving(client, settings, WorkOrder, doubles):
         with pytest.raises(NotFoundError) as refused:
-            await promote(client, settings, PromotionCall(build="later", within_seconds=5))
+            await promote(client, settings, PromotionCall(build="later", within_seconds=1))
         assert "No worker of build later takes work orders" in refused.value.message
         assert refused.value.remedy.endswith(f"Builds with workers: {build_id(settings)}.")
         promoted = asyncio.create_task(promote(client, settings, PromotionCall(build="later")))
@@ -230,35 +229,6 @@ async def patches_under_way(client: Client, order: WorkflowHandle[Any, Task]) ->
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
 LONG_AGO = NOW - SILENT - timedelta(seconds=1)
-
-
-async def test_a_host_whose_slots_are_all_taken_is_not_drained(client: Client) -> None:
-    """The server lists a busy host with its slots while the host does not poll; a drained host has no slots."""
-    begins, go = asyncio.Event(), asyncio.Event()
-
-    @activity.defn(name="open_workspace")
-    async def opening() -> None:
-        begins.set()
-        await go.wait()
-
-    busy, drained = (f"queue-{uuid.uuid4().hex}" for _ in range(2))
-    async with (
-        Worker(client, task_queue=busy, activities=[opening], max_concurrent_activities=1),
-        Worker(client, task_queue=drained, workflows=[WorkOrder]),
-    ):
-        handle = await client.start_activity(
-            "open_workspace", id=busy, task_queue=busy, start_to_close_timeout=timedelta(minutes=1)
-        )
-        await begins.wait()
-        (opener,) = await wait_until(
-            lambda: Deployment(client, busy).workers(), lambda found: [each.opens for each in found] == [True]
-        )
-        (other,) = await wait_until(lambda: Deployment(client, drained).workers(), lambda listed: listed)
-        go.set()
-        await handle.result()
-        assert not other.opens
-        assert not await opens_workspaces(Deployment(client, drained))
-    assert any_opens([LONG_AGO], [opener], opener.heard_at)
 
 
 def listed(*, opens: bool, heard_at: datetime = NOW, is_stopping: bool = False) -> ListedWorker:
