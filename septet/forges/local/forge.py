@@ -224,7 +224,9 @@ class LocalForge(LocalIssues):
 
     def _as_they_are(self, records: list[LocalPull], tips: dict[str, str]) -> Iterator[PullRequest]:
         """Yield pull requests in their present state; git runs once for each base, not for each pull request."""
-        merged = {base: self._merged(base) for base in {each.base for each in records if each.state == "open"}}
+        merged = {
+            base: self._merged_branches(base) for base in {each.base for each in records if each.state == "open"}
+        }
         for record in records:
             pull_request = self.pull_from(record, tips.get(record.head, ""))
             if record.state == "open" and not pull_request.head_sha:
@@ -234,7 +236,7 @@ class LocalForge(LocalIssues):
             else:
                 yield pull_request
 
-    def _merged(self, base: str) -> frozenset[str]:
+    def _merged_branches(self, base: str) -> frozenset[str]:
         """Return the branches whose commits a base contains; empty if the base does not exist."""
         options = (f"--merged=refs/heads/{base}", "--format=%(refname:lstrip=2)")
         return frozenset(self.git.try_run("for-each-ref", *options, "refs/heads/").stdout.decode().splitlines())
