@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fakes.messes import commit, conflict, nest, swap_file_and_folder
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
 from fakes.snapshots import snapshot_of
@@ -36,54 +37,28 @@ def _work(tree: Path) -> None:
     (tree / "debug.log").write_text("ignored\n")
 
 
-def _commits(tree: Path) -> None:
-    git(tree, "checkout", "-q", "-b", "agent")
-    (tree / "src/app.py").write_text("committed\n")
-    git(tree, "commit", "-q", "-am", "agent")
-
-
-def _conflict(tree: Path) -> None:
-    _commits(tree)
-    git(tree, "checkout", "-q", "main")
-    (tree / "src/app.py").write_text("ours\n")
-    git(tree, "commit", "-q", "-am", "ours")
-    git(tree, "merge", "agent", check=False)
-
-
-def _nested(tree: Path) -> None:
-    git(tree, "init", "-q", "vendor/lib")
-    (tree / "vendor/lib/inner").write_text("nested\n")
-
-
-def _no_repository(tree: Path) -> None:
-    (tree / ".git").rename(tree / "was-git")
-
-
 def _closed_folder(tree: Path) -> None:
     (tree / "closed/in").mkdir(parents=True)
     (tree / "closed/in/file").write_text("x")
     (tree / "closed").chmod(0o500)
 
 
-def _swapped(tree: Path) -> None:
-    (tree / "README.md").unlink()
-    (tree / "README.md").mkdir()
-    (tree / "README.md/inside").write_text("x")
-    (tree / "src/deep/er/one.txt").unlink()
-    (tree / "src/deep/er").rmdir()
-    (tree / "src/deep/er").write_text("a file now")
-
-
-MESSES: list[Callable[[Path], object]] = [
-    _work, _commits, _conflict, _nested, _no_repository, _closed_folder, _swapped,
-]  # fmt: skip
+MESSES: dict[str, Callable[[Path], object]] = {
+    "work": _work,
+    "commits": lambda tree: commit(tree, README="committed\n"),
+    "conflict": lambda tree: conflict(tree, "merge"),
+    "nested repository": lambda tree: nest(tree, "vendor/lib"),
+    "no repository": lambda tree: (tree / ".git").rename(tree / "was-git"),
+    "closed folder": _closed_folder,
+    "file and folder change places": swap_file_and_folder,
+}
 
 
 def _base(place: Place) -> Snapshot:
     return list_snapshots(vault_at(place))[0]
 
 
-@pytest.mark.parametrize("mess", MESSES)
+@pytest.mark.parametrize("mess", MESSES.values(), ids=MESSES)
 def test_a_return_is_bit_for_bit_and_loses_nothing(
     place: Place, tmp_path: Path, mess: Callable[[Path], object]
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from fakes.deep_folders import deep_folder
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
+from fakes.shell_programs import write_program
 
 from septet.git.engine.place import Place
 from septet.git.snapshots.patch import write_patch
@@ -50,9 +51,7 @@ def bound_by_permissions() -> Iterator[None]:
 def test_nothing_of_the_agents_runs(place: Place, snap: Snap, tmp_path: Path) -> None:
     """A snapshot runs no filter, hook, monitor or other program of the agent, and converts no byte."""
     ran = tmp_path / "ran"
-    spy = tmp_path / "spy"
-    spy.write_text(f"#!/bin/sh\necho $0 >> {ran}\ncat\n")
-    spy.chmod(0o755)
+    spy = write_program(tmp_path / "spy", f"#!/bin/sh\necho $0 >> {ran}\ncat\n")
     tree = place.worktree
     for key in (
         "filter.spy.clean", "filter.spy.smudge", "filter.spy.process", "core.fsmonitor", "diff.external", "core.sshCommand",

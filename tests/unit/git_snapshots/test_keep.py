@@ -82,17 +82,6 @@ def change(place: Place) -> None:
     (place.worktree / "empty").mkdir()
 
 
-def test_a_kept_snapshot_is_known_to_be_elsewhere(place: Place, ref: CheckpointRef) -> None:
-    """A snapshot counts as kept elsewhere after its push, and not before."""
-    change(place)
-    snapshot = snapshot_of(place)
-    assert not is_kept_elsewhere(place, ref, snapshot)
-    keep(place, ref, "A")
-    later = snapshot_of(place)
-    assert is_kept_elsewhere(place, ref, snapshot)
-    assert not is_kept_elsewhere(place, ref, later)
-
-
 def test_the_workspace_opens_elsewhere_as_it_was(place: Place, ref: CheckpointRef, other: StateDir) -> None:
     """On another host every byte, mode and branch and the index return, and `git fsck` finds no error."""
     change(place)

@@ -118,15 +118,6 @@ def test_there_is_no_patch_of_nothing(place: Place, snap: Snap, tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir() if "patch" in path.name] == []
 
 
-def test_the_patch_needs_no_workspace(place: Place, origin: Origin, snap: Snap, tmp_path: Path) -> None:
-    """The patch comes from the snapshot, and can be written after the workspace is gone."""
-    (place.worktree / "README.md").write_text("then\n")
-    snapshot = snap()
-    place.worktree.rename(tmp_path / "gone")
-    assert (_applied(place, origin, snapshot, tmp_path) / "README.md").read_text() == "then\n"
-    assert list(place.records.glob("patch-*")) == []
-
-
 def test_a_patch_that_cannot_be_written(place: Place, snap: Snap, tmp_path: Path) -> None:
     """A missing folder or a missing object causes an error."""
     (place.worktree / "README.md").write_text("changed\n")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fakes.messes import commit, conflict, nest, swap_file_and_folder
 from fakes.pictures import picture, restored_picture
 from fakes.repositories import git
 
@@ -16,30 +17,6 @@ from septet.git.vault.vault import vault_at, verify
 pytestmark = pytest.mark.law
 
 Change = Callable[[Path], object]
-
-
-def _commit(tree: Path, **files: str) -> None:
-    for name, content in files.items():
-        (tree / name).write_text(content)
-    git(tree, "add", "-A")
-    git(tree, "commit", "-q", "-m", "agent")
-
-
-def _conflict(tree: Path, command: str) -> None:
-    """Leave `command` (merge, rebase, cherry-pick) in the middle of a conflict."""
-    git(tree, "checkout", "-q", "-b", "theirs")
-    _commit(tree, README="theirs\n", same="theirs\n")
-    git(tree, "checkout", "-q", "-b", "ours", "HEAD~1")
-    _commit(tree, README="ours\n", same="ours\n")
-    git(tree, command, "theirs", check=False)
-
-
-def _nested(tree: Path, folder: str) -> None:
-    inner = tree / folder
-    inner.mkdir(parents=True)
-    git(inner, "init", "-q")
-    _commit(inner, inner="nested\n")
-    (inner / "loose").write_text("untracked in the nested one\n")
 
 
 def _write(name: str, content: bytes | str) -> Change:
@@ -84,16 +61,6 @@ def _links(tree: Path) -> None:
     (tree / "to folder").symlink_to("src")
 
 
-def _swap_file_and_folder(tree: Path) -> None:
-    (tree / "README.md").unlink()
-    (tree / "README.md").mkdir()
-    (tree / "README.md/inside").write_text("x")
-    for path in ("one.txt", "."):
-        target = tree / "src/deep/er" / path
-        target.unlink() if target.is_file() else target.rmdir()
-    (tree / "src/deep/er").write_text("a file now")
-
-
 def _strange_names(tree: Path) -> None:
     for name in (
         b"new\nline",
@@ -118,12 +85,12 @@ def _refused_names(tree: Path) -> None:
 
 
 def _nest_twice(tree: Path) -> None:
-    _nested(tree, "a")
-    _nested(tree, "a/b")
+    nest(tree, "a")
+    nest(tree, "a/b")
 
 
 def _detach(tree: Path) -> None:
-    _commit(tree, a="1")
+    commit(tree, a="1")
     git(tree, "checkout", "-q", "HEAD~1")
 
 
@@ -142,14 +109,14 @@ CASES: dict[str, Change] = {
     "modes": _modes,
     "empty file": _write("nothing", b""),
     "empty folders": _empty_folders,
-    "file and folder change places": _swap_file_and_folder,
-    "nested repository": lambda tree: _nested(tree, "vendor/lib"),
-    "nested repository, ignored": lambda tree: _nested(tree, "dist/lib"),
+    "file and folder change places": swap_file_and_folder,
+    "nested repository": lambda tree: nest(tree, "vendor/lib"),
+    "nested repository, ignored": lambda tree: nest(tree, "dist/lib"),
     "nested repository in a nested one": _nest_twice,
-    "merge under way, index unmerged": lambda tree: _conflict(tree, "merge"),
-    "rebase under way": lambda tree: _conflict(tree, "rebase"),
-    "cherry-pick under way": lambda tree: _conflict(tree, "cherry-pick"),
-    "commits of the agent": lambda tree: _commit(tree, a="1", b="2"),
+    "merge under way, index unmerged": lambda tree: conflict(tree, "merge"),
+    "rebase under way": lambda tree: conflict(tree, "rebase"),
+    "cherry-pick under way": lambda tree: conflict(tree, "cherry-pick"),
+    "commits of the agent": lambda tree: commit(tree, a="1", b="2"),
     "detached HEAD": _detach,
     "stash": _stash,
     "strange names": _strange_names,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import git
+from fakes.shell_programs import write_program
 
 from septet.errors import EvidenceError, GitError
 from septet.git.commits.branches import create_branch
@@ -71,11 +72,11 @@ def test_author_and_committer_may_differ(branched: Place) -> None:
 def test_it_signs_only_where_set(branched: Place, tmp_path: Path) -> None:
     """The worker's signing program runs only for `sign=True`, and not because of `commit.gpgSign`."""
     signer, called = tmp_path / "signer", tmp_path / "called"
-    signer.write_text(
+    write_program(
+        signer,
         f"#!/bin/sh\ntouch {called}\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\n"
-        "echo '-----BEGIN PGP SIGNATURE-----'\necho '-----END PGP SIGNATURE-----'\n"
+        "echo '-----BEGIN PGP SIGNATURE-----'\necho '-----END PGP SIGNATURE-----'\n",
     )
-    signer.chmod(0o755)
     (Path(branched.env["HOME"]) / ".gitconfig").write_text(
         f"[commit]\n\tgpgSign = true\n[gpg]\n\tprogram = {signer}\n[user]\n\tname = G\n\temail = g@example.org\n"
     )
@@ -136,12 +137,9 @@ def test_a_branch_that_moved_meanwhile_is_not_overwritten(branched: Place) -> No
     elsewhere = git(branched.worktree, "commit-tree", "-m", "elsewhere", f"{branched.base_sha}^{{tree}}")
     real = git(branched.worktree, "--exec-path")
     folder = branched.worktree.parent / "bin"
-    folder.mkdir()
     ref = branched.worktree / ".git" / "refs" / "heads" / "feat-1"
-    (folder / "git").write_text(
-        f'#!/bin/sh\ncase "$*" in *update-ref*) echo {elsewhere} > {ref};; esac\nexec {real}/git "$@"\n'
-    )
-    (folder / "git").chmod(0o755)
+    program = f'#!/bin/sh\ncase "$*" in *update-ref*) echo {elsewhere} > {ref};; esac\nexec {real}/git "$@"\n'
+    write_program(folder / "git", program)
     racing = replace(branched, env={**branched.env, "PATH": f"{folder}:{branched.env['PATH']}"})
 
     with pytest.raises(GitError, match="update-ref"):

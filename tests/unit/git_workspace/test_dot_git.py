@@ -69,17 +69,12 @@ def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
     assert read_file(tmp_path / "large", limit_bytes=11) == b"x" * 11
 
 
-def test_a_symlink_or_a_fifo_is_no_head(dot_git: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [lambda head: head.symlink_to("secret"), os.mkfifo])
+def test_a_symlink_or_a_fifo_is_no_head(dot_git: Path, make: Callable[[Path], None]) -> None:
     """A HEAD that is a symlink or a FIFO causes an error: only a plain file is read."""
-    secret = tmp_path / "secret"
-    secret.write_text("1" * 40)
+    (dot_git / "secret").write_text("1" * 40)
     (dot_git / "HEAD").unlink()
-    (dot_git / "HEAD").symlink_to(secret)
-    with pytest.raises(WorkspaceError):
-        read_head(dot_git)
-
-    (dot_git / "HEAD").unlink()
-    os.mkfifo(dot_git / "HEAD")
+    make(dot_git / "HEAD")
     with pytest.raises(WorkspaceError):
         read_head(dot_git)
 

@@ -215,27 +215,20 @@ def test_a_file_is_read_as_of_the_base(place: Place, write: Write, origin: Origi
 
 def test_links_in_the_base_are_followed_inside(open_place: Open, origin: Origin) -> None:
     """A symlink in the base commit is followed to another file of the commit, and never out of it."""
+    links = {
+        "in.md": "../README.md",
+        "out.md": "/etc/passwd",
+        "loop.md": "loop.md",
+        "lost.md": "nowhere/at all.md",
+        "below.md": "../README.md/below",
+    }
     (origin.checkout / ".septet").mkdir()
-    (origin.checkout / ".septet" / "in.md").symlink_to("../README.md")
-    (origin.checkout / ".septet" / "out.md").symlink_to("/etc/passwd")
-    (origin.checkout / ".septet" / "loop.md").symlink_to("loop.md")
-    (origin.checkout / ".septet" / "lost.md").symlink_to("nowhere/at all.md")
-    (origin.checkout / ".septet" / "below.md").symlink_to("../README.md/below")
+    for name, target in links.items():
+        (origin.checkout / ".septet" / name).symlink_to(target)
     origin.push({})
-    place = open_place()
 
-    assert read_base_file(place, ".septet/in.md") == b"# Sample\n"
-    assert read_base_file(place, ".septet/out.md") is None
-    assert read_base_file(place, ".septet/loop.md") is None
-    links = [
-        ".septet/loop.md",
-        ".septet/out.md",
-        ".septet/lost.md",
-        ".septet/below.md",
-        ".septet/in.md",
-        "README.md",
-    ]
-    assert read_base_files(place, links) == {".septet/in.md": b"# Sample\n", "README.md": b"# Sample\n"}
+    read = read_base_files(open_place(), [*(f".septet/{name}" for name in links), "README.md"])
+    assert read == {".septet/in.md": b"# Sample\n", "README.md": b"# Sample\n"}
 
 
 def test_no_commit_contains_one_that_is_not_there(place: Place) -> None:

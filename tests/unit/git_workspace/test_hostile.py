@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakes.repositories import ALLOW, Origin, git, make_origin
+from fakes.shell_programs import write_program
 from fakes.snapshots import begin, snapshot_of
 
 from septet.errors import EvidenceError, SeptetError, WorkspaceError
@@ -38,20 +39,15 @@ def canary(tmp_path: Path) -> Path:
 @pytest.fixture
 def program(tmp_path: Path, canary: Path) -> Path:
     """Return a program of the agent, which also works as a filter."""
-    path = tmp_path / "program"
-    path.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{canary}'\nexec cat\n")
-    path.chmod(0o755)
-    return path
+    return write_program(tmp_path / "program", f"#!/bin/sh\necho \"$0 $*\" >> '{canary}'\nexec cat\n")
 
 
 def poison(place: Place, program: Path) -> None:
     """Write every setting with which git runs a program into the worktree's own configuration."""
     dot_git = place.worktree / ".git"
     hooks = dot_git / "hooks"
-    hooks.mkdir(exist_ok=True)
     for name in _HOOKS:
-        (hooks / name).write_bytes(program.read_bytes())
-        (hooks / name).chmod(0o755)
+        write_program(hooks / name, program.read_text())
     included = dot_git / "included"
     included.write_text(f'[filter "evil2"]\n\tclean = {program}\n\tsmudge = {program}\n')
     with (dot_git / "config").open("a") as config:
@@ -61,7 +57,6 @@ def poison(place: Place, program: Path) -> None:
     )
     (dot_git / "info").mkdir(exist_ok=True)
     (dot_git / "info" / "attributes").write_text("* filter=evil diff=evil\n")
-    (dot_git / "packed-refs").write_bytes((dot_git / "packed-refs").read_bytes())
 
 
 _HOOKS = ("pre-commit", "commit-msg", "post-commit", "pre-push", "post-index-change", "reference-transaction")

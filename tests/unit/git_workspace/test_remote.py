@@ -171,14 +171,11 @@ def ssh(tmp_path: Path) -> Callable[[str], Path]:
     """Return a function that makes an `ssh` which records its arguments and then runs the remote command here."""
 
     def make(name: str) -> Path:
-        path = tmp_path / "ssh-bin" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(
+        return write_program(
+            tmp_path / "ssh-bin" / name,
             f'#!/bin/sh\necho "$0 $*" >> {tmp_path}/ssh-argv\n'
-            'for last; do :; done\nunset GIT_DIR\nexec sh -c "$last"\n'
+            'for last; do :; done\nunset GIT_DIR\nexec sh -c "$last"\n',
         )
-        path.chmod(0o755)
-        return path
 
     return make
 
@@ -213,6 +210,7 @@ def test_the_users_own_way_to_ssh_is_taken(
             GitError,
             "ssh agent",
         ),
+        ("fatal: unable to access: SSL certificate problem: self signed", GitError, "http.sslCAInfo"),
         ("ERROR: Repository not found.\nfatal: Could not read from remote repository.", NotFoundError, "address"),
         ("fatal: unable to access: Could not resolve host: nohost.example", GitUnavailableError, "DNS"),
         ("fatal: unable to access: Failed to connect to h port 443", GitUnavailableError, "network"),

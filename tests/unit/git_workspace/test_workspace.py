@@ -41,39 +41,29 @@ def test_it_has_the_branches_and_tags_of_the_origin(open_place: Open, origin: Or
     assert {"HEAD", "main", "topic/one"} == set(listed.split())
 
 
-@pytest.mark.parametrize(("name", "branch"), [("foo.js.git", "main"), ('we"ird \\ $(x).git', 'tr"unk')])
-def test_names_are_taken_as_they_are(
-    tmp_path: Path, state: StateDir, env: dict[str, str], name: str, branch: str
-) -> None:
-    """Dots, quotes and blanks in the names of repositories and branches do no harm."""
-    origin = make_origin(tmp_path / "odd", name=name, default_branch=branch)
+def test_names_are_taken_as_they_are(tmp_path: Path, open_place: Open) -> None:
+    """Quotes and blanks in the names of repositories and branches do no harm."""
+    branch = 'tr"unk'
+    origin = make_origin(tmp_path / "odd", name='we"ird \\ $(x).git', default_branch=branch)
     origin.push({"a": "1"})
 
-    place = open_workspace(state, parse_address(str(origin.bare)), OrderStart("wo-1", "r"), env=env)
+    place = open_place(of=origin)
 
     assert branch == git(place.worktree, "branch", "--show-current")
     assert str(origin.bare) == git(place.worktree, "remote", "get-url", "origin")
     assert f"refs/heads/{branch}" == git(place.worktree, "config", f"branch.{branch}.merge")
 
 
-def test_agents_have_an_identity_and_the_users_settings_are_not_written(place: Place) -> None:
-    """An agent's commit has an author even if the user has no identity, and the user's HOME stays empty."""
-    (place.worktree / "a").write_text("1")
-    git(place.worktree, "add", "a")
-    git(place.worktree, "commit", "-q", "-m", "by the agent", env={"HOME": place.env["HOME"]}, person=False)
-
-    assert git(place.worktree, "log", "-1", "--format=%an <%ae>") == "Septet <septet@localhost>"
-    assert os.listdir(place.env["HOME"]) == []
-
-
-def test_the_users_own_identity_is_taken(open_place: Open, env: dict[str, str]) -> None:
-    """Agents commit with the identity of the worker's user if git knows an identity."""
-    (Path(env["HOME"]) / ".gitconfig").write_text("[user]\n\tname = Grace\n")
-
+@pytest.mark.parametrize(("settings", "name"), [("", "Septet"), ("[user]\n\tname = Grace\n", "Grace")])
+def test_agents_have_an_identity(open_place: Open, env: dict[str, str], settings: str, name: str) -> None:
+    """An agent's commit has the name of the worker's user, or else Septet's, and HOME does not change."""
+    configuration = Path(env["HOME"], ".gitconfig")
+    configuration.write_text(settings)
     place = open_place()
+    git(place.worktree, "commit", "-q", "--allow-empty", "-m", "x", env={"HOME": "/nowhere"}, person=False)
 
-    assert git(place.worktree, "config", "--local", "user.name") == "Grace"
-    assert git(place.worktree, "config", "--local", "user.email") == "septet@localhost"
+    assert git(place.worktree, "log", "-1", "--format=%an <%ae>") == f"{name} <septet@localhost>"
+    assert (os.listdir(configuration.parent), configuration.read_text()) == ([".gitconfig"], settings)
 
 
 def test_lfs_pointers_stay_pointers(tmp_path: Path, open_place: Open, env: dict[str, str]) -> None:
@@ -94,16 +84,6 @@ def test_lfs_pointers_stay_pointers(tmp_path: Path, open_place: Open, env: dict[
     assert not canary.exists()
 
 
-def test_opening_again_changes_nothing(open_place: Open, origin: Origin) -> None:
-    """A second attempt returns the same workspace with the agent's files, whatever was pushed since."""
-    place = open_place()
-    (place.worktree / "work.py").write_text("x = 1")
-    origin.push({"a": "1"})
-
-    assert place == open_place()
-    assert (place.worktree / "work.py").read_text() == "x = 1"
-
-
 @pytest.mark.parametrize("order_id", ["", ".", "..", "a/b", "a" * 65, "a b", "wo*"])
 def test_an_id_that_is_no_folder_name_is_refused(
     state: StateDir, env: dict[str, str], origin: Origin, order_id: str
@@ -113,10 +93,11 @@ def test_an_id_that_is_no_folder_name_is_refused(
         open_workspace(state, parse_address(str(origin.bare)), OrderStart(order_id, "r"), env=env)
 
 
-def test_a_half_made_clone_is_made_anew(open_place: Open, state: StateDir) -> None:
+def test_a_half_made_clone_is_made_anew(open_place: Open, state: StateDir, origin: Origin) -> None:
     """An attempt that died before the clone was complete is repeated at the recorded base."""
     first = open_place()
     shutil.rmtree(first.worktree)
+    origin.push({"a": "1"})
     half = state.workspaces / "wo-1~new"
     (half / ".git").mkdir(parents=True)
     (half / "README.md").write_text("half")
